@@ -2,8 +2,9 @@ package bundle
 
 import (
 	"fmt"
-	"net"
 	"path/filepath"
+
+	"github.com/vishvananda/netlink"
 )
 
 // CNI is a pod network that others install and configure, as for the kubelet with
@@ -48,7 +49,7 @@ func (d *daemon) chooseNetwork() (network, error) {
 	if cni == nil {
 		return chooseNetwork(d.paths, d.subnet)
 	}
-	if _, err := net.InterfaceByName(d.paths.Bridge()); err == nil && recorded.CNI == nil {
+	if _, err := netlink.LinkByName(d.paths.Bridge()); err == nil && recorded.CNI == nil {
 		return network{}, fmt.Errorf("use the pod network of %s: there are pods on the bundled one, the bridge %s: end them first", cni.ConfDir, d.paths.Bridge())
 	}
 	return network{Subnet: recorded.Subnet, CNI: cni}, nil

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/internal/netdump"
 )
 
 // ErrNetworkInUse means that pods have addresses of another subnet: it can't be
@@ -67,16 +68,16 @@ func (r *Runtime) JoinNetwork(ctx context.Context, subnet, cluster netip.Prefix)
 // freeBridge removes a bridge that has an address of another subnet; the first pod
 // makes it again. It is not done while pods are connected to it.
 func freeBridge(name string) error {
-	bridge, err := net.InterfaceByName(name)
+	bridge, err := netlink.LinkByName(name)
 	if err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	links, err := netlink.LinkList()
+	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list the interfaces: %w", err)
 	}
 	for _, l := range links {
-		if l.Attrs().MasterIndex == bridge.Index {
+		if l.Attrs().MasterIndex == bridge.Attrs().Index {
 			return ErrNetworkInUse
 		}
 	}

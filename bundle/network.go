@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -73,14 +72,14 @@ func chooseNetwork(p Paths, configured string) (network, error) {
 	if err != nil {
 		return network{}, err
 	}
-	if _, err := net.InterfaceByName(p.Bridge()); err == nil && recorded.Subnet.IsValid() {
+	if _, err := netlink.LinkByName(p.Bridge()); err == nil && recorded.Subnet.IsValid() {
 		return recorded, nil
 	}
 	if recorded.Cluster.IsValid() { // other nodes have routes to it
 		recorded.Filter = nftables
 		return recorded, nil
 	}
-	taken, err := routes(p.Bridge())
+	taken, err := Routed(p.Bridge())
 	if err != nil {
 		return network{}, err
 	}

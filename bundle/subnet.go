@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/netdump"
 )
 
 // DefaultSubnet is where the pods of the default root have their addresses.
@@ -51,20 +52,22 @@ func overlapsAny(p netip.Prefix, others []netip.Prefix) bool {
 	return slices.ContainsFunc(others, p.Overlaps)
 }
 
-// routes are the destinations of the machine's IPv4 routes, without default
-// routes and those of our own bridge.
-func routes(bridge string) ([]netip.Prefix, error) {
-	own := -1
-	if link, err := net.InterfaceByName(bridge); err == nil {
-		own = link.Index
+// Routed are the destinations of the machine's IPv4 routes, without default routes and
+// those by the interface own, which need not exist.
+func Routed(own string) ([]netip.Prefix, error) {
+	except := -1
+	if link, err := netlink.LinkByName(own); err == nil {
+		except = link.Attrs().Index
 	}
-	list, err := netlink.RouteList(nil, unix.AF_INET)
+	list, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteList(nil, unix.AF_INET)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the machine's routes: %w", err)
 	}
 	var taken []netip.Prefix
 	for _, r := range list {
-		if r.Dst == nil || r.LinkIndex == own {
+		if r.Dst == nil || r.LinkIndex == except {
 			continue
 		}
 		address, ok := netip.AddrFromSlice(r.Dst.IP.To4())

@@ -11,9 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
@@ -60,7 +57,7 @@ func (l *layout) chooseRange(file string, of ranges) (netip.Prefix, error) {
 	if err != nil || chosen.IsValid() {
 		return chosen, err
 	}
-	taken, err := routed()
+	taken, err := bundle.Routed("")
 	if err != nil {
 		return chosen, err
 	}
@@ -115,25 +112,6 @@ func offset(begin [4]byte, n uint32) netip.Addr {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(begin[:])+n)
 	return netip.AddrFrom4(a)
-}
-
-// routed are the destinations of the machine's IPv4 routes but the default one.
-func routed() ([]netip.Prefix, error) {
-	list, err := netlink.RouteList(nil, unix.AF_INET)
-	if err != nil {
-		return nil, fmt.Errorf("list the machine's routes: %w", err)
-	}
-	var all []netip.Prefix
-	for _, r := range list {
-		if r.Dst == nil {
-			continue
-		}
-		bits, _ := r.Dst.Mask.Size()
-		if a, ok := netip.AddrFromSlice(r.Dst.IP.To4()); ok && bits > 0 {
-			all = append(all, netip.PrefixFrom(a, bits))
-		}
-	}
-	return all, nil
 }
 
 // serviceIP is one of the addresses that every cluster has.

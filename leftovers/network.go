@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/netdump"
 )
 
 // findNetworks lists the named network namespaces that one of the processes is
@@ -81,7 +83,7 @@ func bridgePorts(name string) ([]netlink.Link, error) {
 	if bridge == nil || err != nil {
 		return nil, err
 	}
-	links, err := netlink.LinkList()
+	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list network interfaces: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -117,7 +117,7 @@ func wantNothingLeft(t *testing.T, root string) {
 	if _, err := os.Stat(p.RunDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("run folder left: %v", err)
 	}
-	if _, err := net.InterfaceByName(p.Bridge()); err == nil {
+	if _, err := netlink.LinkByName(p.Bridge()); err == nil {
 		t.Errorf("bridge left: %s", p.Bridge())
 	}
 	if name := strings.TrimPrefix(p.CgroupParent(), "/"); name != "" {

@@ -3,13 +3,14 @@ package machine
 import (
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -34,7 +35,7 @@ func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 func (r Root) Left() []string {
 	left := slices.Concat(r.Processes(), r.Mounts(), r.Loops(), r.filterRules())
 	for _, bridge := range []string{r.Bridge(), "lpa-" + r.Hash()} { // the other is the cluster's without a default route
-		if _, err := net.InterfaceByName(bridge); err == nil {
+		if _, err := netlink.LinkByName(bridge); err == nil {
 			left = append(left, "bridge "+bridge)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -243,7 +242,7 @@ func (m *machine) chainAdd(s *sandbox) *current.Result {
 // ports are what is plugged into the bridge.
 func (m *machine) ports() []string {
 	m.t.Helper()
-	bridge, err := net.InterfaceByName(bridgeName)
+	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return nil
 	}
@@ -251,7 +250,7 @@ func (m *machine) ports() []string {
 	must(m.t, err)
 	var names []string
 	for _, link := range links {
-		if link.Attrs().MasterIndex == bridge.Index {
+		if link.Attrs().MasterIndex == bridge.Attrs().Index {
 			names = append(names, link.Attrs().Name)
 		}
 	}
