@@ -281,12 +281,15 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-nodes bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-moves bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-nodes bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
 bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
 	$(GO) run ./bench/steps
+
+bench-moves: ## how long the kernel takes to move a process into its cgroup, and with lifepod's preparation (as root)
+	$(GO) test ./worker/podcgroup -run '^$$' -bench Moves -benchtime 20x
 
 BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time

@@ -70,7 +70,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Runtime:  c.Runtime.Runtime,
 		Features: c.Features,
 		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: c.Containerd}),
-		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
+		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd, Moves: new(podcgroup.Moves)},
 		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
 		Config:   config,
 		Folders: worker.Folders{

@@ -327,6 +327,8 @@ type cgroups struct {
 
 func (c *cgroups) Path(pod *v1.Pod) string { return "/pods/" + string(pod.UID) }
 
+func (c *cgroups) Expect() func() { return func() {} }
+
 func (c *cgroups) Used(*v1.Pod) (podcgroup.Used, error) { return podcgroup.Used{}, nil }
 
 func (c *cgroups) Ensure(pod *v1.Pod) error {

@@ -146,6 +146,7 @@ func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox)
 		fact.Failure = &lifecycle.Failure{Message: err.Error()}
 		return fact
 	}
+	defer h.engine.Cgroups.Expect()()
 	created, err := h.engine.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err == nil {
 		fact.SandboxID = created.PodSandboxId

@@ -120,6 +120,7 @@ func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
 }
 
 func (h *executor) startContainer(ctx context.Context, e lifecycle.StartContainer) lifecycle.Fact {
+	defer h.engine.Cgroups.Expect()()
 	_, err := h.engine.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
 	return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Reported: h.reportedOf(ctx, e.ContainerID, err)}
 }

@@ -40,6 +40,8 @@ type Cgroups interface {
 	Resize(states []*v1.Pod) error
 	Remove(ctx context.Context, uid types.UID) error
 	Used(pod *v1.Pod) (podcgroup.Used, error)
+	// Expect is called before the runtime is asked to start a process, end when it has answered.
+	Expect() (end func())
 }
 
 // Objects looks up ConfigMaps and Secrets; a missing one is an error for which

@@ -242,6 +242,8 @@ func (noCgroups) Path(pod *v1.Pod) string                 { return "/pods/" + st
 func (noCgroups) Ensure(*v1.Pod) error                    { return nil }
 func (noCgroups) Resize([]*v1.Pod) error                  { return nil }
 func (noCgroups) Remove(context.Context, types.UID) error { return nil }
+func (noCgroups) Expect() func()                          { return func() {} }
+
 func (noCgroups) Used(*v1.Pod) (podcgroup.Used, error) {
 	return podcgroup.Used{MemoryPeak: 1 << 20}, nil
 }

@@ -18,7 +18,7 @@ import (
 
 const podPrefix = "pod"
 
-// Driver makes and removes the cgroups of pods. It has no state: several
+// Driver makes and removes the cgroups of pods. It has no state of them: several
 // processes may use the same Parent at once.
 type Driver struct {
 	// Parent is the cgroup below which everything lives, such as "kubepods", or
@@ -32,6 +32,7 @@ type Driver struct {
 	CPULimits CPULimits
 	MemoryQoS MemoryQoS
 	Rounds    Rounds
+	*Moves    // nil: runtimes wait for the kernel
 }
 
 // Root is the path of the cgroup of all pods, as of Path.

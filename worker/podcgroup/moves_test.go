@@ -1,0 +1,169 @@
+package podcgroup
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// moved is a Moves that writes to a file of a test, and how often it has.
+func moved(t *testing.T) (m *Moves, times func() int64) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cgroup.procs")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Moves{file: func() (string, error) { return path, nil }}, func() int64 {
+		synctest.Wait()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+}
+
+func TestMovesWhileExpected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, times := moved(t)
+		first := m.Expect()
+		if times() != 1 {
+			t.Error("the kernel is not asked at once")
+		}
+		second := m.Expect()
+		time.Sleep(10 * renewal)
+		if n := times(); n < 10 || n > 11 {
+			t.Errorf("moved %d times in %s", n, 10*renewal)
+		}
+		first()
+		first() // counts once
+		before := times()
+		time.Sleep(10 * renewal)
+		if times() < before+9 {
+			t.Error("another one is still expected")
+		}
+		second()
+		time.Sleep(renewal)
+		before = times()
+		time.Sleep(10 * renewal)
+		if n := times(); n != before {
+			t.Errorf("moved %d times more than expected", n-before)
+		}
+		third := m.Expect()
+		if times() != before+1 {
+			t.Error("what is expected anew is not asked for")
+		}
+		third()
+		time.Sleep(renewal)
+	})
+}
+
+// A runtime that doesn't answer does not have this process move for ever.
+func TestMovesEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, times := moved(t)
+		end := m.Expect()
+		time.Sleep(longestExpected + renewal)
+		before := times()
+		time.Sleep(longestExpected)
+		if n := times(); n != before {
+			t.Errorf("moved %d times after %s", n-before, longestExpected)
+		}
+		end()
+		if m.expected != 0 {
+			t.Errorf("%d are expected", m.expected)
+		}
+	})
+}
+
+func TestMovesWithoutFile(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]*Moves{
+		"no cgroup": {file: func() (string, error) { return "", errors.New("no cgroup") }},
+		"no file":   {file: func() (string, error) { return "/nowhere/cgroup.procs", nil }},
+		"full":      {file: func() (string, error) { return "/dev/full", nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(*testing.T) {
+				end := m.Expect()
+				time.Sleep(10 * renewal)
+				end()
+				time.Sleep(renewal)
+			})
+		})
+	}
+}
+
+// This process is in the cgroup to which it would be moved.
+func TestOwnProcs(t *testing.T) {
+	t.Parallel()
+	path, err := ownProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())) {
+		t.Errorf("%s lacks this process", path)
+	}
+}
+
+// BenchmarkMoves is a runtime's move of a process into a cgroup, a while after the last
+// one, and expected 30 ms before.
+func BenchmarkMoves(b *testing.B) {
+	here, err := ownProcs()
+	if err != nil {
+		b.Fatal(err)
+	}
+	there := filepath.Join(filepath.Dir(here), "lifepod-benchmark-moves")
+	if err := os.Mkdir(there, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := os.Remove(there); err != nil {
+			b.Error(err)
+		}
+	})
+	process := exec.Command("sleep", "infinity")
+	if err := process.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
+	pid := []byte(strconv.Itoa(process.Process.Pid))
+	move := func(to string) time.Duration {
+		began := time.Now()
+		if err := os.WriteFile(to, pid, 0); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	for _, c := range []struct {
+		name  string
+		moves *Moves
+	}{{"unexpected", nil}, {"expected", new(Moves)}} {
+		b.Run(c.name, func(b *testing.B) {
+			var took time.Duration
+			for b.Loop() {
+				time.Sleep(100 * time.Millisecond)
+				end := Driver{Moves: c.moves}.Expect()
+				time.Sleep(30 * time.Millisecond)
+				took += move(filepath.Join(there, "cgroup.procs"))
+				end()
+				move(here)
+			}
+			b.ReportMetric(float64(took.Microseconds())/float64(b.N), "µs/move")
+		})
+	}
+}
