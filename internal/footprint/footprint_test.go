@@ -158,25 +158,35 @@ func ofFile(t *testing.T) (kib int) {
 }
 
 // TestRest: memory is given back once nothing has happened for a while, and again
-// after something has; not more often than once a minute.
+// after something has; for no more than one percent of the time.
 func TestRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var given []time.Duration
-		began := time.Now()
-		r := newRest(5*time.Second, func() { given = append(given, time.Since(began)) })
-		defer r.Stop()
-		time.Sleep(3 * time.Second)
-		r.Stir()
-		time.Sleep(4 * time.Second)
-		r.Stir()
-		time.Sleep(time.Minute)
-		r.Stir()
-		time.Sleep(10 * time.Second) // 1m17s: it was given back five seconds ago
-		r.Stir()
-		time.Sleep(2 * time.Minute)
-		want := []time.Duration{12 * time.Second, 72 * time.Second, 132 * time.Second}
-		if diff := cmp.Diff(want, given); diff != "" {
-			t.Errorf("given back at, -want +got:\n%s", diff)
-		}
-	})
+	t.Parallel()
+	for _, c := range []struct {
+		takes time.Duration
+		want  []time.Duration
+	}{
+		{takes: time.Millisecond, want: []time.Duration{12 * time.Second, 72 * time.Second, 82 * time.Second}},
+		{takes: 600 * time.Millisecond, want: []time.Duration{12 * time.Second, 72600 * time.Millisecond, 133200 * time.Millisecond}},
+	} {
+		t.Run(c.takes.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var given []time.Duration
+				began := time.Now()
+				r := newRest(5*time.Second, func() {
+					given = append(given, time.Since(began))
+					time.Sleep(c.takes)
+				})
+				defer r.Stop()
+				for _, quiet := range []time.Duration{3 * time.Second, 4 * time.Second, time.Minute, 10 * time.Second} {
+					time.Sleep(quiet)
+					r.Stir()
+				}
+				time.Sleep(2 * time.Minute)
+				if diff := cmp.Diff(c.want, given); diff != "" {
+					t.Errorf("given back at, -want +got:\n%s", diff)
+				}
+			})
+		})
+	}
 }
