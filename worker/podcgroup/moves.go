@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// renewal is well below what the kernel needs to forget a move: a grace period, which
-	// lasts 12 ms and more at 250 ticks a second.
-	renewal = 4 * time.Millisecond
-	// longestExpected is how long a runtime that doesn't answer has the kernel kept ready.
-	longestExpected = 2 * time.Second
+	// renewal is below what the kernel needs to forget a move: a grace period, which lasts
+	// 12 ms and more at 250 ticks a second.
+	renewal = 8 * time.Millisecond
+	// longestExpected is how long the kernel is kept ready for one call. A runtime that takes
+	// longer waits for processors, and this process must not take them from it.
+	longestExpected = 150 * time.Millisecond
 )
 
 // Moves spares runtimes a wait for the kernel. A runtime moves each process that it starts
