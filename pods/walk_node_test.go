@@ -34,7 +34,7 @@ type ledNode struct {
 	node    *v1.Node
 	files   map[types.UID]*v1.Pod // static pods, as the folder has them
 	laws    *nodeLaws
-	cgroups cgroups // making that of a pod may panic
+	cgroups cgroups // making a pod's cgroup may panic
 	drivers *drivers
 	ram     ram
 	play    func(*crifake.Runtime) // says what containers do

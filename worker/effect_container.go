@@ -32,7 +32,7 @@ func (h *executor) createContainer(ctx context.Context, e lifecycle.CreateContai
 		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}
 		return fact
 	}
-	defer h.engine.Cgroups.Expect()() // which comes next
+	defer h.engine.Cgroups.Expect()() // the start follows at once
 	created, err := h.engine.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: sandbox,
 	})

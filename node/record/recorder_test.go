@@ -542,7 +542,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestSlots: events wait while other nodes make as many requests as all may. Only Run waits for that. They are told as soon as there is room,
+// TestSlots: events wait while other nodes make all the requests that are allowed. Only Run waits. The events are told as soon as there is room,
 // also after the node's end has begun.
 func TestSlots(t *testing.T) {
 	for _, ends := range []bool{false, true} {
