@@ -23,6 +23,7 @@ import (
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
+	"github.com/lifepod/lifepod/bundle/runtime/output"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
 
@@ -70,5 +71,5 @@ func newService(ic *plugin.InitContext) (any, error) {
 		return nil, err
 	}
 	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping}
-	return deleted.Service{TTRPCTaskService: sandbox.NewService(tasks, publisher.(shim.Publisher))}, nil
+	return deleted.Service{TTRPCTaskService: sandbox.NewService(output.Service{TTRPCTaskService: tasks}, publisher.(shim.Publisher))}, nil
 }
