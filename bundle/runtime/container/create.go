@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containerd/log"
 	"github.com/moby/sys/userns"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -32,7 +33,7 @@ func (m *Monitor) create(c command, cmd *exec.Cmd) error {
 		return errOther
 	}
 	process, err := newProcess(spec.Process, c.flags.console)
-	if err != nil {
+	if err != nil || config.Rootfs != filepath.Join(c.flags.bundle, "rootfs") {
 		return errOther
 	}
 	process.Init = true
@@ -41,6 +42,9 @@ func (m *Monitor) create(c command, cmd *exec.Cmd) error {
 		return errOther
 	}
 	defer closeFiles()
+	if err := m.Filters.Provide(c.flags.bundle, config.Seccomp); err != nil {
+		log.L.WithError(err).WithField("container", c.id).Debug("its process makes the seccomp filter")
+	}
 	if err := m.createAs(c, config, process); err != nil {
 		return fmt.Errorf("runc create failed: %w", err)
 	}

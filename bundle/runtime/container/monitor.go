@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/log"
 
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
+	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 )
 
 // Monitor takes the place of [runc.Monitor], which executes runc.
@@ -22,6 +23,8 @@ type Monitor struct {
 	Runc string
 	// Children are the shim's.
 	Children *children.Reaper
+	// Filters are kept for the containers of all pods.
+	Filters filters.Cache
 }
 
 // Start begins a command. One that is carried out here has ended when it returns.

@@ -56,8 +56,8 @@ func ask(t *testing.T, of *taskapi.StateResponse) <-chan error {
 func waits(t *testing.T, answered <-chan error, why string) {
 	t.Helper()
 	select {
-	case <-answered:
-		t.Errorf("the state is told although %s", why)
+	case err := <-answered:
+		t.Errorf("the state is told although %s (%v)", why, err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }

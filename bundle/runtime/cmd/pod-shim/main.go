@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2/task"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle/runtime/container"
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
+	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
 	"github.com/lifepod/lifepod/bundle/runtime/output"
@@ -70,6 +72,9 @@ func newService(ic *plugin.InitContext) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping}
+	runc.Monitor = &container.Monitor{
+		Programs: reaper.Default, Runc: carried, Children: reaping,
+		Filters: filters.Cache(filepath.Join(filepath.Dir(filepath.Dir(carried)), "filters")), // beside bin
+	}
 	return deleted.Service{TTRPCTaskService: sandbox.NewService(output.Service{TTRPCTaskService: tasks}, publisher.(shim.Publisher))}, nil
 }
