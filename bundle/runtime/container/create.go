@@ -42,7 +42,7 @@ func (m *Monitor) create(c command, cmd *exec.Cmd) error {
 		return errOther
 	}
 	defer closeFiles()
-	if err := m.Filters.Provide(c.flags.bundle, config.Seccomp); err != nil {
+	if err := m.Provide(c.flags.bundle, config.Seccomp); err != nil {
 		log.L.WithError(err).WithField("container", c.id).Debug("its process makes the seccomp filter")
 	}
 	if err := m.createAs(c, config, process); err != nil {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/containerd/go-runc"
 	"github.com/containerd/log"
+	"github.com/opencontainers/runc/libcontainer/configs"
 
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
-	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 )
 
 // Monitor takes the place of [runc.Monitor], which executes runc.
@@ -23,8 +23,9 @@ type Monitor struct {
 	Runc string
 	// Children are the shim's.
 	Children *children.Reaper
-	// Filters are kept for the containers of all pods.
-	Filters filters.Cache
+	// Provide lays the filter of a seccomp profile into a bundle (package filters). After an error the
+	// container's process makes it.
+	Provide func(bundle string, profile *configs.Seccomp) error
 }
 
 // Start begins a command. One that is carried out here has ended when it returns.

@@ -72,9 +72,7 @@ func newService(ic *plugin.InitContext) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runc.Monitor = &container.Monitor{
-		Programs: reaper.Default, Runc: carried, Children: reaping,
-		Filters: filters.Cache(filepath.Join(filepath.Dir(filepath.Dir(carried)), "filters")), // beside bin
-	}
+	kept := filters.Cache(filepath.Join(filepath.Dir(filepath.Dir(carried)), "filters")) // beside bin
+	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping, Provide: kept.Provide}
 	return deleted.Service{TTRPCTaskService: sandbox.NewService(output.Service{TTRPCTaskService: tasks}, publisher.(shim.Publisher))}, nil
 }
