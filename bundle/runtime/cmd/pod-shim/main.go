@@ -54,6 +54,7 @@ func main() {
 }
 
 func newService(ic *plugin.InitContext) (any, error) {
+	spareCollector()
 	publisher, err := ic.GetByID(plugins.EventPlugin, "publisher")
 	if err != nil {
 		return nil, err
