@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	bootapi "github.com/containerd/containerd/api/runtime/bootstrap/v1"
+	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/containerd/v2/pkg/shim"
@@ -116,7 +117,7 @@ func (s start) isAlone() bool {
 }
 
 // open opens the shim's socket, and returns what containerd is told of it.
-func (s start) open(ctx context.Context) (answer []byte, err error) {
+func (s start) open(ctx context.Context) ([]byte, error) {
 	address, err := shim.CreateSocketAddress(ctx, s.socketDir, s.address, s.id, false)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,17 @@ func (s start) open(ctx context.Context) (answer []byte, err error) {
 		_ = shim.RemoveSocket(address) // upstream makes it anew
 		return nil, err
 	}
-	return proto.Marshal(&bootapi.BootstrapResult{Version: 3, Protocol: "ttrpc", Address: address})
+	return answer(address)
+}
+
+// answer is what containerd is told. One word of it is that the shim mounts nothing for containerd, which would
+// execute the shim once more to ask.
+func answer(address string) ([]byte, error) {
+	result := &bootapi.BootstrapResult{Version: 3, Protocol: "ttrpc", Address: address}
+	if err := result.AddExtension(&types.MountCapabilities{}); err != nil {
+		return nil, err
+	}
+	return proto.Marshal(result)
 }
 
 // keep has the socket where the shim looks for it.

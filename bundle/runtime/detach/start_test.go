@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	bootapi "github.com/containerd/containerd/api/runtime/bootstrap/v1"
+	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -65,5 +66,22 @@ func TestWhatIsLeftToUpstream(t *testing.T) {
 				t.Errorf("fits: %t, want %t", fits, c.fits)
 			}
 		})
+	}
+}
+
+// Containerd has nothing left to ask.
+func TestAnswer(t *testing.T) {
+	text, err := answer("unix:///s/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result bootapi.BootstrapResult
+	if err := proto.Unmarshal(text, &result); err != nil {
+		t.Fatal(err)
+	}
+	var mounts types.MountCapabilities
+	found, err := result.FindExtension(&mounts)
+	if err != nil || !found || len(mounts.Types)+len(mounts.Transforms) > 0 || result.Address != "unix:///s/a" {
+		t.Errorf("containerd is told %v (%v)", &result, err)
 	}
 }

@@ -1,6 +1,6 @@
 // Command pod-shim is the shim that containerd starts for each pod: its own for runc,
-// with package sandbox in front of it and package container in runc's place. Packages detach
-// and deleted spare starts of it.
+// with package sandbox in front of it and package container in runc's place. Packages detach,
+// deleted and features spare starts of it.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
+	"github.com/lifepod/lifepod/bundle/runtime/features"
 	"github.com/lifepod/lifepod/bundle/runtime/output"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
@@ -40,7 +41,8 @@ func main() {
 		Requires: []plugin.Type{plugins.EventPlugin, plugins.InternalPlugin},
 		InitFn:   newService,
 	})
-	if carried, err := sandbox.CarriedRunc(); err == nil {
+	carried, err := sandbox.CarriedRunc()
+	if err == nil {
 		// For who cleans up after a container. A shim that serves one has children to reap: newService.
 		runc.Monitor = &container.Monitor{Programs: runc.Monitor, Runc: carried, Children: &children.Reaper{}}
 	}
@@ -48,7 +50,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "start a shim: %v\n", err)
 		os.Exit(1)
 	}
-	shim.RunShim(context.Background(), sandbox.NewShim(), func(c *shim.Config) {
+	shim.RunShim(context.Background(), features.Shim{Shim: sandbox.NewShim(), Carried: carried}, func(c *shim.Config) {
 		c.NoReaper = true // package container reaps children
 	})
 }

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package features
+
+import "C" // tell.c is part of the program
