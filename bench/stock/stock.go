@@ -118,6 +118,7 @@ func (r *Runtime) Close() error {
 	if bridge, err := netlink.LinkByName(r.config.Bridge); err == nil {
 		errs = append(errs, netlink.LinkDel(bridge))
 	}
+	errs = append(errs, os.RemoveAll(r.config.state()))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop the stock runtime: %w", err)
 	}
@@ -126,6 +127,7 @@ func (r *Runtime) Close() error {
 
 func (c Config) file() string    { return filepath.Join(c.Root, "config.toml") }
 func (c Config) socket() string  { return filepath.Join(c.Root, "containerd.sock") }
+func (c Config) state() string   { return filepath.Join("/run", c.Bridge) } // for upstream's /run/containerd
 func (c Config) plugins() string { return filepath.Join(c.Root, "cni", "net.d") }
 
 type table = map[string]any
@@ -134,7 +136,7 @@ type table = map[string]any
 // that of the network.
 func (c Config) write() error {
 	config, err := toml.Marshal(table{
-		"version": 3, "root": filepath.Join(c.Root, "root"), "state": filepath.Join(c.Root, "state"),
+		"version": 3, "root": filepath.Join(c.Root, "root"), "state": c.state(),
 		"grpc": table{"address": c.socket()},
 		"plugins": table{
 			"io.containerd.cri.v1.images": table{"pinned_images": table{"sandbox": bundle.PauseImage}},
