@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,17 +76,24 @@ func (b *bench) newBare(ctx context.Context) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
+	var creations errgroup.Group
+	creations.SetLimit(atOnce)
 	for i := range b.plan.pods {
-		f.pods = append(f.pods, fmt.Sprintf("bare-%d", i))
+		name := fmt.Sprintf("bare-%d", i)
+		f.pods = append(f.pods, name)
+		creations.Go(func() error {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
+			pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
+			_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
+			return err
+		})
 	}
-	return f, f.each(func(_ int, name string) error {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
-		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
-		_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
-		return err
-	})
+	return f, creations.Wait()
 }
+
+// atOnce is how many bare pods are created at the same time. The JobSet controller is asked about each, and has ten seconds to answer.
+const atOnce = 32
 
 // newOwned has a JobSet make pods, and lets them run.
 func (b *bench) newOwned(ctx context.Context) (*floor, error) {
