@@ -133,8 +133,8 @@ func (s start) open(ctx context.Context) ([]byte, error) {
 	return answer(address)
 }
 
-// answer is what containerd is told. One word of it is that the shim mounts nothing for containerd, which would
-// execute the shim once more to ask.
+// answer is what containerd is told. It says that the shim mounts nothing for containerd. Without that containerd
+// would execute the shim once more to ask.
 func answer(address string) ([]byte, error) {
 	result := &bootapi.BootstrapResult{Version: 3, Protocol: "ttrpc", Address: address}
 	if err := result.AddExtension(&types.MountCapabilities{}); err != nil {

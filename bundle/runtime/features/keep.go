@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/containerd/containerd/v2/pkg/atomicfile"
 	"golang.org/x/sys/unix"
 )
 
-// folder is the one of the answers, beside that of the shim's program, as in tell.c.
+// folder has the answers. It lies beside the folder of the shim's program; tell.c has the same name.
 const folder = "features"
 
 // keep writes down what is answered about options, for the shim whose program is in that folder. One file holds
@@ -28,15 +29,14 @@ func keep(programs string, options, answer []byte) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	part, err := os.CreateTemp(dir, "part-")
+	file, err := atomicfile.New(filepath.Join(dir, fmt.Sprintf("%016x", hash(question))), 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = part.Write(append(binary.NativeEndian.AppendUint64(nil, hash(text)), text...))
-	if err := errors.Join(err, part.Close()); err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
+	if _, err := file.Write(append(binary.NativeEndian.AppendUint64(nil, hash(text)), text...)); err != nil {
+		return errors.Join(err, file.Cancel())
 	}
-	return os.Rename(part.Name(), filepath.Join(dir, fmt.Sprintf("%016x", hash(question))))
+	return file.Close()
 }
 
 func hash(text []byte) uint64 {

@@ -1,8 +1,7 @@
 // Package output keeps the last lines of a container that ends at once.
 //
-// containerd opens the pipe of a container's output in a goroutine of its own. When it is told that the
-// container has ended it gives up on a pipe that is not open yet, and what is in there is lost: "reading
-// from a closed fifo", it says in its log. On a busy machine that goroutine may get its turn only after a
-// container has begun, written a line and ended. Before it gives up, containerd asks for the container's
-// state; so the answer waits until the output has been read.
+// containerd opens the pipe of a container's output in a goroutine. When the container has ended, containerd gives up
+// on a pipe that is not open yet. What is in the pipe is lost then: "reading from a closed fifo", says its log. On a
+// busy machine the goroutine may get its turn only after the container has begun, written a line and ended. Before
+// containerd gives up, it asks for the container's state. So the answer waits until the output has been read.
 package output

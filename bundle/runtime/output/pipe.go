@@ -14,7 +14,7 @@ const (
 	longPause  = 5 * time.Millisecond
 )
 
-// awaitRead returns when nothing is in a named pipe and nobody writes to it, or when it can't be told.
+// awaitRead returns when a named pipe is empty and nobody writes to it. It returns at once if path is no such pipe.
 func awaitRead(ctx context.Context, path string) {
 	p := open(path)
 	if p == nil {

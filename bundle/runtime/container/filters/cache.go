@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/containerd/containerd/v2/pkg/atomicfile"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
 )
@@ -82,14 +83,13 @@ func (c Cache) keep(path string, filter []byte) error {
 			_ = os.Remove(filepath.Join(string(c), old.Name())) // another shim may have
 		}
 	}
-	part, err := os.CreateTemp(string(c), "part-")
+	file, err := atomicfile.New(path, 0o600)
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(filter)
-	_, err = part.Write(append(sum[:], filter...))
-	if err := errors.Join(err, part.Close()); err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
+	if _, err := file.Write(append(sum[:], filter...)); err != nil {
+		return errors.Join(err, file.Cancel())
 	}
-	return os.Rename(part.Name(), path)
+	return file.Close()
 }
