@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// deletionSettles is for how long a container has been deleted before its shim is
-	// looked for: a shim ends by itself in a fraction of that.
+	// deletionSettles is for how long at most a container has been deleted before its shim is looked for, together with those of
+	// containers that were deleted later, but half as long ago: a shim ends by itself in a fraction of that.
 	deletionSettles = 2 * time.Second
 	// deletionRetry is the pause before containerd is asked for events again.
 	deletionRetry = time.Second
@@ -25,7 +25,7 @@ const (
 type deletions struct {
 	paths Paths
 	log   *slog.Logger
-	// settled receives IDs of containers deletionSettles after their deletion.
+	// settled receives IDs of containers a while after their deletion.
 	settled chan []string
 }
 
@@ -110,7 +110,7 @@ func (d *deletions) settle(ctx context.Context, heard <-chan string) {
 			young = append(young, deleted{id, time.Now()})
 		case <-due:
 			due = nil
-			for len(young) > 0 && time.Since(young[0].at) >= deletionSettles {
+			for len(young) > 0 && time.Since(young[0].at) >= deletionSettles/2 {
 				ready, young = append(ready, young[0].id), young[1:]
 			}
 		case settled <- ready:

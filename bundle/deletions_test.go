@@ -76,7 +76,8 @@ func TestDeletionsAreHeard(t *testing.T) {
 	}
 }
 
-// Shims have their time to end by themselves, however busy the supervisor is.
+// Shims have their time to end by themselves, however busy the supervisor is, and those that have had half of it are looked for
+// together with the oldest.
 func TestDeletionsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deletions{settled: make(chan []string)}
@@ -95,14 +96,16 @@ func TestDeletionsSettle(t *testing.T) {
 			heard <- "a"
 			time.Sleep(time.Second)
 			heard <- "b"
-			time.Sleep(5 * time.Second)
+			time.Sleep(time.Second / 2)
 			heard <- "c"
+			time.Sleep(5 * time.Second)
+			heard <- "d"
 		}()
 		var got []batch
 		got = append(got, take())
 		time.Sleep(7 * time.Second) // it is at something else
 		got = append(got, take())
-		want := []batch{{2 * time.Second, []string{"a"}}, {9 * time.Second, []string{"b", "c"}}}
+		want := []batch{{2 * time.Second, []string{"a", "b"}}, {9 * time.Second, []string{"c", "d"}}}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(batch{})); diff != "" {
 			t.Errorf("batches (-want +got):\n%s", diff)
 		}

@@ -229,16 +229,19 @@ func (p Paths) shims() map[int]string {
 	return shims
 }
 
-// commandLines are the files with the command lines of the machine's processes, by PID.
+// commandLines are the files with the command lines of the machine's processes, by PID; none where /proc can't be read, as with
+// too many open files.
 func commandLines() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		cmdlines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		proc, err := os.Open("/proc")
 		if err != nil {
-			panic(err) // the pattern is right
+			return
 		}
-		for _, cmdline := range cmdlines {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(cmdline)))
-			if err == nil && !yield(pid, cmdline) {
+		defer func() { _ = proc.Close() }() // it was only read
+		names, _ := proc.Readdirnames(-1)   // a glob would list the folder of each process, too
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err == nil && !yield(pid, filepath.Join("/proc", name, "cmdline")) {
 				return
 			}
 		}
