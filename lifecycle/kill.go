@@ -83,8 +83,8 @@ type stopPosition int
 const (
 	stopToBeCalled stopPosition = iota // call when it is the container's turn, not before retryAt
 	stopCalled                         // op is under way; a shorter grace calls again
-	stopReturned                       // the exit is not known yet: wait for Observed
-	stopDoubted                        // a snapshot shows it still running: wait for another
+	stopReturned                       // the exit is not known yet: wait for it for exitPatience, then for Observed
+	stopDoubted                        // a snapshot shows it still running, or the runtime has it no more: wait for Observed
 )
 
 // waitsForSnapshot says whether the runtime reported the container as stopped but its
@@ -176,8 +176,12 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 		killFailed(s, f.Failure, c.stopping.retryAt)
 		return
 	}
-	if c.Position == running { // it has exited; its exit is on the way, or is looked up (B-TRM-1)
+	switch { // it has exited; its exit is on the way, or is looked up (B-TRM-1)
+	case c.Position != running: // its exit was told before
+	case f.Failure == nil:
 		c.stopping.position = stopReturned
+	default:
+		c.stopping.position = stopDoubted
 	}
 }
 

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // plan looks at the whole state and says what to do next. It is level-driven: calling it
 // twice does nothing twice, because work under way is part of the state.
@@ -108,12 +111,26 @@ func planSetup(s *step) {
 	planClaims(s)
 }
 
-// planObserve keeps asking for a snapshot while anything is uncertain.
+// planObserve keeps asking for a snapshot while anything is uncertain. The exit of a stopped container is likely to be told
+// a moment after the answer to its stop.
 func planObserve(s *step) {
-	if _, any := s.uncertainSince(); !any {
-		return
+	if s.sandbox.State == sandboxUncertain || slices.ContainsFunc(s.containers, func(c *container) bool { return s.isUncertain(c) }) {
+		observe(s)
 	}
-	observe(s)
+}
+
+// exitPatience is how long the exit of a container that the runtime calls stopped may take to be told, before it is looked up.
+const exitPatience = 100 * time.Millisecond
+
+// isUncertain says whether a container needs a snapshot now.
+func (s *step) isUncertain(c *container) bool {
+	switch {
+	case c.Position == uncertain || c.stopping.position == stopDoubted:
+		return true
+	case c.stopping.position == stopReturned:
+		return s.due(c.touchedAt.Add(exitPatience))
+	}
+	return false
 }
 
 func observe(s *step) {
