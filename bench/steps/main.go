@@ -104,7 +104,7 @@ func (o options) settle(root string) error {
 	return os.WriteFile(filepath.Join(dir, "bench.toml"), text, 0o600)
 }
 
-// turns makes a pod on each of the runtimes, round by round, and prints what that came to.
+// turns makes a pod on each of the runtimes and deletes it, round by round, and prints what that came to.
 func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
 	var sides []*side
 	for _, c := range configs {
@@ -117,15 +117,17 @@ func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
 	}
 	for i := range rounds + warmups {
 		for _, s := range sides {
-			steps, err := s.create(ctx)
+			created, deleted, err := s.live(ctx)
 			if err != nil {
 				return fmt.Errorf("round %d: %w", i, err)
 			}
 			if i >= warmups {
-				s.rounds = append(s.rounds, steps)
+				s.created, s.deleted = append(s.created, created), append(s.deleted, deleted)
 			}
 		}
 	}
-	trace.Print(os.Stdout, sides[0].rounds, sides[1].rounds)
-	return nil
+	trace.Print(os.Stdout, sides[0].created, sides[1].created)
+	trace.Print(os.Stdout, sides[0].deleted, sides[1].deleted)
+	_, err := fmt.Printf("medians of %d pods on each runtime, in turns\n", rounds)
+	return err
 }

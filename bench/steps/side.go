@@ -27,7 +27,8 @@ type side struct {
 	events *worker.Events
 	spans  *tracetest.SpanRecorder
 	moment *moments.Moments
-	rounds [][]trace.Step
+	// of each pod
+	created, deleted [][]trace.Step
 
 	stop    context.CancelFunc
 	streams sync.WaitGroup
@@ -55,8 +56,9 @@ func (s *side) close() {
 	s.streams.Wait()
 }
 
-// create takes a pod through its life, and returns the steps until it was ready.
-func (s *side) create(ctx context.Context) ([]trace.Step, error) {
+// live takes a pod through its life, and returns the steps until it was ready, and from the request to delete it until
+// nothing was left of it.
+func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err error) {
 	s.spans.Reset()
 	s.moment.Reset()
 	shown := &statuses{ready: make(chan time.Time, 1)}
@@ -72,13 +74,17 @@ func (s *side) create(ctx context.Context) ([]trace.Step, error) {
 	select {
 	case ready = <-shown.ready:
 	case err := <-ended:
-		return nil, errors.Join(errors.New("the pod has ended"), err)
+		return nil, nil, errors.Join(errors.New("the pod has ended"), err)
 	case <-time.After(time.Minute):
-		return nil, errors.New("the pod is not ready within a minute")
+		return nil, nil, errors.New("the pod is not ready within a minute")
 	}
-	steps := trace.Of(began, ready, s.spans.Ended(), s.moment.All())
+	created = trace.Of("until Ready", began, ready, s.spans.Ended(), s.moment.All())
+	s.spans.Reset()
+	s.moment.Reset()
+	began = time.Now()
 	w.Stop(lifecycle.StopRequested{Because: "bench"})
-	return steps, <-ended
+	err = <-ended
+	return created, trace.Of("until gone", began, time.Now(), s.spans.Ended(), s.moment.All()), err
 }
 
 // newPod is what is measured: one container that ends at once on its stop signal.

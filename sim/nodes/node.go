@@ -37,11 +37,13 @@ type node struct {
 }
 
 const (
-	// So many statuses, and so many events, all nodes write at the same time. Nodes with machines of their own would have no such
+	// StatusesInFlight is how many statuses all nodes write at the same time. Nodes with machines of their own would have no such
 	// bound: a thousand pods that change at once are written at once, and controllers that follow them look once at many changes.
 	// With more, an API server with few cores would answer each so late that nobody waits for the answer any more, and one that
 	// limits how many requests of a client wait (50 in each of 6 queues) would refuse some.
-	statusesInFlight, eventsInFlight = 256, 8
+	StatusesInFlight = 256
+	// So many events they write.
+	eventsInFlight = 8
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
 )

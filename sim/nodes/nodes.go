@@ -196,7 +196,7 @@ func newSet(o Options) (*set, error) {
 	all := Names(o.Prefix, o.Count)
 	s := &set{
 		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: machine.Shared{Config: config, Client: client, Pods: o.Pods},
-		slots: slots{make(chan struct{}, statusesInFlight), make(chan struct{}, eventsInFlight)},
+		slots: slots{make(chan struct{}, StatusesInFlight), make(chan struct{}, eventsInFlight)},
 	}
 	if o.Pods.Time, err = o.Time.Begin(client); err != nil {
 		return nil, err

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/nodes"
 )
 
 // nobody is the name of a scheduler that does not exist. Its pods have no node but the one of their template, and only this program
@@ -28,7 +27,8 @@ const (
 	ownedJobSet    = "owned"
 )
 
-// floor writes what a restart writes: two statuses of as many other pods, which no node runs. It has one client, as the nodes have.
+// floor writes what a restart writes: two statuses of as many other pods, which no node runs. It has one client, as the nodes have, and as
+// many writes under way at the same time.
 type floor struct {
 	client    kubernetes.Interface
 	namespace string
@@ -76,20 +76,16 @@ func (b *bench) newBare(ctx context.Context) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var creations errgroup.Group
-	creations.SetLimit(atOnce)
 	for i := range b.plan.pods {
-		name := fmt.Sprintf("bare-%d", i)
-		f.pods = append(f.pods, name)
-		creations.Go(func() error {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
-			pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
-			pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
-			_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
-			return err
-		})
+		f.pods = append(f.pods, fmt.Sprintf("bare-%d", i))
 	}
-	return f, creations.Wait()
+	return f, testbed.Together(atOnce, len(f.pods), func(i int) error {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: f.pods[i]}}
+		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
+		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
+		_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // atOnce is how many bare pods are created at the same time. The JobSet controller is asked about each, and has ten seconds to answer.
@@ -118,7 +114,7 @@ func (b *bench) newOwned(ctx context.Context) (*floor, error) {
 }
 
 func (f *floor) each(do func(i int, name string) error) error {
-	return bare.Together(len(f.pods), func(i int) error { return do(i, f.pods[i]) })
+	return testbed.Together(min(nodes.StatusesInFlight, len(f.pods)), len(f.pods), func(i int) error { return do(i, f.pods[i]) })
 }
 
 // write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second, for which those

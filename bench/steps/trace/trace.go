@@ -1,4 +1,4 @@
-// Package trace makes the steps of a create of its spans, and a table of them.
+// Package trace makes the steps of a create, or of a delete, of its spans, and a table of them.
 package trace
 
 import (
@@ -16,27 +16,28 @@ import (
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// Step is a part of a create. Those of a call of the runtime follow it.
+// Step is a part of a create or a delete. Those of a call of the runtime follow it.
 type Step struct {
 	name  string
 	part  bool          // of the step before
-	began time.Duration // since the pod was given to lifepod
+	began time.Duration // since lifepod was asked
 	took  time.Duration
 }
 
 // calls are the effects that are calls of the runtime, which containerd tells about.
 var calls = map[string]string{
 	"CreateSandbox": "RunPodSandbox", "CreateContainer": "CreateContainer", "StartContainer": "StartContainer",
+	"StopContainer": "StopContainer", "StopSandbox": "StopPodSandbox", "RemoveSandbox": "RemovePodSandbox",
 }
 
-// Of are the steps of a pod that began and was ready, in the order in which they began.
-func Of(began, ready time.Time, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
+// Of are the steps until what the pod was asked for is done, in the order in which they began.
+func Of(until string, began, done time.Time, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b sdk.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
-	list := []Step{{name: "until Ready", took: ready.Sub(began)}}
+	list := []Step{{name: until, took: done.Sub(began)}}
 	for _, span := range spans {
-		if !span.Parent().IsValid() || span.StartTime().After(ready) {
-			continue // a stretch, which its effects add up to; what follows from being ready
+		if !span.Parent().IsValid() || span.StartTime().After(done) {
+			continue // a stretch, which its effects add up to; what follows from what was asked for
 		}
 		call, is := calls[span.Name()]
 		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(began), took: span.EndTime().Sub(span.StartTime())})
@@ -93,7 +94,7 @@ func Print(out io.Writer, before, carried [][]Step) {
 		_, _ = fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, name, columns(was, name), columns(is, name))
 	}
 	_ = w.Flush() // to the terminal
-	_, _ = fmt.Fprintf(out, "medians of %d pods on each runtime, in turns\n", len(carried))
+	_, _ = fmt.Fprintln(out)
 }
 
 func columns(of map[string]Step, name string) string {
