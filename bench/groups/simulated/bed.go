@@ -83,7 +83,7 @@ type bench struct {
 	closers []func() error
 }
 
-// open starts everything, up to a JobSet that runs. After an error nothing is left.
+// open starts everything but the JobSet. After an error nothing is left.
 func open(ctx context.Context, p plan) (b *bench, err error) {
 	b = &bench{plan: p, exited: make(chan time.Time, 1), last: map[string]time.Duration{}}
 	defer func() {
@@ -116,7 +116,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	of := b.plane.PIDs()
 	b.pids = map[string]int{"etcd": of[0], "API server": of[1], "scheduler": of[2], "controllers": of[3],
 		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid()}
-	return b, b.startJobSet(ctx)
+	return b, nil
 }
 
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
@@ -193,14 +193,19 @@ func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 		flags = append(flags, flag, what+file)
 	}
 	write("runs.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [{run: forever, output: [{text: %s}]}]}}", starts), "--scenario", "")
-	exit := fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{text: %[3]s}, {at: %[1]s, text: %[2]s}]}]}}",
-		b.plan.every, exits, starts)
-	write("exits.yaml", "Scenario", exit, "--scenario", "default/train-workers-0-0-*=")
+	exit := func(after time.Duration) string {
+		return fmt.Sprintf("{run: %[1]s, exit: 3, output: [{text: %[3]s}, {at: %[1]s, text: %[2]s}]}", after, exits, starts)
+	}
+	first := b.plan.every + time.Duration(b.plan.pods)*startingEach
+	write("exits.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [%s, %s]}}", exit(first), exit(b.plan.every)), "--scenario", "default/train-workers-0-0-*=")
 	if b.plan.slow > 0 {
 		write("nodes.yaml", "NodeScenario", fmt.Sprintf("nodes: [{share: %v%%, slow: 10}]", b.plan.slow), "--node-scenario", "")
 	}
 	return flags, err
 }
+
+// startingEach is how much longer the worker waits that exits, for each pod, when the JobSet is new: it may be the first that runs.
+const startingEach = 60 * time.Millisecond
 
 // started is when all workers have started since one has exited.
 type started struct {

@@ -35,7 +35,7 @@ type result struct {
 	later  writes        // of the whole round; some are written after all run again
 }
 
-// measure takes the JobSet through its rounds. The first one counts for nothing.
+// measure makes the floors, then the JobSet, and takes it through its rounds. The first one counts for nothing.
 func (b *bench) measure(ctx context.Context) error {
 	var floors floors
 	if b.plan.floors {
@@ -43,6 +43,9 @@ func (b *bench) measure(ctx context.Context) error {
 		if floors, err = b.newFloors(ctx); err != nil {
 			return err
 		}
+	}
+	if err := b.startJobSet(ctx); err != nil {
+		return err
 	}
 	b.all.says = map[string]int{}
 	began := b.seen.count()
