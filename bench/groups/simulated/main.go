@@ -56,7 +56,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
 	flag.Float64Var(&p.slow, "slow", 0, "per cent of the nodes on which calls of the container runtime take ten times as long")
 	flag.Float64Var(&p.lost, "lost", 0, "per cent of the nodes that are lost as the worker exits: their pods are deleted by force, and made again on spare nodes")
-	flag.BoolVar(&p.floors, "floors", true, "write the same for as many other pods after each round")
+	flag.BoolVar(&p.floors, "floors", true, "write the same for as many other pods after each round that counts")
 	flag.IntVar(&p.qps, "qps", manyRequests, "requests a second of scheduler and controllers, which make and place the pods at first; in a round they make few")
 	flag.StringVar(&p.logs, "logs", "", "`folder` for logs of the nodes and the JobSet controller, and profiles of nodes and API server; empty: none")
 	flag.Parse()

@@ -59,9 +59,10 @@ func (b *bench) measure(ctx context.Context) error {
 		began = now
 		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v, all started %v)",
 			i, ms(r.time), ms(r.first), ms(r.out), ms(r.told), ms(r.may), ms(r.starts))
-		if i > 0 {
-			b.all.rounds = append(b.all.rounds, r)
+		if i == 0 {
+			continue
 		}
+		b.all.rounds = append(b.all.rounds, r)
 		if !b.plan.floors {
 			continue
 		}
@@ -74,9 +75,7 @@ func (b *bench) measure(ctx context.Context) error {
 			return err
 		}
 		progress("  the bare writes took %v, the same writes for the pods of another JobSet %v", ms(bare.time), ms(owned.time))
-		if i > 0 {
-			b.all.bare, b.all.owned = append(b.all.bare, bare), append(b.all.owned, owned)
-		}
+		b.all.bare, b.all.owned = append(b.all.bare, bare), append(b.all.owned, owned)
 	}
 	return nil
 }
