@@ -11,6 +11,8 @@
 //	readiness    a probe's answer → the status that says so
 //	run       `lifepod run` of a pod that only runs true, as a whole process
 //
+// After the fifty at once, execs in a container, as probes make them, on both runtimes.
+//
 // Then an agent in a process of its own, with pods that do nothing: memory and CPU.
 //
 // What the figures are to reach is in targets (table.go).

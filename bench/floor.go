@@ -32,3 +32,11 @@ func (s bareSide) many(ctx context.Context, record times.Record) error {
 	}
 	return s.runtime.AtOnce(ctx, pods, record.Prefixed(s.name+" "))
 }
+
+// execs makes the execs of a probe, on a pod of its own.
+func (s bareSide) execs(ctx context.Context, record times.Record) error {
+	return s.runtime.Execs(ctx, s.bed.pod(), execsEach, record.Prefixed(s.name+" "))
+}
+
+// execsEach are made one after the other.
+const execsEach = 50

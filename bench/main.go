@@ -60,6 +60,7 @@ func bench(ctx context.Context, o options) (err error) {
 		return err
 	}
 	print(os.Stdout, &all)
+	printExecs(os.Stdout, &all)
 	return idle(ctx, root, os.Stdout)
 }
 
@@ -124,6 +125,9 @@ func (b *bed) turns(ctx context.Context, rounds int, all *times.Samples) error {
 		record := all.When(i > 0)
 		if err := errors.Join(stock.many(ctx, record), floor.many(ctx, record), b.many(ctx, record)); err != nil {
 			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
+		}
+		if err := errors.Join(stock.execs(ctx, record), floor.execs(ctx, record)); err != nil {
+			return fmt.Errorf("execs, round %d: %w", i, err)
 		}
 	}
 	return nil

@@ -79,3 +79,17 @@ func ratio(floor, ours time.Duration) string {
 	}
 	return fmt.Sprintf("%.2f", float64(ours)/float64(floor))
 }
+
+// execShare is what an exec is to take of the CPU time that it takes on the stock runtime.
+const execShare = 0.5
+
+// printExecs prints what the execs of a probe took.
+func printExecs(out io.Writer, all *times.Samples) {
+	of := func(side, what string) time.Duration { return times.Quantile(all.Of(side+" exec"+what), 0.5) }
+	stock, ours := of("stock", ", CPU"), of("floor", ", CPU")
+	_, _ = fmt.Fprintf(out, "\nan exec of true, as a probe makes it, until its answer: %s on the stock runtime, %s on ours\n",
+		times.Milliseconds(of("stock", "")), times.Milliseconds(of("floor", "")))
+	_, _ = fmt.Fprintf(out, "CPU of the shim and what it has waited for: %s and %s, %s (to reach: %.2f, %s)\n",
+		times.Milliseconds(stock), times.Milliseconds(ours), ratio(stock, ours), execShare,
+		times.Verdict(stock > 0, float64(ours) <= execShare*float64(stock)))
+}
