@@ -120,7 +120,7 @@ func (h *executor) leaveNode(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.engine.Cgroups.Remove(ctx, h.pod.UID)
+	return h.engine.Cgroups.Remove(ctx, h.pod)
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read
