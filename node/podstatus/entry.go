@@ -78,13 +78,14 @@ func (e *entry) before() *v1.PodStatus {
 }
 
 // due is when the next attempt may be made. Progress waits for so long for what follows, or for the group.
-func (e *entry) due(window time.Duration) time.Time {
+func (e *entry) due(progress, group time.Duration) time.Time {
 	switch {
 	case len(e.queue) == 0:
 		return later(e.failures.notBefore, e.repairAfter)
 	case !e.queue[0].since.IsZero():
+		window := progress
 		if e.queue[0].group {
-			window = windowGroup
+			window = group
 		}
 		return later(e.failures.notBefore, e.queue[0].since.Add(window))
 	}

@@ -18,14 +18,22 @@ const (
 	windowTook = 3 // times as long as the last write took
 	windowMost = 10 * time.Second
 	// What is told at the barrier of a group is overtaken when all members are there. A group of thousands takes longer for
-	// that than anything else waits for, and a status of each member meanwhile would make it take longer still.
-	windowGroup = 30 * time.Second
+	// that than anything else waits for, and a status of each member meanwhile would make it take longer still. The first of
+	// 5,000 members waits for as long as forty writes take.
+	windowGroup     = 30 * time.Second
+	windowGroupTook = 60
+	windowGroupMost = 5 * time.Minute
 )
 
 // progressWindow is how long progress waits now. Called with mu held.
 func (w *Writer) progressWindow() time.Duration {
 	long := window + time.Duration(w.starting)*windowEach
 	return min(max(long, windowTook*w.reach.took), windowMost)
+}
+
+// groupWindow is how long what is told at the barrier waits now. Called with mu held.
+func (w *Writer) groupWindow() time.Duration {
+	return min(max(windowGroup, windowGroupTook*w.reach.took), windowGroupMost)
 }
 
 // want says what the status of an entry is to be; nil: nothing is wanted any more. Called with mu held.

@@ -345,6 +345,28 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 	})
 }
 
+// TestBarrierWaitsLongerForSlowAPI: where a write takes two seconds, the barrier is told after two minutes: a status of each member
+// meanwhile would make the group still slower (A-STAT-12).
+func TestBarrierWaitsLongerForSlowAPI(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		pod := s.pod("train-0", restartable)
+		s.Set(pod, member(started, ""), nil)
+		synctest.Wait()
+		s.api.fail(fault{times: 1, delay: 2 * time.Second})
+		s.Set(pod, member(restarting, ""), func(error) {})
+		after(2 * time.Second)
+		s.Set(pod, member(barrier, ""), nil)
+		after(2*time.Minute - time.Second)
+		if got, want := s.members("train-0"), []string{started, restarting}; !cmp.Equal(got, want) {
+			t.Errorf("written %q before the window has passed, want %q", got, want)
+		}
+		after(time.Second)
+		if got, want := s.members("train-0"), []string{started, restarting, barrier}; !cmp.Equal(got, want) {
+			t.Errorf("written %q, want %q", got, want)
+		}
+	})
+}
+
 // TestBarrierBehindTransition: what waits for the group still does when it is set before the restart, which watchers must see, is
 // on its way; and a restart that could not be told in time does not wait with what has taken its place (A-STAT-12, B-RAC-23).
 func TestBarrierBehindTransition(t *testing.T) {

@@ -124,13 +124,13 @@ func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 			e.hurry()
 		}
 	}
-	later, window := w.work[:0], w.progressWindow()
+	later, progress, group := w.work[:0], w.progressWindow(), w.groupWindow()
 	for _, e := range w.work {
 		if w.busy >= w.room.inFlight || w.reach.testing {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}
-		if at := w.reach.notBefore(e.due(window)); at.After(now) {
+		if at := w.reach.notBefore(e.due(progress, group)); at.After(now) {
 			later = append(later, e)
 			if next.IsZero() || at.Before(next) {
 				next = at
