@@ -287,10 +287,10 @@ $(CRITEST)/nginx.tar:
 
 .PHONY: bench bench-steps bench-moves bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-nodes bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
-	hack/on-tmpfs $(GO) run ./bench -lifepod bin/lifepod
+	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
 bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
-	hack/on-tmpfs $(GO) run ./bench/steps
+	hack/usual-mounts $(GO) run ./bench/steps
 
 bench-moves: ## how long the kernel takes to move a process into its cgroup, and with lifepod's preparation (as root)
 	$(GO) test ./worker/podcgroup -run '^$$' -bench Moves -benchtime 20x
@@ -316,8 +316,8 @@ NEWERKUBELET := .cache/controlplane/$(BENCHNEWER)/bin
 bench-agent: test-packages build controlplane kubelet ## lifepod agent against two kubelets, each on a real control plane (as root)
 	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER)
 	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER) -kubelet
-	hack/on-tmpfs $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
-	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) hack/on-tmpfs $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
+	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
+	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
 BENCHDEVICES ?= -blocks 2 -n 10
 bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
