@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// deletionSettles is for how long at most a container has been deleted before its shim is looked for, together with those of
-	// containers that were deleted later, but half as long ago: a shim ends by itself in a fraction of that.
+	// deletionSettles is for how long a container has been deleted before its shim is
+	// looked for: a shim ends by itself in a fraction of that.
 	deletionSettles = 2 * time.Second
+	// deletionsApart is how much longer the first waits for others, which are looked for together.
+	deletionsApart = time.Second
 	// deletionRetry is the pause before containerd is asked for events again.
 	deletionRetry = time.Second
 )
@@ -101,7 +103,7 @@ func (d *deletions) settle(ctx context.Context, heard <-chan string) {
 			settled = nil // nothing to send
 		}
 		if due == nil && len(young) > 0 {
-			due = time.After(deletionSettles - time.Since(young[0].at))
+			due = time.After(deletionSettles + deletionsApart - time.Since(young[0].at))
 		}
 		select {
 		case <-ctx.Done():
@@ -110,7 +112,7 @@ func (d *deletions) settle(ctx context.Context, heard <-chan string) {
 			young = append(young, deleted{id, time.Now()})
 		case <-due:
 			due = nil
-			for len(young) > 0 && time.Since(young[0].at) >= deletionSettles/2 {
+			for len(young) > 0 && time.Since(young[0].at) >= deletionSettles {
 				ready, young = append(ready, young[0].id), young[1:]
 			}
 		case settled <- ready:

@@ -76,8 +76,7 @@ func TestDeletionsAreHeard(t *testing.T) {
 	}
 }
 
-// Shims have their time to end by themselves, however busy the supervisor is, and those that have had half of it are looked for
-// together with the oldest.
+// Shims have their time to end by themselves, however busy the supervisor is, and several are looked for together.
 func TestDeletionsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deletions{settled: make(chan []string)}
@@ -105,7 +104,7 @@ func TestDeletionsSettle(t *testing.T) {
 		got = append(got, take())
 		time.Sleep(7 * time.Second) // it is at something else
 		got = append(got, take())
-		want := []batch{{2 * time.Second, []string{"a", "b"}}, {9 * time.Second, []string{"c", "d"}}}
+		want := []batch{{3 * time.Second, []string{"a", "b"}}, {10 * time.Second, []string{"c", "d"}}}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(batch{})); diff != "" {
 			t.Errorf("batches (-want +got):\n%s", diff)
 		}

@@ -233,15 +233,10 @@ func (p Paths) shims() map[int]string {
 // too many open files.
 func commandLines() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		proc, err := os.Open("/proc")
-		if err != nil {
-			return
-		}
-		defer func() { _ = proc.Close() }() // it was only read
-		names, _ := proc.Readdirnames(-1)   // a glob would list the folder of each process, too
-		for _, name := range names {
-			pid, err := strconv.Atoi(name)
-			if err == nil && !yield(pid, filepath.Join("/proc", name, "cmdline")) {
+		entries, _ := os.ReadDir("/proc") // a glob would list the folder of each process, too
+		for _, entry := range entries {
+			pid, err := strconv.Atoi(entry.Name())
+			if err == nil && !yield(pid, filepath.Join("/proc", entry.Name(), "cmdline")) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,9 +19,19 @@ const (
 	ephemeralContainer // added to a running pod; runs once (A-ACT-5)
 )
 
+// IsSidecar says whether an init container runs on beside the others (KEP-753).
+func IsSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// EndsBeforeOthers says whether a container of a pod is an init container and no sidecar.
+func EndsBeforeOthers(pod *v1.Pod, c *v1.Container) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool { return init.Name == c.Name && !IsSidecar(&init) })
+}
+
 func newInitContainer(spec *v1.Container) *container {
 	k := initContainer
-	if spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+	if IsSidecar(spec) {
 		k = sidecarContainer
 	}
 	return newContainer(role{spec: spec, kind: k})

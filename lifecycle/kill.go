@@ -176,12 +176,11 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 		killFailed(s, f.Failure, c.stopping.retryAt)
 		return
 	}
-	switch { // it has exited; its exit is on the way, or is looked up (B-TRM-1)
-	case c.Position != running: // its exit was told before
-	case f.Failure == nil:
+	if c.Position == running { // it has exited; its exit is on the way, or is looked up (B-TRM-1)
 		c.stopping.position = stopReturned
-	default:
-		c.stopping.position = stopDoubted
+		if f.Failure != nil {
+			c.stopping.position = stopDoubted
+		}
 	}
 }
 

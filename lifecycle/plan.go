@@ -114,23 +114,18 @@ func planSetup(s *step) {
 // planObserve keeps asking for a snapshot while anything is uncertain. The exit of a stopped container is likely to be told
 // a moment after the answer to its stop.
 func planObserve(s *step) {
-	if s.sandbox.State == sandboxUncertain || slices.ContainsFunc(s.containers, func(c *container) bool { return s.isUncertain(c) }) {
+	if s.sandbox.State == sandboxUncertain || slices.ContainsFunc(s.containers, s.looksUp) {
 		observe(s)
 	}
 }
 
-// exitPatience is how long the exit of a container that the runtime calls stopped may take to be told, before it is looked up.
+// exitPatience is how long the exit of a container that the runtime calls stopped may take to be told.
 const exitPatience = 100 * time.Millisecond
 
-// isUncertain says whether a container needs a snapshot now.
-func (s *step) isUncertain(c *container) bool {
-	switch {
-	case c.Position == uncertain || c.stopping.position == stopDoubted:
-		return true
-	case c.stopping.position == stopReturned:
-		return s.due(c.touchedAt.Add(exitPatience))
-	}
-	return false
+// looksUp says whether a container needs a snapshot now.
+func (s *step) looksUp(c *container) bool {
+	return c.Position == uncertain || c.stopping.position == stopDoubted ||
+		c.stopping.position == stopReturned && s.due(c.touchedAt.Add(exitPatience))
 }
 
 func observe(s *step) {

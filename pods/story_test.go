@@ -341,10 +341,8 @@ func (c *cgroups) Ensure(pod *v1.Pod) error {
 	return nil
 }
 
-func (c *cgroups) Resize([]*v1.Pod) error                { return nil }
-func (c *cgroups) Remove(context.Context, *v1.Pod) error { return nil }
-
-func (c *cgroups) RemoveUID(context.Context, types.UID) error { return nil }
+func (c *cgroups) Resize([]*v1.Pod) error                                     { return nil }
+func (c *cgroups) Remove(context.Context, types.UID, ...v1.PodQOSClass) error { return nil }
 
 // noObjects has no ConfigMaps and Secrets: no pod of a story asks for any.
 type noObjects struct{ worker.Objects }

@@ -136,7 +136,7 @@ func sweepPod(ctx context.Context, r *host.Runtime, left *record) (found bool, e
 	}
 	errs := []error{
 		volumes.Remove(filepath.Join(host.PodsDir(r.Root), string(left.UID))),
-		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.RemoveUID(ctx, left.UID),
+		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.Remove(ctx, left.UID),
 		removeLogs(r.Root, left.UID),
 	}
 	if r.IPAMDir != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/worker/address"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -120,7 +121,7 @@ func (h *executor) leaveNode(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.engine.Cgroups.Remove(ctx, h.pod)
+	return h.engine.Cgroups.Remove(ctx, h.pod.UID, podcgroup.QOSClass(h.pod))
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read

@@ -38,8 +38,7 @@ type Cgroups interface {
 	Path(pod *v1.Pod) string
 	Ensure(pod *v1.Pod) error
 	Resize(states []*v1.Pod) error
-	Remove(ctx context.Context, pod *v1.Pod) error
-	RemoveUID(ctx context.Context, uid types.UID) error
+	Remove(ctx context.Context, uid types.UID, class ...v1.PodQOSClass) error
 	Used(pod *v1.Pod) (podcgroup.Used, error)
 	// Expect is called before the runtime is asked to start a process, end when it has answered.
 	Expect() (end func())

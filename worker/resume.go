@@ -93,7 +93,7 @@ func (n *Engine) Discard(ctx context.Context, uid types.UID) error {
 	if err := volumes.Remove(n.podDir(uid)); err != nil {
 		return err
 	}
-	return n.Cgroups.RemoveUID(ctx, uid)
+	return n.Cgroups.Remove(ctx, uid)
 }
 
 // takeBack has drivers take back a pod's volumes: what they have mounted is theirs to unmount.

@@ -238,12 +238,11 @@ func podOf(name string, policy v1.RestartPolicy, containers ...string) *v1.Pod {
 
 type noCgroups struct{}
 
-func (noCgroups) Path(pod *v1.Pod) string                    { return "/pods/" + string(pod.UID) }
-func (noCgroups) Ensure(*v1.Pod) error                       { return nil }
-func (noCgroups) Resize([]*v1.Pod) error                     { return nil }
-func (noCgroups) Remove(context.Context, *v1.Pod) error      { return nil }
-func (noCgroups) RemoveUID(context.Context, types.UID) error { return nil }
-func (noCgroups) Expect() func()                             { return func() {} }
+func (noCgroups) Path(pod *v1.Pod) string                                    { return "/pods/" + string(pod.UID) }
+func (noCgroups) Ensure(*v1.Pod) error                                       { return nil }
+func (noCgroups) Resize([]*v1.Pod) error                                     { return nil }
+func (noCgroups) Remove(context.Context, types.UID, ...v1.PodQOSClass) error { return nil }
+func (noCgroups) Expect() func()                                             { return func() {} }
 
 func (noCgroups) Used(*v1.Pod) (podcgroup.Used, error) {
 	return podcgroup.Used{MemoryPeak: 1 << 20}, nil

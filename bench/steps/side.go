@@ -78,13 +78,13 @@ func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err err
 	case <-time.After(time.Minute):
 		return nil, nil, errors.New("the pod is not ready within a minute")
 	}
-	created = trace.Of("until Ready", began, ready, s.spans.Ended(), s.moment.All())
+	created = trace.Of(trace.Whole{Name: "until Ready", Began: began, Done: ready}, s.spans.Ended(), s.moment.All())
 	s.spans.Reset()
 	s.moment.Reset()
 	began = time.Now()
 	w.Stop(lifecycle.StopRequested{Because: "bench"})
 	err = <-ended
-	return created, trace.Of("until gone", began, time.Now(), s.spans.Ended(), s.moment.All()), err
+	return created, trace.Of(trace.Whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
 }
 
 // newPod is what is measured: one container that ends at once on its stop signal.

@@ -73,7 +73,7 @@ func (s *Testbed) sweepCgroups(ctx context.Context) error {
 	}
 	var errs []error
 	for _, uid := range pods {
-		errs = append(errs, s.cgroups.RemoveUID(ctx, uid))
+		errs = append(errs, s.cgroups.Remove(ctx, uid))
 	}
 	return errors.Join(append(errs, s.cgroups.RemoveParents())...)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // counter asks one driver for its limit from time to time.
@@ -62,18 +64,12 @@ func (r *Registry) periods() map[string]time.Duration {
 }
 
 func (r *Registry) keepCount(ctx context.Context, name string, period time.Duration) {
-	tick := time.NewTicker(period)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	_ = wait.PollUntilContextCancel(ctx, period, false, func(ctx context.Context) (bool, error) {
 		if err := r.Recount(ctx, name); err != nil && ctx.Err() == nil {
 			r.config.Log.WarnContext(ctx, "ask a CSI driver how many volumes the node may have", "driver", name, "err", err)
 		}
-	}
+		return false, nil
+	})
 }
 
 // Recount asks a driver how many volumes the node may have, and has the CSINode say so. To be

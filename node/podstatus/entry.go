@@ -83,11 +83,10 @@ func (e *entry) due(progress, group time.Duration) time.Time {
 	case len(e.queue) == 0:
 		return later(e.failures.notBefore, e.repairAfter)
 	case !e.queue[0].since.IsZero():
-		window := progress
 		if e.queue[0].group {
-			window = group
+			progress = group
 		}
-		return later(e.failures.notBefore, e.queue[0].since.Add(window))
+		return later(e.failures.notBefore, e.queue[0].since.Add(progress))
 	}
 	return e.failures.notBefore
 }

@@ -18,8 +18,7 @@ const (
 	windowTook = 3 // times as long as the last write took
 	windowMost = 10 * time.Second
 	// What is told at the barrier of a group is overtaken when all members are there. A group of thousands takes longer for
-	// that than anything else waits for, and a status of each member meanwhile would make it take longer still. The first of
-	// 5,000 members waits for as long as forty writes take.
+	// that than anything else waits for (5,000 as long as forty writes), and a status of each meanwhile would make it take longer still.
 	windowGroup     = 30 * time.Second
 	windowGroupTook = 60
 	windowGroupMost = 5 * time.Minute

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -62,19 +62,13 @@ func (s *Stats) WatchHealth(ctx context.Context) {
 	if s.Abnormal == nil || s.VolumePeriod <= 0 {
 		return
 	}
-	tick := time.NewTicker(s.VolumePeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	_ = wait.PollUntilContextCancel(ctx, s.VolumePeriod, false, func(ctx context.Context) (bool, error) {
 		pods := map[types.UID]*v1.Pod{}
 		for _, pod := range s.Pods.List() {
 			pods[pod.UID] = pod
 		}
 		s.volumes.forget(pods)
 		s.sizes(ctx, pods, func(v *v1.Volume) bool { return isClaim(v) || v.CSI != nil })
-	}
+		return false, nil
+	})
 }

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -29,7 +30,7 @@ func requestedByPod(pod *v1.Pod) int {
 	inits, sidecars, regular := 0, 0, 0
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		if isSidecar(c) {
+		if lifecycle.IsSidecar(c) {
 			sidecars += requested(pod, c)
 		} else {
 			inits = max(inits, sidecars+requested(pod, c))
@@ -39,18 +40,4 @@ func requestedByPod(pod *v1.Pod) int {
 		regular += requested(pod, &pod.Spec.Containers[i])
 	}
 	return max(inits, sidecars+regular)
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
-// endsBeforeOthers is true for a regular init container.
-func endsBeforeOthers(pod *v1.Pod, container *v1.Container) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == container.Name {
-			return !isSidecar(c)
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/topology"
 )
 
@@ -134,7 +135,7 @@ func (a *Admission) Allocate(pod *v1.Pod, container *v1.Container, hint topology
 		}
 		s.state.give(pod.UID, container.Name, set)
 	}
-	if endsBeforeOthers(pod, container) {
+	if lifecycle.EndsBeforeOthers(pod, container) {
 		a.reusable = a.reusable.Union(set)
 	} else {
 		a.reusable = a.reusable.Difference(set)

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/topology"
 )
 
@@ -113,7 +114,7 @@ func bestOf(hints []topology.Hint) topology.Hint {
 // reuse has later containers use the memory of an init container that ends before them,
 // which the others use up.
 func (a *Admission) reuse(pod *v1.Pod, container *v1.Container, blocks []Block) {
-	ends := endsBeforeOthers(pod, container)
+	ends := lifecycle.EndsBeforeOthers(pod, container)
 	for _, b := range blocks {
 		nodes, err := topology.MaskOf(b.NUMAAffinity...)
 		if err != nil {
@@ -141,7 +142,7 @@ func (a *Admission) shrinkInits(pod *v1.Pod, container *v1.Container, blocks []B
 			if c.Name == container.Name || left == 0 {
 				break
 			}
-			if isSidecar(c) {
+			if lifecycle.IsSidecar(c) {
 				continue
 			}
 			has := a.state.Given[string(pod.UID)][c.Name]

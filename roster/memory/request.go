@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -51,7 +52,7 @@ func requestedByPod(pod *v1.Pod) (amounts, error) {
 			return nil, err
 		}
 		for name, size := range wants {
-			if isSidecar(c) {
+			if lifecycle.IsSidecar(c) {
 				sidecars[name] += size
 			} else {
 				inits[name] = max(inits[name], sidecars[name]+size)
@@ -71,18 +72,4 @@ func requestedByPod(pod *v1.Pod) (amounts, error) {
 		out[name] = max(inits[name], out[name]+sidecars[name])
 	}
 	return out, nil
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
-// endsBeforeOthers is true for a regular init container.
-func endsBeforeOthers(pod *v1.Pod, container *v1.Container) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == container.Name {
-			return !isSidecar(c)
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/topology"
 )
 
@@ -143,7 +144,7 @@ func (s *Static) Started(pod *v1.Pod, container string) {
 		if c.Name == container {
 			return
 		}
-		if _, has := s.state.Given[string(pod.UID)][c.Name]; has && !isSidecar(c) {
+		if _, has := s.state.Given[string(pod.UID)][c.Name]; has && !lifecycle.IsSidecar(c) {
 			s.state = s.state.Clone()
 			s.state.remove(string(pod.UID), c.Name)
 		}

@@ -76,7 +76,7 @@ func testDriver(t testing.TB) Driver {
 	t.Cleanup(func() {
 		uids, err := d.Pods()
 		for _, uid := range uids {
-			err = errors.Join(err, d.RemoveUID(context.Background(), uid))
+			err = errors.Join(err, d.Remove(context.Background(), uid))
 		}
 		if err = errors.Join(err, d.RemoveParents()); err != nil {
 			t.Errorf("clean up: %v", err)
@@ -274,7 +274,7 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	if got := folders(d, d.Path(pod)); len(got) != len(dirs) {
 		t.Errorf("RemoveParents removed a pod in use: %v are left of %v", got, dirs)
 	}
-	if err := d.Remove(t.Context(), pod); err != nil {
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
@@ -284,7 +284,7 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	if left := folders(d, d.Path(pod)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := d.Remove(t.Context(), pod); err != nil {
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
 		t.Errorf("removing what is absent: %v", err)
 	}
 }
@@ -325,7 +325,7 @@ func TestRemoveFinishesAHalfRemovedPod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.RemoveUID(t.Context(), pod.UID); err != nil {
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
 		t.Fatal(err)
 	}
 	if left := folders(d, d.Path(pod)); len(left) > 0 {
@@ -343,7 +343,7 @@ func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
 			t.Errorf("RemoveParents with parent %q succeeded", parent)
 		}
 	}
-	if err := (Driver{Parent: "lifepod-test"}).RemoveUID(t.Context(), ""); err == nil {
+	if err := (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""); err == nil {
 		t.Error("Remove without a UID succeeded")
 	}
 }
@@ -364,7 +364,7 @@ func BenchmarkEnsureRemove(b *testing.B) {
 					b.Fatal(err)
 				}
 				middle := time.Now()
-				if err := d.Remove(context.Background(), pod); err != nil {
+				if err := d.Remove(context.Background(), pod.UID); err != nil {
 					b.Fatal(err)
 				}
 				ensure, remove = ensure+middle.Sub(start), remove+time.Since(middle)

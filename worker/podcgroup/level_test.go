@@ -61,7 +61,7 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 		func() error { return d.Ensure(one) },
 		func() error { return d.Ensure(two) },
 		func() error { return d.Ensure(guaranteed) },
-		func() error { return d.RemoveUID(t.Context(), one.UID) },
+		func() error { return d.Remove(t.Context(), one.UID) },
 		func() error { d.MemoryQoS = MemoryQoS{}; return d.EnsureLevels() },
 	} {
 		if err := step(); err != nil {

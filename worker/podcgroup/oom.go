@@ -1,6 +1,8 @@
 package podcgroup
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
@@ -62,15 +64,8 @@ func MaySwap(pod *v1.Pod, container *v1.Container) bool {
 }
 
 func sidecar(pod *v1.Pod, container *v1.Container) bool {
-	if ptr.Deref(container.RestartPolicy, "") != v1.ContainerRestartPolicyAlways {
-		return false
-	}
-	for i := range pod.Spec.InitContainers {
-		if pod.Spec.InitContainers[i].Name == container.Name {
-			return true
-		}
-	}
-	return false
+	return ptr.Deref(container.RestartPolicy, "") == v1.ContainerRestartPolicyAlways &&
+		slices.ContainsFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == container.Name })
 }
 
 func smallestRequest(pod *v1.Pod) int64 {

@@ -19,21 +19,17 @@ import (
 var classes = []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort}
 
 // Remove kills what is still running in the pod's cgroup and removes it, with
-// the containers' cgroups below. One without a cgroup is no error.
-func (d Driver) Remove(ctx context.Context, pod *v1.Pod) error {
-	return d.removeOf(ctx, pod.UID, QOSClass(pod))
-}
-
-// RemoveUID is Remove for a pod of which nothing else is known.
-func (d Driver) RemoveUID(ctx context.Context, uid types.UID) error {
-	return d.removeOf(ctx, uid, classes...)
-}
-
-func (d Driver) removeOf(ctx context.Context, uid types.UID, classes ...v1.PodQOSClass) error {
+// the containers' cgroups below. It needs no more than the UID, so that pods of
+// which nothing else is known can be swept up; with the class it looks in one
+// place. One without a cgroup is no error.
+func (d Driver) Remove(ctx context.Context, uid types.UID, class ...v1.PodQOSClass) error {
 	if uid == "" {
 		return errors.New("remove pod cgroup: no UID")
 	}
-	for _, class := range classes {
+	if len(class) == 0 {
+		class = classes
+	}
+	for _, class := range class {
 		names := d.names(class, uid)
 		if err := d.remove(ctx, names); err != nil {
 			return fmt.Errorf("remove cgroup %s: %w", d.path(names), err)

@@ -30,19 +30,25 @@ var calls = map[string]string{
 	"StopContainer": "StopContainer", "StopSandbox": "StopPodSandbox", "RemoveSandbox": "RemovePodSandbox",
 }
 
-// Of are the steps until what the pod was asked for is done, in the order in which they began.
-func Of(until string, began, done time.Time, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
+// Whole is what steps are of: until what a pod was asked for is done.
+type Whole struct {
+	Name        string
+	Began, Done time.Time
+}
+
+// Of are the steps, in the order in which they began.
+func Of(whole Whole, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b sdk.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
-	list := []Step{{name: until, took: done.Sub(began)}}
+	list := []Step{{name: whole.Name, took: whole.Done.Sub(whole.Began)}}
 	for _, span := range spans {
-		if !span.Parent().IsValid() || span.StartTime().After(done) {
+		if !span.Parent().IsValid() || span.StartTime().After(whole.Done) {
 			continue // a stretch, which its effects add up to; what follows from what was asked for
 		}
 		call, is := calls[span.Name()]
-		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(began), took: span.EndTime().Sub(span.StartTime())})
+		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(whole.Began), took: span.EndTime().Sub(span.StartTime())})
 		if is {
-			list = append(list, parts(began, span, call, all)...)
+			list = append(list, parts(whole.Began, span, call, all)...)
 		}
 	}
 	return list
