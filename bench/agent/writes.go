@@ -29,6 +29,9 @@ func (s *side) countWrites(ctx context.Context, r *results) error {
 	if s.plan.writes == 0 {
 		return nil
 	}
+	if _, err := s.CountWrites(ctx, func() error { return nil }); err != nil { // of the crowd's end: events may come late
+		return err
+	}
 	pods, workers := make([]*v1.Pod, s.plan.writes), make([]*v1.Pod, s.plan.writes)
 	for i := range pods {
 		pods[i], workers[i] = testbed.NewPod(s.Member.Name), testbed.NewWorkerPod(s.Member.Name)
