@@ -49,7 +49,7 @@ func Restartable(pod *v1.Pod) (names []string) {
 		names = append(names, c.Name)
 	}
 	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if lifecycle.IsSidecar(&c) {
 			names = append(names, c.Name)
 		}
 	}

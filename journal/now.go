@@ -111,7 +111,7 @@ func PodOf(pod *v1.Pod) Pod {
 	}
 	for _, c := range pod.Spec.InitContainers {
 		kind := "init"
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if lifecycle.IsSidecar(&c) {
 			kind = "sidecar"
 		}
 		p.Containers = append(p.Containers, containerIn(c.Name, kind, c.Image, &c.Resources))

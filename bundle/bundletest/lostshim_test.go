@@ -49,8 +49,8 @@ func knows(t *testing.T, client cri.RuntimeServiceClient, id string) bool {
 	return len(list.Items) > 0
 }
 
-// loseShim stops a shim before it has made its sandbox, and gives that up. Should the
-// sandbox be made by then, or containerd keep it for its removal, it is removed, and another one is begun.
+// loseShim stops a shim before it has made its sandbox, and gives that up. A sandbox that is made by then,
+// or that containerd keeps to remove it later, is removed, and another one is begun.
 func loseShim(t *testing.T, r *bundle.Runtime, root string) (pid int, id string) {
 	t.Helper()
 	client := dial(t, r)

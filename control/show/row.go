@@ -107,7 +107,7 @@ func summarize(pod *v1.Pod) summary {
 	}
 	sidecars := map[string]bool{}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if c := &pod.Spec.InitContainers[i]; lifecycle.IsSidecar(c) {
 			sidecars[c.Name] = true
 			s.total++
 		}
