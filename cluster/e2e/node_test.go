@@ -57,11 +57,7 @@ const handler = `
 runtime_type = 'io.containerd.runc.v2'
 `
 
-const kubelet = `
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-maxPods: 17
-`
+const kubelet = instance.Configuration + "maxPods: 17\n"
 
 const runtimeClass = `
 apiVersion: node.k8s.io/v1

@@ -72,7 +72,7 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(neighbour.Configuration+"maxPods: 23\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(instance.Configuration+"maxPods: 23\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.Joins(token, append(args, "--config", file, "--port", "10350")...)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,11 +26,18 @@ import (
 // Node is the name of an instance's node.
 const Node = "n1"
 
+// Configuration is a KubeletConfiguration for the nodes of tests. The machine's disk may be
+// nearly full, which is not what they are about.
+const Configuration = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+evictionHard: {memory.available: 0%, nodefs.available: 0%, imagefs.available: 0%}
+`
+
 // Config says how to start one.
 type Config struct {
 	Program string   // lifepod
 	Root    string   // state folder; one of its own below the temporary folder if empty
-	Args    []string // further flags of up
+	Args    []string // further flags of up; without --config its node has Configuration
 	Name    string   // of its node; Node if empty
 	Unnamed bool     // it is not told the name
 	Env     []string // of it, besides the environment here
@@ -94,6 +102,12 @@ func (i *Instance) Run(ctx context.Context) error {
 	args := append([]string{"up", "--root", i.Root, "--log-level", "info"}, i.Args...)
 	if !i.Unnamed {
 		args = append(args, "--node-name", i.Name)
+	}
+	if !slices.Contains(args, "--config") {
+		if err := os.WriteFile(i.configuration(), []byte(Configuration), 0o600); err != nil {
+			return err
+		}
+		args = append(args, "--config", i.configuration())
 	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
 	i.command.Stderr = writer(i.write)
@@ -185,8 +199,12 @@ func (i *Instance) Close(ctx context.Context) error {
 	if left := (machine.Root{Dir: i.Root}).Left(); len(left) > 0 {
 		err = errors.Join(err, fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  ")))
 	}
-	return errors.Join(err, os.RemoveAll(i.Root))
+	return errors.Join(err, os.RemoveAll(i.Root), os.RemoveAll(i.configuration()))
 }
+
+// configuration is the file of its node's; not in the state folder, which has to be empty
+// in the end.
+func (i *Instance) configuration() string { return i.Root + ".kubelet.yaml" }
 
 // Invitation is a token, and the other words that lifepod token create prints for
 // lifepod join.

@@ -18,12 +18,6 @@ import (
 // Node is the name of the node there.
 const Node = "n2"
 
-// Configuration is a KubeletConfiguration for the node there. The machine's disk may be nearly full.
-const Configuration = `apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-evictionHard: {memory.available: 0%, nodefs.available: 0%, imagefs.available: 0%}
-`
-
 // Neighbour is another machine with a folder.
 type Neighbour struct {
 	*cable.Machine

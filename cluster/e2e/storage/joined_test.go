@@ -37,7 +37,7 @@ func startWithNeighbour(t *testing.T, flags ...string) (*instance.Instance, *nei
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(neighbour.Configuration), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(instance.Configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.Joins(token, append(args, "--config", file, "--port", "10350")...)
