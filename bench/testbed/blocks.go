@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -72,6 +74,9 @@ type Part struct {
 
 // blocks measures the parts of all blocks, or those of one side only.
 func blocks(ctx context.Context, s Settings, parts func(block int) []Part) error {
+	if sides := names(parts(0)); s.only != "" && !slices.Contains(sides, s.only) {
+		return fmt.Errorf("-only %s: want one of %s", s.only, strings.Join(sides, ", "))
+	}
 	for block := range s.blocks {
 		for _, part := range parts(block) {
 			if s.only != "" && s.only != part.Name {
@@ -88,4 +93,12 @@ func blocks(ctx context.Context, s Settings, parts func(block int) []Part) error
 		}
 	}
 	return nil
+}
+
+func names(parts []Part) []string {
+	var list []string
+	for _, p := range parts {
+		list = append(list, p.Name)
+	}
+	return list
 }

@@ -5,7 +5,6 @@
 package footprint
 
 import (
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -59,20 +58,30 @@ func (r *Rest) Stop() { r.timer.Stop() }
 // files that are mapped. What is needed of them comes back by itself, from the page
 // cache.
 func GiveBack() {
-	shrinkStacks()
-	debug.FreeOSMemory()
+	collect()
 	ForgetFiles()
+	givenBack.Store(time.Now().UnixNano())
 }
 
-// shrinkings is how many collections there are at most for the sake of stacks: they make 64 KiB 2 KiB.
-const shrinkings = 5
+var givenBack atomic.Int64 // when GiveBack ended last, as time.Time.UnixNano has it
 
-// shrinkStacks lets go of what goroutines no longer need of their stacks. A collection only halves those of which three quarters
-// are not in use, and at rest there is hardly any: of thousands that wait, each would keep what it once needed.
-func shrinkStacks() {
+// giveBackUnless is GiveBack if nobody has called that since then.
+func giveBackUnless(since time.Time) {
+	if givenBack.Load() < since.UnixNano() {
+		GiveBack()
+	}
+}
+
+// collections is how many there are at most for the sake of stacks: they make 64 KiB 2 KiB.
+const collections = 5
+
+// collect returns what is garbage to the kernel, and what goroutines no longer need of their stacks. A collection only halves
+// those of which three quarters are not in use, and at rest there is hardly any: of thousands that wait, each would keep what it
+// once needed.
+func collect() {
 	before := stacks()
-	for range shrinkings {
-		runtime.GC()
+	for range collections {
+		debug.FreeOSMemory()
 		after := stacks()
 		if after > before-before/16 { // hardly any was too large
 			return

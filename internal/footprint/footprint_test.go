@@ -79,6 +79,24 @@ func TestForgetFiles(t *testing.T) {
 	}
 }
 
+// TestGiveBackOnce: what was just given back is not given back again.
+func TestGiveBackOnce(t *testing.T) {
+	before := time.Now()
+	GiveBack()
+	given := forced()
+	giveBackUnless(before)
+	if again := forced() - given; again > 0 {
+		t.Errorf("%d collections, want none", again)
+	}
+	giveBackUnless(time.Now())
+	if forced() == given {
+		t.Error("memory is not given back")
+	}
+}
+
+// forced is how many collections were asked for.
+func forced() uint64 { return metric("/gc/cycles/forced:gc-cycles") }
+
 // TestShrinkStacks: goroutines that wait keep little of the stack that they once needed.
 func TestShrinkStacks(t *testing.T) {
 	const goroutines, kept = 1000, 8 << 10

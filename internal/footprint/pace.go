@@ -31,7 +31,7 @@ const (
 // every few minutes, and much garbage would only take memory.
 type Pace struct {
 	limit     func(percent int)
-	giveBack  func()
+	giveBack  func(unless time.Time) // somebody has since then
 	inUse     func() uint64
 	automatic func() uint64 // how many collections there were that nobody asked for
 
@@ -46,14 +46,14 @@ type Pace struct {
 // NewPace begins at rest. Stop it. Where the user has said when the heap is collected it
 // does nothing.
 func NewPace() *Pace {
-	p := newPace(garbage.Allow, GiveBack, heapInUse, automaticCollections)
+	p := newPace(garbage.Allow, giveBackUnless, heapInUse, automaticCollections)
 	if os.Getenv("GOGC") == "" {
 		p.awaitCollection()
 	}
 	return p
 }
 
-func newPace(limit func(int), giveBack func(), inUse, automatic func() uint64) *Pace {
+func newPace(limit func(int), giveBack func(time.Time), inUse, automatic func() uint64) *Pace {
 	p := &Pace{limit: limit, giveBack: giveBack, inUse: inUse, automatic: automatic, seen: automatic(), last: time.Now()}
 	p.limit(atRest)
 	return p
@@ -112,8 +112,9 @@ func (p *Pace) rests() {
 	}
 	p.working = false
 	p.limit(atRest)
+	last := p.last
 	p.mu.Unlock()
-	p.giveBack() // collects
+	p.giveBack(last) // collects
 }
 
 // Stop ends it.

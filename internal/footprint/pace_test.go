@@ -18,12 +18,14 @@ func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type change struct {
 			At      time.Duration
-			Percent int // 0: memory is given back
+			Percent int // -N: memory is given back, unless it was in the last N seconds
 		}
 		var got []change
 		began, inUse, automatic := time.Now(), uint64(100<<20), uint64(7)
 		p := newPace(func(percent int) { got = append(got, change{time.Since(began), percent}) },
-			func() { got = append(got, change{time.Since(began), 0}) }, func() uint64 { return inUse }, func() uint64 { return automatic })
+			func(unless time.Time) {
+				got = append(got, change{time.Since(began), -int(time.Since(unless).Seconds())})
+			}, func() uint64 { return inUse }, func() uint64 { return automatic })
 		collect := func(after time.Duration) {
 			time.Sleep(after)
 			synctest.Wait()
@@ -50,7 +52,7 @@ func TestPace(t *testing.T) {
 		}
 		want := []change{
 			{0, atRest}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, garbage.Usual},
-			{92 * time.Second, atRest}, {92 * time.Second, 0}, {144 * time.Second, garbage.Usual},
+			{92 * time.Second, atRest}, {92 * time.Second, -10}, {144 * time.Second, garbage.Usual},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limits, -want +got:\n%s", diff)
