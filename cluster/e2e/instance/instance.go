@@ -103,11 +103,12 @@ func (i *Instance) Run(ctx context.Context) error {
 	if !i.Unnamed {
 		args = append(args, "--node-name", i.Name)
 	}
+	configuration := i.Root + ".kubelet.yaml" // of its own, gone when it ends
 	if !slices.Contains(args, "--config") {
-		if err := os.WriteFile(i.configuration(), []byte(Configuration), 0o600); err != nil {
+		if err := os.WriteFile(configuration, []byte(Configuration), 0o600); err != nil {
 			return err
 		}
-		args = append(args, "--config", i.configuration())
+		args = append(args, "--config", configuration)
 	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
 	i.command.Stderr = writer(i.write)
@@ -117,7 +118,7 @@ func (i *Instance) Run(ctx context.Context) error {
 		return err
 	}
 	if err := i.Within(i.command.Start); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(configuration))
 	}
 	ready := make(chan string, 1)
 	go func() {
@@ -133,6 +134,7 @@ func (i *Instance) Run(ctx context.Context) error {
 			}
 		}
 		_ = i.command.Wait() // how it ended is in its log
+		_ = os.RemoveAll(configuration)
 	}()
 	select {
 	case i.Kubeconfig = <-ready:
@@ -199,12 +201,8 @@ func (i *Instance) Close(ctx context.Context) error {
 	if left := (machine.Root{Dir: i.Root}).Left(); len(left) > 0 {
 		err = errors.Join(err, fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  ")))
 	}
-	return errors.Join(err, os.RemoveAll(i.Root), os.RemoveAll(i.configuration()))
+	return errors.Join(err, os.RemoveAll(i.Root))
 }
-
-// configuration is the file of its node's; not in the state folder, which has to be empty
-// in the end.
-func (i *Instance) configuration() string { return i.Root + ".kubelet.yaml" }
 
 // Invitation is a token, and the other words that lifepod token create prints for
 // lifepod join.
