@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # One set of flags for building, checking and testing, so that nothing is compiled
 # twice. Without cgo lifepod needs no C library on the machine it is copied to; what
-# needs cgo (runc) says so in bundle/build.
+# needs cgo says so: runc and the shim in bundle/build, the shim's tests below.
 export GOFLAGS := -trimpath
 export CGO_ENABLED := 0
 
@@ -107,9 +107,9 @@ demo: packages ## build what lifepod run needs and run examples/hello.yaml (as r
 # of memory is a soft one: without it the module cluster takes 11 GB.
 LINT := GOMEMLIMIT=4GiB $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run
 
-# The shim is C in part: without that its tests would not be compiled. With -trimpath Go
-# keeps what cgo has made for all folders in one place, but with the names of the sources in the folder
-# that came first: vet, and the tests that it vets, fail when that is gone.
+# The shim is C in part: without cgo its tests would not be compiled. With -trimpath all clones
+# share what cgo has made, and it names the sources in the clone that came first. Once that is deleted vet
+# fails in the others.
 SHIM := GOFLAGS= CGO_ENABLED=1 $(GO)
 SHIMTAGS := -tags seccomp
 

@@ -24,7 +24,7 @@ func AllowGarbage() { garbage.Allow(garbage.Seldom) }
 type Rest struct {
 	after time.Duration
 	timer *time.Timer
-	next  atomic.Int64 // before which memory is not given back again, as time.Time.UnixNano has it
+	next  atomic.Pointer[time.Time] // before which memory is not given back again; nil at first
 }
 
 // restsApart is how many times as long as memory takes to be given back it is not given back again: 30 ms with little in use, some
@@ -40,7 +40,8 @@ func newRest(after time.Duration, giveBack func()) *Rest {
 		began := time.Now()
 		giveBack()
 		ended := time.Now()
-		r.next.Store(ended.Add(restsApart * ended.Sub(began)).UnixNano())
+		next := ended.Add(restsApart * ended.Sub(began))
+		r.next.Store(&next)
 	})
 	return r
 }
@@ -48,7 +49,11 @@ func newRest(after time.Duration, giveBack func()) *Rest {
 // Stir says that something has happened. It is quick, and may be called by several
 // at the same time.
 func (r *Rest) Stir() {
-	r.timer.Reset(max(r.after, time.Until(time.Unix(0, r.next.Load()))))
+	after := r.after
+	if next := r.next.Load(); next != nil {
+		after = max(after, time.Until(*next))
+	}
+	r.timer.Reset(after)
 }
 
 // Stop ends it.
@@ -60,14 +65,15 @@ func (r *Rest) Stop() { r.timer.Stop() }
 func GiveBack() {
 	collect()
 	ForgetFiles()
-	givenBack.Store(time.Now().UnixNano())
+	ended := time.Now()
+	givenBack.Store(&ended)
 }
 
-var givenBack atomic.Int64 // when GiveBack ended last, as time.Time.UnixNano has it
+var givenBack atomic.Pointer[time.Time] // when GiveBack ended last
 
 // giveBackUnless is GiveBack if nobody has called that since then.
 func giveBackUnless(since time.Time) {
-	if givenBack.Load() < since.UnixNano() {
+	if last := givenBack.Load(); last == nil || last.Before(since) {
 		GiveBack()
 	}
 }
@@ -75,9 +81,9 @@ func giveBackUnless(since time.Time) {
 // collections is how many there are at most for the sake of stacks: they make 64 KiB 2 KiB.
 const collections = 5
 
-// collect returns what is garbage to the kernel, and what goroutines no longer need of their stacks. A collection only halves
-// those of which three quarters are not in use, and at rest there is hardly any: of thousands that wait, each would keep what it
-// once needed.
+// collect returns garbage to the kernel, and the parts of stacks that nobody uses. A collection halves a stack of which three
+// quarters are unused. A program at rest makes hardly any garbage, so that nothing else collects: thousands of goroutines that wait
+// would keep their largest stacks.
 func collect() {
 	before := stacks()
 	for range collections {

@@ -31,7 +31,7 @@ const (
 // every few minutes, and much garbage would only take memory.
 type Pace struct {
 	limit     func(percent int)
-	giveBack  func(unless time.Time) // somebody has since then
+	giveBack  func(since time.Time) // unless somebody has since then
 	inUse     func() uint64
 	automatic func() uint64 // how many collections there were that nobody asked for
 

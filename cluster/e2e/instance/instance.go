@@ -103,7 +103,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	if !i.Unnamed {
 		args = append(args, "--node-name", i.Name)
 	}
-	configuration := i.Root + ".kubelet.yaml" // of its own, gone when it ends
+	configuration := i.Root + ".kubelet.yaml" // gone when the process has ended
 	if !slices.Contains(args, "--config") {
 		if err := os.WriteFile(configuration, []byte(Configuration), 0o600); err != nil {
 			return err
