@@ -55,6 +55,7 @@ func TestGPUWorker(t *testing.T) {
 	d := newExampleDriver(t, node)
 	c := newCluster(t, node)
 	c.apply(gpuWorker)
+	c.awaitReady("worker") // before it has a node, its log is an empty one
 	devicesOf := func(line string) []string {
 		t.Helper()
 		c.awaitLine("worker", line, "--container=worker")
