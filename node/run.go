@@ -54,7 +54,11 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer traces.Close(ctx)
-	rest := footprint.NewRest(restTime)
+	files := filesAtRest
+	if o.Embedded {
+		files = 0
+	}
+	rest := footprint.NewRest(restTime, files)
 	defer rest.Stop()
 	s := &setup{
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
@@ -183,3 +187,7 @@ type setup struct {
 // restTime is for how long nothing has happened to any pod when memory that only
 // beginnings and ends of pods need is given back.
 const restTime = 5 * time.Second
+
+// filesAtRest is how often an agent without pods that begin or end looks whether its file is in memory again. In one process with a
+// control plane it is needed all the time.
+const filesAtRest = 2 * time.Second

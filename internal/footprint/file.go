@@ -26,6 +26,33 @@ func ForgetFiles() {
 	}
 }
 
+// grown is by how many bytes of files there must be more before they are worth letting go.
+const grown = 8 << 20
+
+// forgetGrown makes a function that is ForgetFiles once files have grown since its last call that was.
+func forgetGrown() func() {
+	left := 0
+	return func() {
+		if ofFiles() >= left+grown {
+			ForgetFiles()
+			left = ofFiles()
+		}
+	}
+}
+
+// ofFiles is how much of files is resident, in bytes; 0 if the kernel does not tell.
+func ofFiles() int {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident, files int // in pages
+	if _, err := fmt.Sscan(string(statm), &size, &resident, &files); err != nil {
+		return 0
+	}
+	return files * os.Getpagesize()
+}
+
 // mapping is a part of the address space.
 type mapping struct {
 	from, to uintptr
@@ -33,17 +60,18 @@ type mapping struct {
 	differs  bool // has pages, or may have, that are not the file's: they would be lost
 }
 
-// mappings reads /proc/PID/smaps.
+// mappings reads /proc/PID/smaps: of each mapping one line that begins with an address, and twenty that begin with a name.
 func mappings(smaps io.Reader) []mapping {
 	var list []mapping
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {
-		if m, ok := header(lines.Text()); ok {
-			list = append(list, m)
+		if size, of := strings.CutPrefix(lines.Text(), "Anonymous:"); of {
+			if n := len(list); n > 0 && strings.TrimSpace(size) != "0 kB" {
+				list[n-1].differs = true
+			}
 			continue
 		}
-		var kib int
-		if _, err := fmt.Sscanf(lines.Text(), "Anonymous: %d kB", &kib); err == nil && kib > 0 && len(list) > 0 {
-			list[len(list)-1].differs = true
+		if m, ok := header(lines.Text()); ok {
+			list = append(list, m)
 		}
 	}
 	return list
@@ -51,6 +79,9 @@ func mappings(smaps io.Reader) []mapping {
 
 // header is the first line of a mapping.
 func header(line string) (m mapping, ok bool) {
+	if line == "" || line[0] >= 'A' && line[0] <= 'Z' {
+		return mapping{}, false
+	}
 	var mode, offset, device string
 	var inode uint64
 	if _, err := fmt.Sscanf(line, "%x-%x %s %s %s %d", &m.from, &m.to, &mode, &offset, &device, &inode); err != nil {

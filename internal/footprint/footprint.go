@@ -25,23 +25,38 @@ type Rest struct {
 	after time.Duration
 	timer *time.Timer
 	next  atomic.Pointer[time.Time] // before which memory is not given back again; nil at first
+	files *time.Timer               // runs while nothing has happened since
+	quiet atomic.Bool               // nothing has
 }
 
 // restsApart is how many times as long as memory takes to be given back it is not given back again: 30 ms with little in use, some
 // tenths of a second with much. Where something happens all the time that costs one percent of a processor.
 const restsApart = 100
 
-// NewRest is a Rest that counts from now. Stop it.
-func NewRest(after time.Duration) *Rest { return newRest(after, GiveBack) }
+// NewRest is a Rest that counts from now. From when memory was given back until something happens it looks so often whether pages of
+// files have come back, 0 is never, and lets them go, too: what a program does at rest, such as a Lease every ten seconds, needs
+// hundreds of places of its file, and with each the kernel maps the 64 KiB around it. Stop it.
+func NewRest(after, files time.Duration) *Rest { return newRest(after, files, GiveBack, forgetGrown()) }
 
-func newRest(after time.Duration, giveBack func()) *Rest {
+func newRest(after, files time.Duration, giveBack, forget func()) *Rest {
 	r := &Rest{after: after}
+	r.files = time.AfterFunc(time.Hour, func() {
+		if r.quiet.Load() {
+			forget()
+			r.files.Reset(files)
+		}
+	})
+	r.files.Stop()
 	r.timer = time.AfterFunc(after, func() {
 		began := time.Now()
+		r.quiet.Store(true)
 		giveBack()
 		ended := time.Now()
 		next := ended.Add(restsApart * ended.Sub(began))
 		r.next.Store(&next)
+		if files > 0 {
+			r.files.Reset(files)
+		}
 	})
 	return r
 }
@@ -49,6 +64,7 @@ func newRest(after time.Duration, giveBack func()) *Rest {
 // Stir says that something has happened. It is quick, and may be called by several
 // at the same time.
 func (r *Rest) Stir() {
+	r.quiet.Store(false)
 	after := r.after
 	if next := r.next.Load(); next != nil {
 		after = max(after, time.Until(*next))
@@ -57,7 +73,11 @@ func (r *Rest) Stir() {
 }
 
 // Stop ends it.
-func (r *Rest) Stop() { r.timer.Stop() }
+func (r *Rest) Stop() {
+	r.quiet.Store(false)
+	r.timer.Stop()
+	r.files.Stop()
+}
 
 // GiveBack returns to the kernel what the heap and stacks don't need now, and all pages of
 // files that are mapped. What is needed of them comes back by itself, from the page

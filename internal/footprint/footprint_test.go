@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,28 +50,11 @@ VmFlags: rd ex
 // TestForgetFiles: the pages of this program's file, and of one that it maps as etcd does its
 // database, are let go, and come back.
 func TestForgetFiles(t *testing.T) {
-	const size = 16 << 20
-	file, err := os.Create(filepath.Join(t.TempDir(), "db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteAt([]byte("end"), size-3); err != nil {
-		t.Fatal(err)
-	}
-	mapped, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := unix.Munmap(mapped); err != nil {
-			t.Error(err)
-		}
-	}()
-	before := ofFile(t)
+	mapped := mapFile(t)
+	before := ofFiles()
 	GiveBack()
-	if after := ofFile(t); before-after < size>>10 {
-		t.Errorf("%d KiB of files are resident, before %d: want %d less at least", after, before, size>>10)
+	if after := ofFiles(); before-after < size {
+		t.Errorf("%d bytes of files are resident, before %d: want %d less at least", after, before, size)
 	}
 	if end := string(mapped[size-3:]); end != "end" {
 		t.Errorf("the mapped file ends with %q", end)
@@ -157,22 +139,29 @@ func use(times int) (sum byte) {
 	return sum + some[0]
 }
 
-// ofFile is how much of files is resident, in KiB, those of a tmpfs included.
-func ofFile(t *testing.T) (kib int) {
+const size = 16 << 20 // of a mapped file
+
+// mapFile has all pages of a file in memory whose last three bytes are "end".
+func mapFile(t *testing.T) []byte {
 	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
+	file, err := os.Create(filepath.Join(t.TempDir(), "db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"RssFile:", "RssShmem:"} {
-		_, rest, _ := strings.Cut(string(status), kind)
-		n, err := strconv.Atoi(strings.Fields(rest)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		kib += n
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("end"), size-3); err != nil {
+		t.Fatal(err)
 	}
-	return kib
+	mapped, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(mapped); err != nil {
+			t.Error(err)
+		}
+	})
+	return mapped
 }
 
 // TestRest: memory is given back once nothing has happened for a while, and again
@@ -191,10 +180,10 @@ func TestRest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var given []time.Duration
 				began := time.Now()
-				r := newRest(5*time.Second, func() {
+				r := newRest(5*time.Second, 0, func() {
 					given = append(given, time.Since(began))
 					time.Sleep(c.takes)
-				})
+				}, nil)
 				defer r.Stop()
 				for _, quiet := range []time.Duration{3 * time.Second, 4 * time.Second, time.Minute, 10 * time.Second} {
 					time.Sleep(quiet)
@@ -206,5 +195,49 @@ func TestRest(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestFilesAtRest: files are let go again and again while nothing happens, and not while something does.
+func TestFilesAtRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var forgotten []time.Duration
+		began := time.Now()
+		r := newRest(5*time.Second, 2*time.Second, func() {}, func() { forgotten = append(forgotten, time.Since(began)) })
+		time.Sleep(9500 * time.Millisecond)
+		r.Stir()
+		time.Sleep(7500 * time.Millisecond)
+		r.Stop()
+		time.Sleep(time.Minute)
+		want := []time.Duration{7 * time.Second, 9 * time.Second, 16500 * time.Millisecond}
+		if diff := cmp.Diff(want, forgotten); diff != "" {
+			t.Errorf("forgotten at, -want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestForgetGrown: files are let go when there are more of them by much, and else not.
+func TestForgetGrown(t *testing.T) {
+	forget := forgetGrown()
+	forget()
+	least := ofFiles()
+	mapFile(t)
+	if before := ofFiles(); before-least < size {
+		t.Fatalf("%d bytes of files are resident, before %d: want %d more at least", before, least, size)
+	}
+	if forget(); ofFiles()-least > grown {
+		t.Errorf("%d bytes of files are resident, before %d", ofFiles(), least)
+	}
+	few, err := unix.Mmap(-1, 0, grown/2, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := ofFiles()
+	if forget(); before-ofFiles() > grown/4 {
+		t.Errorf("%d bytes of files are resident, before %d: want them left", ofFiles(), before)
+	}
+	if err := unix.Munmap(few); err != nil {
+		t.Error(err)
 	}
 }
