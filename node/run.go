@@ -54,11 +54,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer traces.Close(ctx)
-	files := filesAtRest
-	if o.Embedded {
-		files = 0
-	}
-	rest := footprint.NewRest(restTime, files)
+	rest := footprint.NewRest(restTime, !o.Embedded)
 	defer rest.Stop()
 	s := &setup{
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
@@ -187,7 +183,3 @@ type setup struct {
 // restTime is for how long nothing has happened to any pod when memory that only
 // beginnings and ends of pods need is given back.
 const restTime = 5 * time.Second
-
-// filesAtRest is how often an agent without pods that begin or end looks whether its file is in memory again. In one process with a
-// control plane it is needed all the time.
-const filesAtRest = 2 * time.Second

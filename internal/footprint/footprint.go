@@ -33,11 +33,20 @@ type Rest struct {
 // tenths of a second with much. Where something happens all the time that costs one percent of a processor.
 const restsApart = 100
 
-// NewRest is a Rest that counts from now. From when memory was given back until something happens it looks so often whether pages of
-// files have come back, 0 is never, and lets them go, too: what a program does at rest, such as a Lease every ten seconds, needs
-// hundreds of places of its file, and with each the kernel maps the 64 KiB around it. Stop it.
-func NewRest(after, files time.Duration) *Rest { return newRest(after, files, GiveBack, forgetGrown()) }
+// filesEvery is how often a program at rest looks whether pages of files have come back.
+const filesEvery = 2 * time.Second
 
+// NewRest is a Rest that counts from now. If files is true, pages of files that come back are let go as well, from when memory was
+// given back until something happens: what a program does at rest, such as a Lease every ten seconds, needs hundreds of places of its
+// file, and with each the kernel maps the 64 KiB around it. A program that never rests needs them all the time. Stop it.
+func NewRest(after time.Duration, files bool) *Rest {
+	if files {
+		return newRest(after, filesEvery, GiveBack, forgetGrown())
+	}
+	return newRest(after, 0, GiveBack, nil)
+}
+
+// newRest is NewRest whose files are looked at so often, if that is more than 0.
 func newRest(after, files time.Duration, giveBack, forget func()) *Rest {
 	r := &Rest{after: after}
 	r.files = time.AfterFunc(time.Hour, func() {
