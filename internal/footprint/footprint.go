@@ -34,7 +34,7 @@ type Rest struct {
 const restsApart = 100
 
 // filesEvery is how often a program at rest looks whether pages of files have come back.
-const filesEvery = 2 * time.Second
+const filesEvery = time.Second
 
 // NewRest is a Rest that counts from now. If files is true, pages of files that come back are let go as well, from when memory was
 // given back until something happens: what a program does at rest, such as a Lease every ten seconds, needs hundreds of places of its
