@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 )
 
 // ForgetFiles lets go of the pages of files that were read by mapping them: of the
@@ -29,11 +31,18 @@ func ForgetFiles() {
 // grown is by how many bytes of files there must be more before they are worth letting go.
 const grown = 8 << 20
 
-// forgetGrown makes a function that is ForgetFiles once files have grown since its last call that was.
+// Files are let go at most forgetBurst times in a row, and then once in forgetEvery. With probes a program needs its file all the time,
+// and to have the kernel map it again takes 6 to 12 ms of a processor.
+const (
+	forgetEvery = 5 * time.Second
+	forgetBurst = 2
+)
+
+// forgetGrown makes a function that is ForgetFiles if files have grown since its last call that was, unless there were too many.
 func forgetGrown() func() {
-	left := 0
+	left, often := 0, rate.NewLimiter(rate.Every(forgetEvery), forgetBurst)
 	return func() {
-		if ofFiles() >= left+grown {
+		if ofFiles() >= left+grown && often.Allow() {
 			ForgetFiles()
 			left = ofFiles()
 		}

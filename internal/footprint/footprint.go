@@ -110,9 +110,9 @@ func giveBackUnless(since time.Time) {
 // collections is how many there are at most for the sake of stacks: they make 64 KiB 2 KiB.
 const collections = 5
 
-// collect returns garbage to the kernel, and the parts of stacks that nobody uses. A collection halves a stack of which three
-// quarters are unused. A program at rest makes hardly any garbage, so that nothing else collects: thousands of goroutines that wait
-// would keep their largest stacks.
+// collect returns garbage to the kernel, and unused parts of stacks. One collection halves a stack if three quarters of it
+// are unused, so several are needed. A program at rest makes hardly any garbage. Go would not collect it for minutes, and thousands of
+// goroutines that wait would keep their largest stacks.
 func collect() {
 	before := stacks()
 	for range collections {
