@@ -414,3 +414,5 @@ fuzz: ## fuzz all that reads what others wrote, FUZZTIME each
 	$(GO) test ./control $(FUZZ) FuzzRequest
 	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzRecord
 	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzDamagedStore
+	cd bundle/runtime && $(GO) test ./sandbox/holder $(FUZZ) FuzzPlan
+	cd bundle/runtime && $(GO) test ./sandbox/holder $(FUZZ) FuzzOrders

@@ -22,6 +22,11 @@ func TestRejected(t *testing.T) {
 			reason: "SysctlForbidden", message: `forbidden sysctl: "net.core.somaxconn" not allowlisted`,
 		},
 		{
+			name: "sysctl-nul", spec: `securityContext: {sysctls: [{name: net.ipv4.ip_unprivileged_port_start, value: "0\0/etc/canary\0x"}]}`,
+			reason:  "SysctlForbidden",
+			message: `forbidden sysctl: "net.ipv4.ip_unprivileged_port_start": spec.securityContext.sysctls[0].value: control character U+0000`,
+		},
+		{
 			name: "cpu", container: "resources: {requests: {cpu: 100k}}",
 			reason: "OutOfcpu", message: "Node didn't have enough resource: cpu, requested: 100000000, used: 0, capacity: ",
 		},

@@ -39,18 +39,22 @@ type pod struct {
 	sandbox, container string
 }
 
+func sandboxConfig(r *bundle.Runtime) *cri.PodSandboxConfig {
+	return &cri.PodSandboxConfig{
+		Metadata:     &cri.PodSandboxMetadata{Name: "pod", Namespace: "default", Uid: "0b7cf1b0-pod"},
+		LogDirectory: filepath.Join(r.Paths().Root, "logs"),
+		Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/pod"},
+	}
+}
+
 func runPod(t *testing.T, r *bundle.Runtime, ports ...*cri.PortMapping) *pod {
 	t.Helper()
 	ctx := t.Context()
 	if _, err := r.ImportImages(ctx); err != nil {
 		t.Fatal(err)
 	}
-	config := &cri.PodSandboxConfig{
-		Metadata:     &cri.PodSandboxMetadata{Name: "pod", Namespace: "default", Uid: "0b7cf1b0-pod"},
-		LogDirectory: filepath.Join(r.Paths().Root, "logs"),
-		PortMappings: ports,
-		Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/pod"},
-	}
+	config := sandboxConfig(r)
+	config.PortMappings = ports
 	p := &pod{client: dial(t, r)}
 	sandbox, err := p.client.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config})
 	if err != nil {

@@ -129,6 +129,45 @@ func TestSandboxIsNoContainer(t *testing.T) {
 	closeRuntime(t, r)
 }
 
+// The runtime itself writes to no file of the machine, whatever the texts of a request: no admission is
+// asked here. The first two of them are what a sandbox without runc is made of.
+func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
+	folder, err := os.MkdirTemp("", "c") // short enough for a hostname
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	canary := filepath.Join(folder, "c")
+	if err := os.WriteFile(canary, []byte("as before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, newRoot(t))
+	if _, err := r.ImportImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	attack := "\x00" + canary + "\x00changed"
+	for name, change := range map[string]func(*cri.PodSandboxConfig){
+		"a sysctl that every pod has": func(c *cri.PodSandboxConfig) {
+			c.Linux.Sysctls = map[string]string{"net.ipv4.ip_unprivileged_port_start": "0" + attack}
+		},
+		"hostname": func(c *cri.PodSandboxConfig) { c.Hostname = "a" + attack },
+		"a sysctl": func(c *cri.PodSandboxConfig) { c.Linux.Sysctls = map[string]string{"kernel.msgmax": "8192" + attack} },
+		"a sysctl elsewhere": func(c *cri.PodSandboxConfig) {
+			c.Linux.Sysctls = map[string]string{"net./../../.." + canary: "changed"}
+		},
+	} {
+		p := &pod{client: dial(t, r)}
+		config := sandboxConfig(r)
+		change(config)
+		answer, err := p.client.RunPodSandbox(t.Context(), &cri.RunPodSandboxRequest{Config: config})
+		p.sandbox = answer.GetPodSandboxId()
+		if text, failed := os.ReadFile(canary); failed != nil || string(text) != "as before" {
+			t.Errorf("%s: a file of the machine is %q, %v; the request: %v", name, text, failed, err)
+		}
+		p.remove(t)
+	}
+}
+
 func namespaceOf(t *testing.T, pid int, kind string) string {
 	t.Helper()
 	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))

@@ -63,8 +63,14 @@ func checkSysctls(pod *v1.Pod, host Host) *Refusal {
 	if pod.Spec.SecurityContext == nil {
 		return nil
 	}
-	for _, sysctl := range pod.Spec.SecurityContext.Sysctls {
-		if err := host.Sysctls.check(sysctl.Name, pod.Spec.HostNetwork, pod.Spec.HostIPC); err != nil {
+	for i, sysctl := range pod.Spec.SecurityContext.Sysctls {
+		err := host.Sysctls.check(sysctl.Name, pod.Spec.HostNetwork, pod.Spec.HostIPC)
+		if err == nil {
+			if err = checkValue(sysctl.Value); err != nil {
+				err = fmt.Errorf("%q: spec.securityContext.sysctls[%d].value: %w", sysctl.Name, i, err)
+			}
+		}
+		if err != nil {
 			return &Refusal{Reason: "SysctlForbidden", Message: fmt.Sprintf("forbidden sysctl: %v", err)}
 		}
 	}

@@ -95,6 +95,14 @@ func TestCheck(t *testing.T) {
 			requests("cpu", "3")(p)
 			p.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "kernel.msgmax"}}
 		}, &Refusal{"SysctlForbidden", `forbidden sysctl: "kernel.msgmax" not allowlisted`}},
+		{"A-ADM-6 the value of a sysctl as the kernel prints it", func(p *v1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.ipv4.tcp_rmem", Value: "4096\t131072\t6291456\n"}}
+		}, nil},
+		{"A-ADM-6 the value of a sysctl with a NUL", func(p *v1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []v1.Sysctl{
+				{Name: "kernel.shm_rmid_forced", Value: "1"}, {Name: "net.ipv4.ip_unprivileged_port_start", Value: "0\x00/etc/passwd\x00x"},
+			}
+		}, &Refusal{"SysctlForbidden", `forbidden sysctl: "net.ipv4.ip_unprivileged_port_start": spec.securityContext.sysctls[1].value: control character U+0000, want a value as in /proc/sys`}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

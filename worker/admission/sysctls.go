@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/node/util/sysctl"
@@ -86,6 +87,17 @@ func (s Sysctls) check(name string, hostNetwork, hostIPC bool) error {
 		return fmt.Errorf("%q not allowlisted", name)
 	case namespace == sysctl.IPCNamespace && hostIPC, namespace == sysctl.NetNamespace && hostNetwork:
 		return fmt.Errorf("%q not allowed with host %s enabled", name, namespace)
+	}
+	return nil
+}
+
+// checkValue is nil for a value as it stands in a file of the kernel: with tabs between figures, and with a newline at
+// its end (A-ADM-6).
+func checkValue(value string) error {
+	for _, r := range strings.TrimSuffix(value, "\n") {
+		if r != '\t' && unicode.IsControl(r) {
+			return fmt.Errorf("control character %U, want a value as in /proc/sys", r)
+		}
 	}
 	return nil
 }

@@ -2,12 +2,15 @@
  * sandbox makes the namespaces of a pod and is then their first process. The shim
  * starts it for each pod, instead of a container that would do nothing else.
  *
- * It reads what to do from ORDERS and answers on ANSWERS, see package sandbox. It
- * joins the network and the user namespace that are there already, and makes a child
- * in the other namespaces; the child is the shim's, too. When the shim has written
- * down which process that is and says so, the child sets the namespaces up, gives up
- * whatever it had of the machine (its file system, its privileges, nearly all of the
- * kernel's calls), and holds the namespaces. Should the shim die before, both end.
+ * It reads what to do from ORDERS and answers on ANSWERS, see package holder. It
+ * joins the network and the user namespace that are there already, whose files it
+ * inherits, and makes a child in the other namespaces; the child is the shim's, too.
+ * When the shim has written down which process that is, has set the hostname and the
+ * like, and says so, the child gives up whatever it had of the machine (its file
+ * system, its privileges, nearly all of the kernel's calls), and holds the namespaces.
+ * Should the shim die before, both end.
+ *
+ * It runs as root, so it reads numbers only: no text of a pod comes here.
  *
  * Build: cc @cflags -o sandbox sandbox.c     (linux, amd64 or arm64)
  */
@@ -27,19 +30,20 @@
 #define ORDERS 3
 #define ANSWERS 4
 #define PROGRAM 5 /* the file of this program */
+#define NETWORK 6 /* the file of a network namespace, if there is one to join */
+#define USER 7 /* the file of a user namespace, if there is one to join */
 #define MNT_DETACH 2
 #define EINVAL 22
 
-/* What the shim sends: this, then the texts, each with a 0 at its end. */
+#define MADE (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+#define JOINED (CLONE_NEWNET | CLONE_NEWUSER)
+
+/* What the shim sends. */
 struct order {
-	unsigned length; /* of the texts */
-	unsigned namespaces; /* that are made, as clone takes them */
+	unsigned made; /* namespaces, as clone takes them */
+	unsigned joined; /* namespaces, as setns takes them */
 	unsigned uid, gid;
 };
-
-/* The texts: path of a network namespace, of a user namespace, the hostname, each
- * empty for none, and then path and value of one sysctl after the other. */
-static char texts[32 << 10];
 
 /* What the shim is told. */
 struct answer {
@@ -84,24 +88,18 @@ static void receive(char *buffer, unsigned length)
 	}
 }
 
-static const char *after(const char *text)
+/* Without a mount namespace of its own, the child would take the machine's file
+ * systems away; with an ID of -1 it would stay root. */
+static void check(const struct order *o)
 {
-	while (*text)
-		text++;
-	return text + 1;
+	if (o->made & ~MADE || !(o->made & CLONE_NEWNS) || o->joined & ~JOINED || o->uid == ~0U || o->gid == ~0U)
+		must(-EINVAL, "read the orders");
 }
 
-static unsigned length_of(const char *text)
+static void join(const struct order *o, int file, unsigned kind, const char *step)
 {
-	return (unsigned)(after(text) - text) - 1;
-}
-
-static void join(const char *path, unsigned kind, const char *step)
-{
-	if (!*path)
-		return;
-	long file = must(call4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), step);
-	must(call2(__NR_setns, file, kind), step);
+	if (o->joined & kind)
+		must(call2(__NR_setns, file, kind), step);
 	call1(__NR_close, file);
 }
 
@@ -113,18 +111,6 @@ static void become_root(void)
 	must(call2(__NR_setgroups, 0, 0), step);
 	must(call3(__NR_setresgid, 0, 0, 0), step);
 	must(call3(__NR_setresuid, 0, 0, 0), step);
-}
-
-static void set_sysctls(const char *pairs, const char *end)
-{
-	while (pairs < end) {
-		const char *path = pairs, *value = after(path);
-
-		long file = must(call4(__NR_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0), path);
-		must(call3(__NR_write, file, value, length_of(value)), path);
-		call1(__NR_close, file);
-		pairs = after(value);
-	}
 }
 
 /* An empty file system is the only one that is left. It is mounted on a folder that
@@ -192,16 +178,12 @@ static void filter_calls(void)
 	must(call3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "filter the kernel's calls");
 }
 
-__attribute__((noreturn)) static void be_first_process(const struct order *o, const char *hostname)
+__attribute__((noreturn)) static void be_first_process(const struct order *o)
 {
-	const char *sysctls = after(hostname);
 	char go;
 
 	receive(&go, 1);
 	must(call0(__NR_setsid), "begin a session");
-	set_sysctls(sysctls, texts + o->length);
-	if (*hostname)
-		must(call2(__NR_sethostname, hostname, length_of(hostname)), "set the hostname");
 	leave_file_systems();
 	drop_privileges(o);
 	/* Before Linux 5.9 that does nothing; the shim hands on no other files. */
@@ -221,19 +203,15 @@ __attribute__((noreturn, used)) void _start(void)
 
 	call1(__NR_close, PROGRAM);
 	receive((char *)&o, sizeof(o));
-	if (o.length > sizeof(texts))
-		must(-EINVAL, "read the orders");
-	receive(texts, o.length);
-	const char *network = texts, *user = after(network), *hostname = after(user);
-
-	join(network, CLONE_NEWNET, "join the network namespace");
-	join(user, CLONE_NEWUSER, "join the user namespace");
-	if (*user)
+	check(&o);
+	join(&o, NETWORK, CLONE_NEWNET, "join the network namespace");
+	join(&o, USER, CLONE_NEWUSER, "join the user namespace");
+	if (o.joined & CLONE_NEWUSER)
 		become_root();
 	/* The child's parent is the shim. */
-	long child = must(call5(__NR_clone, o.namespaces | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0), "make the namespaces");
+	long child = must(call5(__NR_clone, o.made | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0), "make the namespaces");
 	if (child == 0)
-		be_first_process(&o, hostname);
+		be_first_process(&o);
 	answer.pid = (int)child;
 	send_answer();
 	leave(0);

@@ -10,8 +10,8 @@
 //
 // A sandbox is made this way if the handler runs the carried runc, which lies beside the
 // shim, or crun, and if its spec asks for nothing else than the process can do (package holder).
-// Otherwise, as with an SELinux label or in a handler of the user's with another runtime,
-// the runtime makes a container.
+// Otherwise, as with sysctls of the pod's own, with an SELinux label or in a handler of the user's with
+// another runtime, the runtime makes a container.
 //
 // The process is a child of the shim. Which one it is, is written into the bundle
 // before it begins, so that a shim that was killed leaves none that is not found: containerd

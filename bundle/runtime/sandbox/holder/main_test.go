@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,9 @@ import (
 
 // program is the sandbox program, built as bundle/build does.
 var program string
+
+// Threads that join a namespace end. The first thread cannot: it would hold the namespace.
+func init() { runtime.LockOSThread() }
 
 // TestMain reaps processes as the shim does.
 func TestMain(m *testing.M) {

@@ -3,11 +3,9 @@ package holder
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -23,9 +21,8 @@ type Plan struct {
 	network, user string
 	hostname      string
 	uid, gid      uint32
-	// sysctls are the paths below /proc/sys and what is written there.
-	sysctls  map[string]string
-	oomScore *int
+	sysctls       []sysctl
+	oomScore      *int
 	// CgroupPath is where the process belongs, in the words of the cgroup driver, and
 	// CPUShares its share of the CPU; 0 says nothing about that.
 	CgroupPath string
@@ -47,6 +44,20 @@ const (
 	sandboxType    = "sandbox"
 )
 
+// sysctl is a setting of the kernel that a network namespace has for itself.
+type sysctl struct {
+	key, path, value string
+	// ids says that the value has IDs of the user namespace of who writes it, here the machine's.
+	ids bool
+}
+
+// everyPods are what containerd sets for each pod that has a network namespace of its own. Nothing
+// else is written below /proc/sys, whatever a spec says.
+var everyPods = []sysctl{
+	{"net.ipv4.ip_unprivileged_port_start", "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", false},
+	{"net.ipv4.ping_group_range", "/proc/sys/net/ipv4/ping_group_range", "0 2147483647", true},
+}
+
 // ReadPlan is NewPlan for the spec in a bundle.
 func ReadPlan(bundle string) (Plan, bool, error) {
 	text, err := os.ReadFile(filepath.Join(bundle, "config.json"))
@@ -65,7 +76,7 @@ func ReadPlan(bundle string) (Plan, bool, error) {
 // takes a runtime. The process needs no capability, seccomp profile, device, mount or
 // limit of the spec: it has none of the first, may make next to no calls, and sees no file.
 func NewPlan(spec *specs.Spec) (Plan, bool) {
-	p := Plan{hostname: spec.Hostname, sysctls: map[string]string{}}
+	p := Plan{hostname: spec.Hostname}
 	if spec.Annotations[typeAnnotation] != sandboxType || !plain(spec) {
 		return p, false
 	}
@@ -99,15 +110,18 @@ func (p *Plan) addNamespaces(namespaces []specs.LinuxNamespace) bool {
 	return p.namespaces&unix.CLONE_NEWNS != 0 && (p.hostname == "" || p.namespaces&unix.CLONE_NEWUTS != 0)
 }
 
-// addSysctls says whether all of them are of the pod's own namespaces.
-func (p *Plan) addSysctls(sysctls map[string]string) bool {
-	for key, value := range sysctls {
-		if !p.owns(key) {
-			return false
-		}
-		p.sysctls[filepath.Join("/proc/sys", strings.ReplaceAll(key, ".", "/"))] = value
+// addSysctls says whether they are what containerd asks for: others are a pod's own, which the
+// runtime checks and writes.
+func (p *Plan) addSysctls(values map[string]string) bool {
+	if len(values) > 0 && p.network == "" {
+		return false
 	}
-	return true
+	for _, s := range everyPods {
+		if value, asked := values[s.key]; asked && value == s.value && !(s.ids && p.user != "") {
+			p.sysctls = append(p.sysctls, s)
+		}
+	}
+	return len(p.sysctls) == len(values)
 }
 
 // plain says whether a spec has nothing but what every sandbox has.
@@ -151,32 +165,4 @@ func plainResources(r *specs.LinuxResources) bool {
 		}
 	}
 	return reflect.ValueOf(rest).IsZero()
-}
-
-// ipcSysctls belong to the IPC namespace.
-var ipcSysctls = []string{
-	"kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.sem", "kernel.shmall",
-	"kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
-}
-
-// owns says whether a sysctl is one of the pod's own namespaces. Others are left to
-// runc, which refuses them.
-func (p Plan) owns(key string) bool {
-	if strings.Contains(key, "/") || strings.Contains(key, "..") {
-		return false
-	}
-	if strings.HasPrefix(key, "net.") {
-		return p.network != ""
-	}
-	ipc := strings.HasPrefix(key, "fs.mqueue.") || slices.Contains(ipcSysctls, key)
-	return ipc && p.namespaces&unix.CLONE_NEWIPC != 0
-}
-
-// texts are those of the orders, in the order of sandbox.c.
-func (p Plan) texts() []string {
-	texts := []string{p.network, p.user, p.hostname}
-	for _, path := range slices.Sorted(maps.Keys(p.sysctls)) {
-		texts = append(texts, path, p.sysctls[path])
-	}
-	return texts
 }

@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,7 @@ func podSpec() *specs.Spec {
 		Annotations: map[string]string{typeAnnotation: sandboxType},
 		Linux: &specs.Linux{
 			CgroupsPath: "/pods/a",
-			Sysctl:      map[string]string{"net.ipv4.ping_group_range": "0 2147483647", "kernel.shm_rmid_forced": "1"},
+			Sysctl:      map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
 			Resources: &specs.LinuxResources{
 				Devices: []specs.LinuxDeviceCgroup{{Access: "rwm"}}, CPU: &specs.LinuxCPU{Shares: &shares},
 			},
@@ -36,10 +37,10 @@ func TestPlan(t *testing.T) {
 		namespaces: unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNS,
 		network:    "/run/netns/a", user: "/run/userns/a", hostname: "a-pod", uid: 65535, gid: 65535, oomScore: &score,
 		CgroupPath: "/pods/a", CPUShares: 2,
-		sysctls: map[string]string{"/proc/sys/net/ipv4/ping_group_range": "0 2147483647", "/proc/sys/kernel/shm_rmid_forced": "1"},
+		sysctls: everyPods[:1],
 	}
-	if !fits || !cmp.Equal(got, want, cmp.AllowUnexported(Plan{})) {
-		t.Errorf("fits: %v\n%s", fits, cmp.Diff(want, got, cmp.AllowUnexported(Plan{})))
+	if !fits || !cmp.Equal(got, want, cmp.AllowUnexported(Plan{}, sysctl{})) {
+		t.Errorf("fits: %v\n%s", fits, cmp.Diff(want, got, cmp.AllowUnexported(Plan{}, sysctl{})))
 	}
 }
 
@@ -63,7 +64,10 @@ func TestWhatTakesARuntime(t *testing.T) {
 		"the hostname of the machine":  func(s *specs.Spec) { s.Linux.Namespaces[2].Type = specs.CgroupNamespace },
 		"a sysctl of the machine":      func(s *specs.Spec) { s.Linux.Sysctl["vm.swappiness"] = "0" },
 		"a sysctl of elsewhere":        func(s *specs.Spec) { s.Linux.Sysctl["net./../../kernel.core_pattern"] = "x" },
-		"a sysctl of shared IPC":       func(s *specs.Spec) { s.Linux.Namespaces[1].Type = specs.CgroupNamespace },
+		"a sysctl of the pod's own":    func(s *specs.Spec) { s.Linux.Sysctl["kernel.shm_rmid_forced"] = "1" },
+		"another value":                func(s *specs.Spec) { s.Linux.Sysctl["net.ipv4.ip_unprivileged_port_start"] = "1024" },
+		"a value with a NUL":           func(s *specs.Spec) { s.Linux.Sysctl["net.ipv4.ip_unprivileged_port_start"] = "0\x00/etc/passwd\x00x" },
+		"IDs of the pod's own":         func(s *specs.Spec) { s.Linux.Sysctl["net.ipv4.ping_group_range"] = "0 2147483647" },
 		"a sysctl of the host network": func(s *specs.Spec) { s.Linux.Namespaces[4] = specs.LinuxNamespace{Type: specs.CgroupNamespace} },
 	} {
 		spec := podSpec()
@@ -72,4 +76,27 @@ func TestWhatTakesARuntime(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
+}
+
+// FuzzPlan: whatever a spec says, only the sysctls that every pod has are written, and only
+// those that it asks for.
+func FuzzPlan(f *testing.F) {
+	for _, s := range everyPods {
+		f.Add(s.key, s.value)
+	}
+	f.Add("net.ipv4.ip_unprivileged_port_start", "0\x00/etc/passwd\x00x")
+	f.Add("net/../kernel/core_pattern", "|/bin/sh")
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		spec := podSpec()
+		spec.Linux.Namespaces = spec.Linux.Namespaces[:5] // without a user namespace
+		spec.Linux.Sysctl = map[string]string{key: value}
+		p, fits := NewPlan(spec)
+		if !fits {
+			return
+		}
+		if len(p.sysctls) != 1 || !slices.Contains(everyPods, p.sysctls[0]) || p.sysctls[0].key != key || p.sysctls[0].value != value {
+			t.Errorf("%q = %q is %+v", key, value, p.sysctls)
+		}
+	})
 }

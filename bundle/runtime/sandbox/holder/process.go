@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,11 +20,11 @@ import (
 // Patience is how long the process may take for what is a matter of milliseconds.
 const Patience = 20 * time.Second
 
-// order is the head of what the process reads; sandbox.c has the same.
+// order is all that the process reads before it makes its namespaces; sandbox.c has the same.
+// It runs as root, so no text of a pod goes there.
 type order struct {
-	Length     uint32
-	Namespaces uint32
-	UID, GID   uint32
+	Made, Joined uint32
+	UID, GID     uint32
 }
 
 // answer is what the process says; sandbox.c has the same.
@@ -38,6 +37,8 @@ type answer struct {
 type Holder struct {
 	// PID of the process.
 	PID             int
+	plan            Plan
+	network         *os.File // nil for the machine's
 	orders, answers *os.File
 	exits           chan Exit
 }
@@ -57,11 +58,8 @@ func Begin(program string, p Plan, join func(pid int) error) (*Holder, error) {
 		return nil, err
 	}
 	defer executable.Close()
-	h, cmd, err := pipes(executable)
-	if err != nil {
-		return nil, err
-	}
-	if h.PID, err = h.clone(cmd, p, join); err != nil {
+	h := &Holder{plan: p}
+	if err := h.begin(executable, join); err != nil {
 		h.Close()
 		if h.exits != nil {
 			reaper.Default.Unsubscribe(h.exits)
@@ -69,6 +67,31 @@ func Begin(program string, p Plan, join func(pid int) error) (*Holder, error) {
 		return nil, fmt.Errorf("make the namespaces of a sandbox: %w", err)
 	}
 	return h, nil
+}
+
+func (h *Holder) begin(executable *os.File, join func(pid int) error) (err error) {
+	if h.network, err = open(h.plan.network); err != nil {
+		return fmt.Errorf("join the network namespace: %w", err)
+	}
+	user, err := open(h.plan.user)
+	if err != nil {
+		return fmt.Errorf("join the user namespace: %w", err)
+	}
+	defer user.Close()
+	cmd, err := h.command(executable, h.network, user)
+	if err != nil {
+		return err
+	}
+	h.PID, err = h.clone(cmd, join)
+	return err
+}
+
+// open returns nil for no path.
+func open(path string) (*os.File, error) {
+	if path == "" {
+		return nil, nil
+	}
+	return os.Open(path)
 }
 
 // sealed is a copy of a program in memory that nobody can write to. A container that
@@ -94,28 +117,26 @@ func sealed(program string) (*os.File, error) {
 	return file, nil
 }
 
-// pipes prepares the program's start; its files are 3, 4 and 5 there.
-func pipes(executable *os.File) (*Holder, *exec.Cmd, error) {
+// command prepares the program's start; its files are 3, 4 and so on there.
+func (h *Holder) command(executable, network, user *os.File) (*exec.Cmd, error) {
 	ordersRead, orders, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	answers, answersWrite, err := os.Pipe()
 	if err != nil {
-		return nil, nil, errors.Join(err, ordersRead.Close(), orders.Close())
+		return nil, errors.Join(err, ordersRead.Close(), orders.Close())
 	}
-	cmd := &exec.Cmd{
+	h.orders, h.answers = orders, answers
+	return &exec.Cmd{
 		Path: "/proc/self/fd/5", Args: []string{"/pause"}, Dir: "/", Env: []string{},
-		ExtraFiles: []*os.File{ordersRead, answersWrite, executable},
-		SysProcAttr: &syscall.SysProcAttr{
-			Setpgid: true,
-		},
-	}
-	return &Holder{orders: orders, answers: answers}, cmd, nil
+		ExtraFiles:  []*os.File{ordersRead, answersWrite, executable, network, user},
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}, nil
 }
 
 // clone has the program make its child, whose PID it returns.
-func (h *Holder) clone(cmd *exec.Cmd, p Plan, join func(pid int) error) (int, error) {
+func (h *Holder) clone(cmd *exec.Cmd, join func(pid int) error) (int, error) {
 	ended, err := reaper.Default.Start(cmd)
 	for _, file := range cmd.ExtraFiles[:2] {
 		err = errors.Join(err, file.Close())
@@ -127,12 +148,12 @@ func (h *Holder) clone(cmd *exec.Cmd, p Plan, join func(pid int) error) (int, er
 		return 0, err
 	}
 	err = join(cmd.Process.Pid)
-	if err == nil && p.oomScore != nil {
-		err = setOOMScore(cmd.Process.Pid, *p.oomScore)
+	if err == nil && h.plan.oomScore != nil {
+		err = setOOMScore(cmd.Process.Pid, *h.plan.oomScore)
 	}
 	if err == nil {
 		h.exits = reaper.Default.Subscribe()
-		err = h.send(p)
+		err = h.send()
 	}
 	if err != nil {
 		_ = cmd.Process.Kill() // it waits for orders
@@ -154,16 +175,15 @@ func setOOMScore(pid, score int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(score)), 0)
 }
 
-func (h *Holder) send(p Plan) error {
-	texts := strings.Join(p.texts(), "\x00") + "\x00"
-	var message bytes.Buffer
-	head := order{Length: uint32(len(texts)), Namespaces: p.namespaces, UID: p.uid, GID: p.gid}
-	if err := binary.Write(&message, binary.NativeEndian, head); err != nil {
-		return err
+func (h *Holder) send() error {
+	o := order{Made: h.plan.namespaces, UID: h.plan.uid, GID: h.plan.gid}
+	if h.plan.network != "" {
+		o.Joined |= unix.CLONE_NEWNET
 	}
-	message.WriteString(texts)
-	_, err := h.orders.Write(message.Bytes())
-	return err
+	if h.plan.user != "" {
+		o.Joined |= unix.CLONE_NEWUSER
+	}
+	return binary.Write(h.orders, binary.NativeEndian, o)
 }
 
 func (h *Holder) receive() (answer, error) {
@@ -182,9 +202,12 @@ func (h *Holder) receive() (answer, error) {
 	return a, nil
 }
 
-// Finish has the process set the namespaces up, and returns when it has.
+// Finish sets the namespaces up, and returns when the process has given up all that it had of the machine.
 func (h *Holder) Finish() error {
-	_, err := h.orders.Write([]byte{1})
+	err := h.setUp()
+	if err == nil {
+		_, err = h.orders.Write([]byte{1})
+	}
 	if err == nil {
 		_, err = h.receive()
 	}
@@ -199,7 +222,7 @@ func (h *Holder) Finish() error {
 
 // Close gives up the connection to the process, which ends if it waits for Finish.
 func (h *Holder) Close() {
-	_, _ = h.orders.Close(), h.answers.Close()
+	_, _, _ = h.orders.Close(), h.answers.Close(), h.network.Close() // a file that is nil is none
 }
 
 // Exited waits for the end of the process. It is called once, as soon as Begin has

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +20,7 @@ import (
 func alone() Plan {
 	return Plan{
 		namespaces: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID,
-		uid:        65535, gid: 65535, hostname: "a-pod", sysctls: map[string]string{"/proc/sys/kernel/shm_rmid_forced": "1"},
+		uid:        65535, gid: 65535, hostname: "a-pod",
 	}
 }
 
@@ -84,16 +87,51 @@ func TestProcessHoldsItsNamespaces(t *testing.T) {
 	if got := inside(t, pid, "uts", hostname); got != "a-pod" {
 		t.Errorf("hostname %q", got)
 	}
-	if got := inside(t, pid, "ipc", sharedMemoryGoes); got != "1" {
-		t.Errorf("sysctl kernel.shm_rmid_forced = %q", got)
-	}
 }
 
 func hostname() (string, error) { return os.Hostname() }
 
-func sharedMemoryGoes() (string, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/shm_rmid_forced")
-	return strings.TrimSpace(string(text)), err
+// among returns the process of a pod's network and user namespace, in which the first IDs are those
+// of the machine from 100000 on.
+func among(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("sleep", "infinity")
+	ids := []syscall.SysProcIDMap{{HostID: 100000, Size: 65536}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true}
+	ended, err := reaper.Default.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = reaper.Default.Wait(cmd, ended) })
+	return cmd.Process.Pid
+}
+
+func TestProcessJoinsNamespaces(t *testing.T) {
+	of := among(t)
+	p := alone()
+	p.network, p.user = fmt.Sprintf("/proc/%d/ns/net", of), fmt.Sprintf("/proc/%d/ns/user", of)
+	p.sysctls = everyPods
+	pid := launch(t, p)
+	for _, kind := range []string{"net", "user"} {
+		if got, want := namespace(t, pid, kind), namespace(t, of, kind); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+	}
+	for _, s := range everyPods {
+		got := inside(t, pid, "net", func() (string, error) {
+			text, err := os.ReadFile(s.path)
+			return strings.Join(strings.Fields(string(text)), " "), err
+		})
+		if got != s.value {
+			t.Errorf("%s is %q", s.path, got)
+		}
+	}
+	if got, want := status(t, pid, "Uid"), "165535 165535 165535 165535"; got != want {
+		t.Errorf("its users are %q, want %q", got, want)
+	}
+	if got := inside(t, pid, "uts", hostname); got != "a-pod" {
+		t.Errorf("hostname %q", got)
+	}
 }
 
 // inside asks in one of the namespaces of a process.
@@ -199,17 +237,56 @@ func TestAStepThatFailsIsNamed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	wrong = alone()
-	wrong.sysctls = map[string]string{"/proc/sys/kernel/shm_rmid_forced": "nothing"}
-	h, err := Begin(program, wrong, noCgroup)
+	wrong.user = filepath.Join(t.TempDir(), "no-namespace")
+	if err := os.WriteFile(wrong.user, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Begin(program, wrong, noCgroup); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "join the user namespace") {
+		t.Errorf("%v", err)
+	}
+	wrong = alone()
+	wrong.network = "/proc/self/ns/net"
+	wrong.sysctls = []sysctl{{key: "net.none", path: "/proc/sys/net/none"}}
+	finishFails(t, wrong, fs.ErrNotExist, "net.none")
+	wrong = alone()
+	wrong.hostname = strings.Repeat("a", 65)
+	finishFails(t, wrong, unix.EINVAL, "set the hostname")
+	if _, err := Begin(program, alone(), func(int) error { return fs.ErrPermission }); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v", err)
+	}
+}
+
+func finishFails(t *testing.T, p Plan, want error, text string) {
+	t.Helper()
+	h, err := Begin(program, p, noCgroup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
-	if err := h.Finish(); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "/proc/sys/kernel/shm_rmid_forced") {
+	if err := h.Finish(); !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v", err)
 	}
+	h.Close()
 	h.Exited()
-	if _, err := Begin(program, alone(), func(int) error { return fs.ErrPermission }); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("%v", err)
+}
+
+// A hostname is taken for nothing else, whatever it has.
+func TestHostnameIsNothingElse(t *testing.T) {
+	folder, err := os.MkdirTemp("", "c") // short enough for a hostname
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	canary := filepath.Join(folder, "c")
+	if err := os.WriteFile(canary, []byte("as before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := alone()
+	p.hostname = "a\x00" + canary + "\x00changed"
+	pid := launch(t, p)
+	if text, err := os.ReadFile(canary); err != nil || string(text) != "as before" {
+		t.Errorf("a file of the machine is %q, %v", text, err)
+	}
+	if got := inside(t, pid, "uts", hostname); got != "a" && got != p.hostname {
+		t.Errorf("hostname %q", got)
 	}
 }
