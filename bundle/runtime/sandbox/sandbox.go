@@ -45,7 +45,7 @@ func create(ctx context.Context, o order) (_ *sandbox, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.cgroup.Remove())
+			err = errors.Join(o.cgroup.Explain(err), o.cgroup.Remove())
 		}
 	}()
 	h, err := holder.Begin(program, o.plan, o.cgroup.Enter)
@@ -62,6 +62,9 @@ func create(ctx context.Context, o order) (_ *sandbox, err error) {
 	if err != nil {
 		_ = unix.Kill(h.PID, unix.SIGKILL) // only this process reaps it
 		<-s.ended
+		if errors.Is(err, holder.ErrEnded) {
+			err = fmt.Errorf("%w with code %d", err, s.exit.Status)
+		}
 		return nil, err
 	}
 	return s, nil

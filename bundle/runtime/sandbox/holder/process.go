@@ -164,12 +164,18 @@ func (h *Holder) clone(cmd *exec.Cmd, join func(pid int) error) (int, error) {
 	if err != nil {
 		_ = cmd.Process.Kill() // should it hang
 	}
-	_, _ = reaper.Default.Wait(cmd, ended) // it ends when it has answered
+	code, _ := reaper.Default.Wait(cmd, ended) // it ends when it has answered
+	if errors.Is(err, ErrEnded) {
+		err = fmt.Errorf("%w with code %d", err, code)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return int(a.PID), nil
 }
+
+// ErrEnded is the error of a process that has ended without an answer.
+var ErrEnded = errors.New("its process has ended")
 
 func setOOMScore(pid, score int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(score)), 0)
@@ -190,7 +196,7 @@ func (h *Holder) receive() (answer, error) {
 	var a answer
 	err := binary.Read(h.answers, binary.NativeEndian, &a)
 	if errors.Is(err, io.EOF) {
-		return a, errors.New("its process has ended")
+		return a, ErrEnded
 	}
 	if err != nil {
 		return a, err
@@ -206,9 +212,7 @@ func (h *Holder) receive() (answer, error) {
 func (h *Holder) Finish() error {
 	err := h.setUp()
 	if err == nil {
-		_, err = h.orders.Write([]byte{1})
-	}
-	if err == nil {
+		_, _ = h.orders.Write([]byte{1}) // to a process that has ended it fails
 		_, err = h.receive()
 	}
 	if err == nil {
