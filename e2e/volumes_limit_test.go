@@ -16,13 +16,14 @@ containers:
 	evicted(t, told, `Usage of EmptyDir volume "v" exceeds the limit "256Ki". `)
 }
 
-// TestEphemeralStorageLimit: the same for what a container writes elsewhere.
+// TestEphemeralStorageLimit: the same for what a container writes elsewhere, also if it exits 0 when it is stopped (B-WRK-12).
 func TestEphemeralStorageLimit(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 143, pod("storage-limit", `
+	told := shared.runStory(t, 1, pod("storage-limit", `
+restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 containers:
-`+shell("main", "cp /bin/toolbox /v/copy; sleep 1000", mountV, "resources: {limits: {memory: 100Mi, ephemeral-storage: 300Ki}}")))
+`+shell("main", "cp /bin/toolbox /v/copy; exec sleep --on-term 0 1000", mountV, "resources: {limits: {memory: 100Mi, ephemeral-storage: 300Ki}}")))
 	evicted(t, told, `Pod ephemeral local storage usage exceeds the total limit of containers 300Ki. `)
 }
 

@@ -22,11 +22,10 @@ func decidePhase(s *step) v1.PodPhase {
 		return v1.PodFailed
 	case Unattachable: // A-SYNC-8
 		return v1.PodFailed
+	case Evicted: // who ends a pod says how it ended, not its exit codes (B-WRK-12)
+		return v1.PodFailed
 	}
 	phase := count(s).phase(s)
-	if s.stop.Cause == Evicted && !(phase == v1.PodSucceeded && succeededAnyway(s)) {
-		return v1.PodFailed // B-WRK-12
-	}
 	if s.kept.Stage >= Terminated && !Terminal(phase) {
 		return v1.PodFailed // B-FIN-8
 	}
@@ -56,12 +55,6 @@ func (t tally) endedPhase(s *step) v1.PodPhase {
 		return v1.PodSucceeded
 	}
 	return v1.PodFailed
-}
-
-// succeededAnyway says that an evicted pod, whose containers all ended with 0, counts as
-// succeeded. A static pod that would restart them doesn't (B-WRK-12).
-func succeededAnyway(s *step) bool {
-	return s.kept.Stage >= Terminated && (!Static(s.pod) || s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways)
 }
 
 func count(s *step) tally {

@@ -157,8 +157,9 @@ func applyDeletion(s *step, newer *v1.Pod) {
 	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: "deleted in the API"})
 }
 
-// applyEvictionRequested ends the pod as failed, with its own reason (B-WRK-12).
-// A pod that has ended already has nothing to lose.
+// applyEvictionRequested ends the pod as failed, with its own reason, whatever its exit codes
+// (B-WRK-12). A pod that has ended already has nothing to lose; one that has completed, and
+// whose sidecars still run, ends sooner, and as it would have.
 func applyEvictionRequested(s *step, f EvictionRequested) {
 	if s.kept.Stage >= Terminated || Terminal(s.kept.Reported.Phase) {
 		return
@@ -170,8 +171,10 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 	if !f.NoEvent {
 		s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message, Blame: f.Blame})
 	}
-	if s.kept.Stage == Terminating { // the last reason counts
-		s.stop.Cause, s.stop.Reason, s.stop.Message, s.stop.Disruption = Evicted, f.Reason, f.Message, f.Disruption
+	if s.kept.Stage == Terminating {
+		if s.stop.Cause != Completed { // the last reason counts
+			s.stop.Cause, s.stop.Reason, s.stop.Message, s.stop.Disruption = Evicted, f.Reason, f.Message, f.Disruption
+		}
 		s.stop.Deadline = earlier(s.stop.Deadline, s.now.Add(grace))
 		s.stop.OverdueAt = s.now.Add(patience(grace))
 		return

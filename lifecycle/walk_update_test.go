@@ -139,14 +139,14 @@ func (w *walk) evicts() {
 	if w.draw(2, "own grace") == 0 {
 		f.GraceSeconds = new(int64(w.draw(40, "grace")))
 	}
-	if !Terminal(w.m.kept.Reported.Phase) && w.m.Stage() < Terminated {
+	if !Terminal(w.m.kept.Reported.Phase) && w.m.Stage() < Terminated && w.m.stop.Cause != Completed {
 		w.laws.evicted = f
 	}
 	w.feed(f)
 }
 
-// ended: an evicted pod has failed for that reason, unless all its containers succeeded,
-// and shows the disruption with its last phase, not before (B-WRK-12, A-COND-9, B-FIN-3).
+// ended: an evicted pod has failed for that reason, and shows the disruption with its last
+// phase, not before (B-WRK-12, A-COND-9, B-FIN-3).
 func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	disrupted := isTrue(s.Conditions, v1.DisruptionTarget)
 	if disrupted && !Terminal(s.Phase) {
@@ -156,22 +156,10 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 		return
 	}
 	want := l.evicted
-	if s.Phase == v1.PodSucceeded && w.allSucceeded(s) {
-		want.Reason, want.Message = "", ""
-	} else if s.Phase != v1.PodFailed {
-		l.t.Fatalf("evicted with %+v, and ends as %s: %+v", l.evicted, s.Phase, s.ContainerStatuses)
-	}
-	if s.Reason != want.Reason || s.Message != want.Message || disrupted != (l.evicted.Disruption != "") {
-		l.t.Fatalf("evicted with %+v, and ends as %s %s %q, disrupted: %t", l.evicted, s.Phase, s.Reason, s.Message, disrupted)
+	if s.Phase != v1.PodFailed || s.Reason != want.Reason || s.Message != want.Message || disrupted != (want.Disruption != "") {
+		l.t.Fatalf("evicted with %+v, and ends as %s %s %q, disrupted: %t", want, s.Phase, s.Reason, s.Message, disrupted)
 	}
 	w.note("evicted", true)
-}
-
-// allSucceeded: all have ended with 0, or with a code that counts as success by a rule of theirs.
-func (w *walk) allSucceeded(s v1.PodStatus) bool {
-	return !slices.ContainsFunc(s.ContainerStatuses, func(c v1.ContainerStatus) bool {
-		return c.State.Terminated == nil || c.State.Terminated.ExitCode != 0 && !w.m.containerNamed(c.Name).Verdict.Complete
-	})
 }
 
 // rests checks a pod that has ended and keeps its records: whatever wakes it or looks at

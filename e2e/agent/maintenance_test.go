@@ -134,8 +134,8 @@ func TestRoomOnTheNode(t *testing.T) {
 	critical := onNode("critical", c.node.Name, "priorityClassName: system-node-critical\n  nodeName: "+c.node.Name)
 	c.create(strings.Replace(critical, "limits:", fmt.Sprintf("requests: {cpu: %dm}, limits:", cpu-100), 1))
 	victim := c.await("grows", "to make room", func(pod *v1.Pod) bool { return lifecycle.Terminal(pod.Status.Phase) })
-	if victim.Status.Phase != v1.PodSucceeded || victim.Status.Reason != "" { // its container ended with 0
-		t.Errorf("the victim is %s with the reason %q, want it to have succeeded (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
+	if victim.Status.Phase != v1.PodFailed || victim.Status.Reason != "Preempting" { // although its container ended with 0
+		t.Errorf("the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
 	}
 	if target := conditionOf(victim, v1.DisruptionTarget); target.Reason != "TerminationByKubelet" ||
 		target.Message != "Pod was preempted by Kubelet to accommodate a critical pod." {
