@@ -122,5 +122,5 @@ func (p place) forget(ctx context.Context, m memory.Folder, pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("remove the files of pod %s: %w", pod.Namespace+"/"+pod.Name, err)
 	}
-	return errors.Join(os.RemoveAll(logs.PodLogDirectory(pod)), m.Forget(pod.UID))
+	return errors.Join(logs.RemovePodLogs(pod), m.Forget(pod.UID))
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -81,10 +80,7 @@ func (h *executor) removeFolder(ctx context.Context, keepLogs bool) error {
 	if err != nil || keepLogs || h.engine.Folders.Keep {
 		return err
 	}
-	if err := os.RemoveAll(h.engine.Config.PodLogDirectory(h.pod)); err != nil {
-		return fmt.Errorf("remove the pod's logs: %w", err)
-	}
-	return nil
+	return h.engine.Config.RemovePodLogs(h.pod)
 }
 
 func (h *executor) removeVolumes(keepLogs bool) error {

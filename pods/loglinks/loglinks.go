@@ -15,8 +15,8 @@ import (
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
-// longestLinkName is what a file system takes, as Kubernetes cuts the name.
-const longestLinkName = 251
+// longestLinkName is what a file system takes, in bytes.
+const longestLinkName = 255
 
 // Links are the links to a pod's logs in the folder that log collectors read:
 // POD_NAMESPACE_CONTAINER-ID.log, for the instances that the status shows.
@@ -63,9 +63,10 @@ func (l *Links) removeOlder(pod *v1.Pod, logDir string) {
 
 func linkPrefix(pod *v1.Pod) string { return pod.Name + "_" + pod.Namespace + "_" }
 
+// linkName keeps the ID whole: other instances have other links (A-CRI-1).
 func linkName(pod *v1.Pod, container, id string) string {
-	name := linkPrefix(pod) + container + "-" + id
-	return name[:min(len(name), longestLinkName)] + ".log"
+	name, end := linkPrefix(pod)+container, "-"+id+".log"
+	return name[:min(len(name), longestLinkName-len(end))] + end
 }
 
 func (l *Links) link(container, name, target string) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,5 +95,14 @@ func TestFolderIsReadLater(t *testing.T) {
 	l.Remove(pod, "/logs/default_web_1")
 	if left := linksIn(t, dir); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// TestLongNames: instances of a container have links of their own, however long the names are (A-CRI-1).
+func TestLongNames(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("p", 154), Namespace: strings.Repeat("n", 63)}}
+	one, two := linkName(pod, "main", strings.Repeat("1", 64)), linkName(pod, "main", strings.Repeat("2", 64))
+	if one == two || len(one) != 255 || !strings.HasSuffix(one, "-"+strings.Repeat("1", 64)+".log") {
+		t.Errorf("%s and %s", one, two)
 	}
 }

@@ -42,7 +42,7 @@ func Check(pod *v1.Pod, host Host) *Refusal {
 // CheckBeforeFit and CheckAfterFit are Check without what the node has room for:
 // for a caller that counts other pods, too, and does so between the two.
 func CheckBeforeFit(pod *v1.Pod, host Host) *Refusal {
-	return first(pod, host, checkSysctls, checkClaims, checkOS, checkGroupsPolicy)
+	return first(pod, host, checkNames, checkSysctls, checkClaims, checkOS, checkGroupsPolicy)
 }
 
 // CheckAfterFit see CheckBeforeFit.

@@ -1,12 +1,14 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -82,6 +84,12 @@ func TestCheck(t *testing.T) {
 		{"A-ADM-4 AppArmor by annotation", func(p *v1.Pod) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "localhost/p"
 		}, &Refusal{"AppArmor", noAppArmor}},
+		{"the longest name of which a folder can be made", func(p *v1.Pod) {
+			p.Namespace, p.Name, p.UID = strings.Repeat("n", 63), strings.Repeat("p", 154), types.UID(strings.Repeat("u", 36))
+		}, nil},
+		{"A-ADM-9 a longer name", func(p *v1.Pod) {
+			p.Namespace, p.Name, p.UID = strings.Repeat("n", 63), strings.Repeat("p", 155), types.UID(strings.Repeat("u", 36))
+		}, &Refusal{"NameTooLong", "namespace and name have 218 characters together, 217 is the max: the folder of the pod's logs is called <namespace>_<name>_<uid>, and no file name is longer than 255"}},
 		{"unconfined needs no AppArmor", func(p *v1.Pod) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "unconfined"
 		}, nil},

@@ -1,9 +1,13 @@
 package criconfig
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -58,7 +62,22 @@ func (n Node) Swaps() bool { return n.CgroupV2 && n.SwapLimit && n.LimitedSwap }
 
 // PodLogDirectory is the folder of a pod's logs (A-CRI-1).
 func (n Node) PodLogDirectory(pod *v1.Pod) string {
-	return filepath.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+	return filepath.Join(n.LogRoot, PodLogFolder(pod))
+}
+
+// PodLogFolder is the name of the folder of a pod's logs (A-CRI-1).
+func PodLogFolder(pod *v1.Pod) string {
+	return pod.Namespace + "_" + pod.Name + "_" + string(pod.UID)
+}
+
+// RemovePodLogs removes the folder of a pod's logs. One that can't exist, because its name is
+// too long or its parent is no folder, is gone (A-ADM-9).
+func (n Node) RemovePodLogs(pod *v1.Pod) error {
+	err := os.RemoveAll(n.PodLogDirectory(pod))
+	if err == nil || errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return fmt.Errorf("remove the pod's logs: %w", err)
 }
 
 // ContainerLogPath is a container's log, relative to its pod's log folder.
