@@ -122,7 +122,7 @@ func (o *object) fieldErrors(list field.ErrorList) (errs []*Error) {
 	for _, e := range list {
 		want := ""
 		if text, ok := e.BadValue.(string); ok {
-			want = yamlsyntax.Unexpanded(text)
+			want = yamlsyntax.Hint(text)
 		}
 		errs = append(errs, o.errorf(e.Field, want, "%s", e.ErrorBody()))
 	}

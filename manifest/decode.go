@@ -106,10 +106,10 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 		if len(d.errs) == maxDecodeErrors {
 			return
 		}
-		want := ""
-		if near := nearest.Name(key, sortedKeys(known)); near != "" {
+		want := yamlsyntax.Hint(key)
+		if near := nearest.Name(key, sortedKeys(known)); want == "" && near != "" {
 			want = "did you mean " + near + "?"
-		} else if len(known) <= 12 {
+		} else if want == "" && len(known) <= 12 {
 			want = "fields here are " + strings.Join(sortedKeys(known), ", ")
 		}
 		d.errorf(childPath(path, key), want, unknownField)
@@ -190,7 +190,7 @@ func (d *decoder) scalar(path *field.Path, v any, into reflect.Value) {
 		if text, ok := v.(string); ok {
 			into.SetString(text)
 		} else {
-			d.wrongType(path, v, d.quoted(v))
+			d.wrongType(path, v, d.quoted(path, v))
 		}
 	case reflect.Bool:
 		if truth, ok := v.(bool); ok {
@@ -210,28 +210,27 @@ func (d *decoder) scalar(path *field.Path, v any, into reflect.Value) {
 }
 
 // quoted is what to write in place of a number or boolean where a string belongs.
-func (d *decoder) quoted(v any) string {
-	if d.object.kind == "Secret" {
-		return "a string, in quotes"
-	}
+func (d *decoder) quoted(path *field.Path, v any) string {
 	switch v.(type) {
-	case bool:
-		return "a string: put the value in quotes"
-	case int64, float64:
-		return fmt.Sprintf("a string: \"%v\", in quotes", v)
+	case bool, int64, float64:
 	default:
 		return "a string"
 	}
+	text := d.object.document.textOf(d.object.prefix + path.String())
+	if d.object.kind == "Secret" || text == "" {
+		return "a string: put the value in quotes"
+	}
+	return fmt.Sprintf("a string: %q, in quotes", text)
 }
 
 func (d *decoder) wrongType(path *field.Path, v any, want string) {
-	got := describe(v)
+	got := d.object.describe(path.String(), v)
 	if d.object.kind == "Secret" {
 		got, _, _ = strings.Cut(got, " (") // a secret is shown to nobody
 	}
 	want = "should be " + want
-	if text, ok := v.(string); ok && yamlsyntax.Unexpanded(text) != "" {
-		want = yamlsyntax.Unexpanded(text)
+	if text, ok := v.(string); ok && yamlsyntax.Hint(text) != "" {
+		want = yamlsyntax.Hint(text)
 	}
 	d.errorf(path, want, "is %s", got)
 }
@@ -270,7 +269,7 @@ func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 		if why, is := errors.AsType[reasoned](err); is && why.Reason() != "" {
 			problem += ": " + why.Reason()
 		}
-		d.errorf(path, cmp.Or(yamlsyntax.Unexpanded(text), "should be "+want), "%s", problem)
+		d.errorf(path, cmp.Or(yamlsyntax.Hint(text), "should be "+want), "%s", problem)
 		return
 	}
 	d.wrongType(path, v, want)

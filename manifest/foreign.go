@@ -55,7 +55,7 @@ func ReadKind(s Source, kind Kind, into any, check func(Report)) error {
 // is refuses a document of another kind or version. The nil is that of an interface.
 func (o *object) is(kind Kind) error {
 	if o.kind, _ = o.value["kind"].(string); o.kind != kind.Name {
-		return o.errorf("kind", "should be "+kind.Name, "is %s", describeKind(o.value["kind"]))
+		return o.errorf("kind", "should be "+kind.Name, "is %s", o.describeKind())
 	}
 	if err := o.wantVersion(kind.APIVersion); err != nil {
 		return err
@@ -63,12 +63,13 @@ func (o *object) is(kind Kind) error {
 	return nil
 }
 
-func describeKind(v any) string {
+func (o *object) describeKind() string {
+	v := o.value["kind"]
 	if text, is := v.(string); is {
 		return text
 	}
 	if v == nil {
 		return "missing"
 	}
-	return describe(v)
+	return o.describe("kind", v)
 }

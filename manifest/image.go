@@ -44,7 +44,7 @@ func invalidImage(image string) (problem, want string) {
 		return "", ""
 	}
 	_, err := lifecycle.WithDefaultTag(image)
-	switch hint := yamlsyntax.Unexpanded(image); {
+	switch hint := yamlsyntax.Hint(image); {
 	case err == nil:
 		return "", ""
 	case hint != "":

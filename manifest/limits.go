@@ -1,12 +1,13 @@
 package manifest
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // What a document may grow to once its aliases are written out, and how deep it may go. A Pod is far
@@ -39,6 +40,11 @@ func checkNodes(d *document, root *yaml.Node) []*Error {
 func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error) {
 	if depth > maxNestingDepth {
 		return size{}, m.document.errorf(n.Line, "", "the document is nested deeper than %d levels", maxNestingDepth)
+	}
+	if problem, want := notInJSON(n); problem != "" {
+		e := m.document.errorf(n.Line, want, "%s", problem)
+		e.Field = path.String()
+		return size{}, e
 	}
 	total := size{nodes: 1, bytes: len(n.Value)}
 	if n.Kind == yaml.AliasNode {
@@ -88,7 +94,7 @@ func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Pat
 		return
 	}
 	if first, ok := seen[key.Value]; ok {
-		e := m.document.errorf(key.Line, "remove one", "the key is there twice, first on line %d", first+m.document.line-1)
+		e := m.document.errorf(key.Line, "remove one", "the key is there twice, first on line %d", first+m.document.Line-1)
 		e.Field = path.String()
 		m.errs = append(m.errs, e)
 		return
@@ -100,7 +106,7 @@ func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Pat
 func (d *document) checkKey(key, value *yaml.Node) *Error {
 	key, value = aliased(key), aliased(value)
 	if key.Kind != yaml.ScalarNode && key.Style&yaml.FlowStyle != 0 {
-		if p := yamlsyntax.Template(d.text, d.line); p != nil {
+		if p := d.Template(); p != nil {
 			return d.syntaxError(p)
 		}
 	}
@@ -113,6 +119,27 @@ func (d *document) checkKey(key, value *yaml.Node) *Error {
 		return d.errorf(key.Line, "should be a mapping, or a list of mappings", "YAML syntax: << merges a %s", kindWord(value))
 	}
 	return nil
+}
+
+// notInJSON says what is wrong with a plain value of YAML that JSON does not have: an infinite number, or none, and bytes
+// that are no text.
+func notInJSON(n *yaml.Node) (problem, want string) {
+	if n.Kind != yaml.ScalarNode {
+		return "", ""
+	}
+	var number float64
+	var text string
+	switch n.ShortTag() {
+	case "!!float":
+		if n.Decode(&number) == nil && (math.IsInf(number, 0) || math.IsNaN(number)) {
+			return fmt.Sprintf("is no finite number (%s)", n.Value), fmt.Sprintf("if a string is meant, should be %q, in quotes", n.Value)
+		}
+	case "!!binary":
+		if n.Decode(&text) == nil && !utf8.ValidString(text) {
+			return "is not UTF-8 text", "bytes go below data of a Secret or binaryData of a ConfigMap, in base64"
+		}
+	}
+	return "", ""
 }
 
 // aliased is the node that an alias stands for.

@@ -39,14 +39,14 @@ func objects(p *parsed) ([]*object, []*Error) {
 	}
 	items, ok := p.value["items"].([]any)
 	if !ok && p.value["items"] != nil {
-		return nil, []*Error{whole.errorf("items", "should be a list of objects", "is %s", describe(p.value["items"]))}
+		return nil, []*Error{whole.errorf("items", "should be a list of objects", "is %s", whole.describe("items", p.value["items"]))}
 	}
 	var found []*object
 	for i, item := range items {
 		prefix := fmt.Sprintf("items[%d]", i)
 		value, ok := item.(map[string]any)
 		if !ok {
-			return nil, []*Error{whole.errorf(prefix, "should be an object", "is %s", describe(item))}
+			return nil, []*Error{whole.errorf(prefix, "should be an object", "is %s", whole.describe(prefix, item))}
 		}
 		if itemKind != "" && value["kind"] == nil && value["apiVersion"] == nil {
 			value["kind"], value["apiVersion"] = itemKind, "v1"
@@ -74,7 +74,7 @@ func (o *object) identify() *Error {
 		return o.errorf("kind", wantKind, "missing")
 	}
 	if o.kind == "" {
-		return o.errorf("kind", wantKind, "is %s", describe(o.value["kind"]))
+		return o.errorf("kind", wantKind, "is %s", o.describe("kind", o.value["kind"]))
 	}
 	switch o.kind {
 	case "Pod", "ConfigMap", "Secret", claimKind:
@@ -103,6 +103,11 @@ func (o *object) wantVersion(want string) *Error {
 		return o.errorf("apiVersion", "should be "+want, "a %s has no version %v", o.kind, o.value["apiVersion"])
 	}
 	return nil
+}
+
+// describe says what the value of a field is.
+func (o *object) describe(field string, v any) string {
+	return describe(v, o.document.textOf(o.prefix+field))
 }
 
 // errorf is an error about a field of the object.

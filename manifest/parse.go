@@ -6,8 +6,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	k8syaml "sigs.k8s.io/yaml"
-
-	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // parsed is a document as a tree: value for what it means, root for where it stands in the file.
@@ -22,9 +20,9 @@ type parsed struct {
 func parse(d document) (*parsed, []*Error) {
 	p := &parsed{document: d}
 	var node yaml.Node
-	err := yaml.Unmarshal(d.text, &node)
-	if err != nil && !d.json {
-		return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
+	err := yaml.Unmarshal(d.Text, &node)
+	if err != nil && !d.JSON {
+		return nil, []*Error{d.syntaxError(d.Find(err))}
 	}
 	if err == nil {
 		p.root = &node
@@ -32,10 +30,10 @@ func parse(d document) (*parsed, []*Error) {
 			return nil, errs
 		}
 	}
-	text := d.text
-	if !d.json {
-		if text, err = k8syaml.YAMLToJSON(d.text); err != nil {
-			return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
+	text := d.Text
+	if !d.JSON {
+		if text, err = k8syaml.YAMLToJSON(d.Text); err != nil {
+			return nil, []*Error{d.syntaxError(d.Find(err))}
 		}
 	}
 	var value any
@@ -53,21 +51,24 @@ func parse(d document) (*parsed, []*Error) {
 	case nil:
 		return nil, nil
 	default:
-		return nil, []*Error{d.errorf(1, "should be a mapping that starts with apiVersion: v1 and kind: Pod", "the document is %s", describe(v))}
+		return nil, []*Error{d.errorf(1, "should be a mapping that starts with apiVersion: v1 and kind: Pod", "the document is %s", describe(v, ""))}
 	}
 }
 
-// describe says what a value is, in the words of YAML.
-func describe(v any) string {
-	switch v := v.(type) {
+// describe says what a value is, in the words of YAML. text is how it is written; empty: as its value.
+func describe(v any, text string) string {
+	if text == "" {
+		text = fmt.Sprint(v)
+	}
+	switch v.(type) {
 	case nil:
 		return "null"
 	case string:
 		return "a string"
 	case bool:
-		return fmt.Sprintf("a boolean (%v)", v)
+		return fmt.Sprintf("a boolean (%s)", text)
 	case int64, float64:
-		return fmt.Sprintf("a number (%v)", v)
+		return fmt.Sprintf("a number (%s)", text)
 	case []any:
 		return "a list"
 	default:

@@ -21,7 +21,21 @@ func (p *parsed) lineOf(path string) int {
 		}
 		node, line = value, key.Line
 	}
-	return line + p.line - 1
+	return line + p.Line - 1
+}
+
+// textOf is a plain value as it is written in the file, empty if that is unknown.
+func (p *parsed) textOf(path string) string {
+	if p.root == nil || len(p.root.Content) == 0 {
+		return ""
+	}
+	value := p.root.Content[0]
+	for _, step := range steps(path) {
+		if _, value = descend(value, step); value == nil {
+			return ""
+		}
+	}
+	return aliased(value).Value
 }
 
 // steps takes spec.containers[0].image or metadata.labels[a.b/c] apart.

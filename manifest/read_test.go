@@ -23,12 +23,12 @@ var now = time.Date(2026, 5, 1, 12, 30, 0, 0, time.UTC)
 //	pod [name=POD]            the same, but prints the whole Pod, without its UID
 //	data                      the same, but prints the ConfigMaps and Secrets
 //
-// In what is below, <TAB> stands for a tab.
+// In what is below, <TAB> stands for a tab, <NBSP> for a no-break space.
 func TestRead(t *testing.T) {
 	datadriven.Walk(t, "testdata/read", func(t *testing.T, path string) {
 		var sources []Source
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			content := []byte(strings.ReplaceAll(d.Input, "<TAB>", "\t"))
+			content := []byte(strings.NewReplacer("<TAB>", "\t", "<NBSP>", "\u00a0").Replace(d.Input))
 			if d.Cmd == "file" {
 				if from := arg(d, "from"); from != "" {
 					content = example(t, from)

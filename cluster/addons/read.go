@@ -1,17 +1,14 @@
 package addons
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/internal/yamlsyntax"
@@ -19,28 +16,25 @@ import (
 
 // decode reads the objects of a file, those that others need first.
 func decode(data []byte) ([]*unstructured.Unstructured, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	documents, problem := yamlsyntax.Documents(data)
+	if problem != nil {
+		return nil, problem
+	}
 	var objects []*unstructured.Unstructured
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			objects, err = appendDocument(objects, data, document)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+	for i, document := range documents {
+		var err error
+		if objects, err = appendDocument(objects, &document); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
 		}
 	}
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	return objects, twice(objects)
 }
 
-func appendDocument(objects []*unstructured.Unstructured, file, document []byte) ([]*unstructured.Unstructured, error) {
-	text, err := yaml.YAMLToJSONStrict(document)
+func appendDocument(objects []*unstructured.Unstructured, document *yamlsyntax.Document) ([]*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSONStrict(document.Text)
 	if err != nil {
-		return nil, yamlsyntax.FindIn(file, document, err)
+		return nil, document.Find(err)
 	}
 	if s := string(bytes.TrimSpace(text)); s == "null" || s == "{}" {
 		return objects, nil // only comments

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
@@ -34,15 +36,9 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// document is a part of a file.
-type document struct {
-	line int // 1-based, of the file, at which text begins
-	text []byte
-}
-
-func (d *document) problem(line int, hint, format string, args ...any) *Problem {
+func (d *Document) problem(line int, hint, format string, args ...any) *Problem {
 	if line > 0 {
-		line += d.line - 1
+		line += d.Line - 1
 	}
 	return &Problem{Line: line, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
@@ -61,10 +57,8 @@ var parserProblems = []string{
 	"did not find expected ',' or ']'", "did not find expected ',' or '}'", "did not find expected <document start>",
 }
 
-// Find tells of a document, which begins on the given line of its file, for which the
-// YAML packages have an error.
-func Find(text []byte, line int, err error) *Problem {
-	d := &document{line: line, text: text}
+// Find tells of a document for which the YAML packages have an error.
+func (d *Document) Find(err error) *Problem {
 	if p := d.jsonProblem(); p != nil {
 		return p
 	}
@@ -72,21 +66,17 @@ func Find(text []byte, line int, err error) *Problem {
 	if template := d.templateLine(); template > 0 && (at == 0 || template <= at) {
 		return d.templateProblem(template)
 	}
+	if odd, name := d.oddIndent(at); odd > 0 {
+		return d.problem(odd, "indent with plain spaces", "YAML syntax: %s stands in the indentation", name)
+	}
 	if m := twice.FindStringSubmatch(what); m != nil {
 		return d.problem(at, "remove one", "the key %s is there twice", m[1])
 	}
 	return d.problem(at, d.syntaxHint(what, at), "YAML syntax: %s", what)
 }
 
-// FindIn is Find for a document whose line in its file is not known.
-func FindIn(file, text []byte, err error) *Problem {
-	before := file[:max(0, bytes.Index(file, bytes.TrimRight(text, "\n")))]
-	return Find(text, 1+bytes.Count(before, []byte("\n")), err)
-}
-
 // Template tells of a document that is a template, nil if it does not look like one.
-func Template(text []byte, line int) *Problem {
-	d := &document{line: line, text: text}
+func (d *Document) Template() *Problem {
 	if at := d.templateLine(); at > 0 {
 		return d.templateProblem(at)
 	}
@@ -98,8 +88,8 @@ func Template(text []byte, line int) *Problem {
 // yaml/v3 tells where the construct begins in which the parser is stuck, such as the list of all
 // containers; yaml/v2 tells where the parser is stuck. Neither tells of the first line of a text, so that
 // they are given an empty one before it.
-func (d *document) syntaxProblem(err error) (line int, text string) {
-	shifted := slices.Concat([]byte("\n"), d.text)
+func (d *Document) syntaxProblem(err error) (line int, text string) {
+	shifted := slices.Concat([]byte("\n"), d.Text)
 	var node yaml.Node
 	var begin int
 	if of := yaml.Unmarshal(shifted, &node); of != nil {
@@ -109,7 +99,7 @@ func (d *document) syntaxProblem(err error) (line int, text string) {
 		begin++ // undone below
 	}
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		before, _, _ := bytes.Cut(d.text, []byte("*"+m[1]))
+		before, _, _ := bytes.Cut(d.Text, []byte("*"+m[1]))
 		return 1 + bytes.Count(before, []byte("\n")), text
 	}
 	if strings.Contains(text, "control characters are not allowed") {
@@ -125,7 +115,7 @@ func (d *document) syntaxProblem(err error) (line int, text string) {
 	stuck, _ := splitLine(of) // counted from 0, which makes up for the empty line
 	stuck = min(stuck, d.lastLine())
 	if strings.HasPrefix(text, "did not find expected ','") && begin < stuck {
-		text += fmt.Sprintf(" of what begins on line %d", begin+d.line-1) // counted from 0, too
+		text += fmt.Sprintf(" of what begins on line %d", begin+d.Line-1) // counted from 0, too
 	}
 	return stuck, text
 }
@@ -146,17 +136,17 @@ func splitLine(err error) (line int, text string) {
 }
 
 // lastLine is the number of lines up to the last that is not empty.
-func (d *document) lastLine() int {
-	return 1 + bytes.Count(bytes.TrimRight(d.text, " \t\r\n"), []byte("\n"))
+func (d *Document) lastLine() int {
+	return 1 + bytes.Count(bytes.TrimRight(d.Text, " \t\r\n"), []byte("\n"))
 }
 
 // controlCharacterLine is the line of the first character that YAML does not allow anywhere.
-func (d *document) controlCharacterLine() int {
-	before := d.text
-	if i := bytes.IndexFunc(d.text, func(r rune) bool {
+func (d *Document) controlCharacterLine() int {
+	before := d.Text
+	if i := bytes.IndexFunc(d.Text, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85
 	}); i >= 0 {
-		before = d.text[:i]
+		before = d.Text[:i]
 	}
 	return 1 + bytes.Count(before, []byte("\n"))
 }
@@ -166,8 +156,8 @@ func (d *document) controlCharacterLine() int {
 var template = regexp.MustCompile(`^\s*(?:-\s+)*(?:[^\s#'"{][^#'"{]*:\s+)?(\{\{.*|\{%.*)`)
 
 // templateLine is the first line of the document with such an action, 0 if there is none.
-func (d *document) templateLine() int {
-	for i, line := range bytes.Split(d.text, []byte("\n")) {
+func (d *Document) templateLine() int {
+	for i, line := range bytes.Split(d.Text, []byte("\n")) {
 		if template.Match(line) {
 			return i + 1
 		}
@@ -176,8 +166,8 @@ func (d *document) templateLine() int {
 }
 
 // templateProblem reports a template that has not been rendered.
-func (d *document) templateProblem(line int) *Problem {
-	text := template.FindSubmatch(bytes.Split(d.text, []byte("\n"))[line-1])[1]
+func (d *Document) templateProblem(line int) *Problem {
+	text := template.FindSubmatch(bytes.Split(d.Text, []byte("\n"))[line-1])[1]
 	return d.problem(line, wantRendered, "YAML syntax: %s", bytes.TrimSpace(text))
 }
 
@@ -186,35 +176,69 @@ const (
 	wantReplaced = "this looks like a variable that was not replaced: pass on what is made of it, such as the output of envsubst"
 )
 
-// Unexpanded says of text that a template or a shell should have replaced what to do, "" if it is none.
-func Unexpanded(text string) string {
+// Hint says what is likely to be wrong with text that can't be used, "" if nothing is known: a template or a shell should
+// have replaced it, or an editor has put characters there that look like others.
+func Hint(text string) string {
 	switch {
 	case strings.Contains(text, "{{"), strings.Contains(text, "{%"):
 		return wantRendered
 	case strings.Contains(text, "${"), strings.HasPrefix(text, "$"):
 		return wantReplaced
+	case strings.ContainsAny(text, "“”„‟‘’"):
+		return "it has typographic quotes: use \" or '"
+	}
+	if i := strings.IndexFunc(text, oddSpace); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
+		return fmt.Sprintf("it has %s: use plain spaces", spaceName(r))
 	}
 	return ""
 }
 
+// oddSpace says whether a character looks like a space, or like nothing, and is none for YAML.
+func oddSpace(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
+}
+
+func spaceName(r rune) string {
+	if r == '\u00a0' {
+		return "a no-break space (U+00A0)"
+	}
+	return fmt.Sprintf("the invisible character %U", r)
+}
+
+// oddIndent finds the line, not after the given one, whose indentation has a character that is no space for YAML;
+// 0 if there is none.
+func (d *Document) oddIndent(until int) (line int, name string) {
+	for i, text := range bytes.Split(d.Text, []byte("\n")) {
+		if i >= until {
+			break
+		}
+		indent := bytes.TrimLeft(text, " \t-")
+		if r, _ := utf8.DecodeRune(indent); len(indent) > 0 && oddSpace(r) {
+			return i + 1, spaceName(r)
+		}
+	}
+	return 0, ""
+}
+
 // jsonProblem is that of a document that was meant as JSON, nil if it is JSON or YAML was meant.
-func (d *document) jsonProblem() *Problem {
-	inner, braced := bytes.CutPrefix(bytes.TrimSpace(d.text), []byte("{"))
+func (d *Document) jsonProblem() *Problem {
+	inner, braced := bytes.CutPrefix(bytes.TrimSpace(d.Text), []byte("{"))
 	if !braced || !bytes.HasPrefix(bytes.TrimSpace(inner), []byte(`"`)) {
 		return nil
 	}
 	var v any
 	var syntax *json.SyntaxError
-	if err := json.Unmarshal(d.text, &v); !errors.As(err, &syntax) {
+	if err := json.Unmarshal(d.Text, &v); !errors.As(err, &syntax) {
 		return nil
 	}
-	line := 1 + bytes.Count(d.text[:max(0, int(syntax.Offset)-1)], []byte("\n"))
+	line := 1 + bytes.Count(d.Text[:max(0, int(syntax.Offset)-1)], []byte("\n"))
 	return d.problem(line, "", "JSON syntax: %v", syntax)
 }
 
 // syntaxHint tells what is behind the parser's commonest complaints.
-func (d *document) syntaxHint(problem string, line int) string {
-	lines := bytes.Split(d.text, []byte("\n"))
+func (d *Document) syntaxHint(problem string, line int) string {
+	lines := bytes.Split(d.Text, []byte("\n"))
 	switch {
 	case line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")):
 		return "indent with spaces, YAML allows no tabs"

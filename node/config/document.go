@@ -1,12 +1,9 @@
 package config
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -87,13 +83,13 @@ func readDocument(file string) (document, error) {
 
 // decode gives the fields of the one KubeletConfiguration in data.
 func decode(data []byte) (map[string]any, error) {
-	only, err := onlyDocument(data)
+	only, err := yamlsyntax.Only(data, "KubeletConfiguration") // of several, the kubelet reads the first one only
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.YAMLToJSONStrict(only) // finds repeated fields, and their lines
+	text, err := yaml.YAMLToJSONStrict(only.Text) // finds repeated fields, and their lines
 	if err != nil {
-		return nil, yamlsyntax.FindIn(data, only, err)
+		return nil, only.Find(err)
 	}
 	fields := map[string]any{}
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -107,34 +103,6 @@ func decode(data []byte) (map[string]any, error) {
 		return nil, undecodable(fields, err)
 	}
 	return fields, errors.Join(strict...)
-}
-
-// onlyDocument refuses files of several documents, of which the kubelet would read
-// the first one only.
-func onlyDocument(data []byte) ([]byte, error) {
-	var only []byte
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		next, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		var content any
-		if err := yaml.Unmarshal(next, &content); err == nil && content == nil {
-			continue // comments only
-		}
-		if only != nil {
-			return nil, errors.New("has several documents: should be one KubeletConfiguration")
-		}
-		only = next
-	}
-	if only == nil {
-		return nil, errors.New("is empty: should be a KubeletConfiguration, with apiVersion and kind")
-	}
-	return only, nil
 }
 
 func checkType(fields map[string]any) error {

@@ -77,9 +77,13 @@ func readFile(file string) ([]config.CredentialProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.YAMLToJSONStrict(data)
+	only, err := yamlsyntax.Only(data, "CredentialProviderConfig")
 	if err != nil {
-		return nil, yamlsyntax.Find(data, 1, err)
+		return nil, err
+	}
+	text, err := yaml.YAMLToJSONStrict(only.Text)
+	if err != nil {
+		return nil, only.Find(err)
 	}
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(text, &kind); err != nil {

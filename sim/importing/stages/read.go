@@ -83,7 +83,7 @@ func (s *Set) read(f File, notes *Notes) error {
 }
 
 func syntaxError(f File, err error) error {
-	problem := yamlsyntax.Find(f.Data, 1, err)
+	problem := (&yamlsyntax.Document{Line: 1, Text: f.Data}).Find(err)
 	if problem.Line == 0 {
 		return fmt.Errorf("%s: %w", f.Name, problem)
 	}
