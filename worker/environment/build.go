@@ -66,15 +66,16 @@ func Build(in Input) (Result, error) {
 	}
 	for _, s := range in.Services {
 		if _, set := b.vars.lookup(s.Name); !set {
-			b.vars.set(s.Name, s.Value)
+			b.vars.set(s.Name, s.Value, origin{})
 		}
 	}
 	all := b.vars.after(in.Assigned)
-	return Result{
+	result := Result{
 		Env:     all.list,
 		Command: expandAll(in.Container.Command, all.lookup),
 		Args:    expandAll(in.Container.Args, all.lookup),
-	}, nil
+	}
+	return result, result.check(all.origins)
 }
 
 type builder struct {
@@ -99,7 +100,7 @@ func (b *builder) addEnv() error {
 	for i := range b.Container.Env {
 		e := &b.Container.Env[i]
 		if e.Value != "" || e.ValueFrom == nil {
-			b.vars.set(e.Name, Expand(e.Value, b.lookup))
+			b.vars.set(e.Name, Expand(e.Value, b.lookup), origin{})
 			continue
 		}
 		value, found, err := b.resolve(e.ValueFrom)
@@ -107,7 +108,7 @@ func (b *builder) addEnv() error {
 			return err
 		}
 		if found {
-			b.vars.set(e.Name, value)
+			b.vars.set(e.Name, value, originOf(e.ValueFrom))
 		}
 	}
 	return nil
@@ -115,17 +116,18 @@ func (b *builder) addEnv() error {
 
 // variables is a map that remembers the order in which names first came.
 type variables struct {
-	list  []KeyValue
-	index map[string]int
+	list    []KeyValue
+	origins []origin // of each of list
+	index   map[string]int
 }
 
-func (v *variables) set(name, value string) {
+func (v *variables) set(name, value string, from origin) {
 	if i, ok := v.index[name]; ok {
-		v.list[i].Value = value
+		v.list[i].Value, v.origins[i] = value, from
 		return
 	}
 	v.index[name] = len(v.list)
-	v.list = append(v.list, KeyValue{Name: name, Value: value})
+	v.list, v.origins = append(v.list, KeyValue{Name: name, Value: value}), append(v.origins, from)
 }
 
 // after returns the variables behind those that come first and aren't among them.
@@ -133,11 +135,11 @@ func (v *variables) after(first []KeyValue) variables {
 	all := variables{index: map[string]int{}}
 	for _, e := range first {
 		if _, own := v.index[e.Name]; !own {
-			all.set(e.Name, e.Value)
+			all.set(e.Name, e.Value, origin{})
 		}
 	}
-	for _, e := range v.list {
-		all.set(e.Name, e.Value)
+	for i, e := range v.list {
+		all.set(e.Name, e.Value, v.origins[i])
 	}
 	return all
 }

@@ -291,16 +291,16 @@ func TestFileKeyRef(t *testing.T) {
 		{path: "env", key: "X", wantErr: `environment variable key "X" not found in file "env"`},
 		{path: "none", key: "X", optional: true},
 		{path: "none", key: "X", wantErr: `environment variable key "X" not found in file "none"`},
-		{path: "space", key: "A", wantErr: "couldn't parse env file"},
-		{path: "bare", key: "A", wantErr: "couldn't parse env file"},
-		{path: "open", key: "A", optional: true, wantErr: "couldn't parse env file"},
-		{path: "tail", key: "A", wantErr: "couldn't parse env file"},
-		{path: "noeq", key: "A", wantErr: "couldn't parse env file"},
-		{path: "link", key: "A", wantErr: "couldn't parse env file"},
-		{path: "pipe", key: "A", wantErr: "couldn't parse env file"},
-		{path: "huge", key: "A", wantErr: "couldn't parse env file"},
-		{path: ".", key: "A", optional: true, wantErr: "couldn't parse env file"},
-		{path: "../env", key: "A", wantErr: "couldn't parse env file"},
+		{path: "space", key: "A", wantErr: `couldn't parse env file "space" of volume "vol" for key "A": line 1: there is no NAME= without a blank before =: should be NAME='value'`},
+		{path: "bare", key: "A", wantErr: `couldn't parse env file "bare" of volume "vol" for key "A": line 1: the value is not in single quotes: should be NAME='value'`},
+		{path: "open", key: "A", optional: true, wantErr: `couldn't parse env file "open" of volume "vol" for key "A": line 1: the value is not in single quotes: should be NAME='value'`},
+		{path: "tail", key: "A", wantErr: `couldn't parse env file "tail" of volume "vol" for key "A": line 1: there is text behind the closing quote: should be NAME='value'`},
+		{path: "noeq", key: "A", wantErr: `couldn't parse env file "noeq" of volume "vol" for key "A": line 1: there is no NAME= without a blank before =: should be NAME='value'`},
+		{path: "link", key: "A", wantErr: `couldn't parse env file "link" of volume "vol" for key "A": openat link: path escapes from parent`},
+		{path: "pipe", key: "A", wantErr: `couldn't parse env file "pipe" of volume "vol" for key "A": is no regular file`},
+		{path: "huge", key: "A", wantErr: `couldn't parse env file "huge" of volume "vol" for key "A": has 1099511627776 bytes, more than 4194304`},
+		{path: ".", key: "A", optional: true, wantErr: `couldn't parse env file "." of volume "vol" for key "A": is no regular file`},
+		{path: "../env", key: "A", wantErr: `couldn't parse env file "../env" of volume "vol" for key "A": openat ../env: path escapes from parent`},
 	}
 	for _, tc := range tests {
 		t.Run("A-ENV-6 "+tc.path+" "+tc.key, func(t *testing.T) {
@@ -318,6 +318,33 @@ func TestFileKeyRef(t *testing.T) {
 	_, _, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: "env", Key: "A"})
 	if want := `cannot find the volume "vol" referenced by FileKeyRef`; errorText(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestUnpassable: A-ENV-10.
+func TestUnpassable(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "env"), []byte("F='\xff'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const advice = ", which runtimes can't pass on unchanged: mount it as a file"
+	secret := func(key string) *v1.EnvVarSource {
+		return &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: v1.LocalObjectReference{Name: "raw"}, Key: key}}
+	}
+	all := []v1.EnvFromSource{{Prefix: "raw_", SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "raw"}}}}
+	for want, c := range map[string]v1.Container{
+		`environment variable "S" (key "salt" of Secret "raw") is not UTF-8 text` + advice:                                                          {Env: []v1.EnvVar{{Name: "S", ValueFrom: secret("salt")}}},
+		`environment variable "raw_nul" (key "nul" of Secret "raw") has a zero byte, at which the program would take it to end: mount it as a file`: {EnvFrom: all},
+		`environment variable "T" is not UTF-8 text` + advice:                                                                                       {Env: []v1.EnvVar{{Name: "S", ValueFrom: secret("salt")}, {Name: "T", Value: "x$(S)y"}, {Name: "S", Value: "plain"}}},
+		`environment variable "F" (key "F" of file "env") is not UTF-8 text` + advice:                                                               {Env: []v1.EnvVar{{Name: "F", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "v", Path: "env", Key: "F"}}}}},
+		`args[1] has a zero byte, at which the program would take it to end`:                                                                        {Args: []string{"a", "b\x00"}},
+		"": {EnvFrom: all, Env: []v1.EnvVar{{Name: "raw_salt"}, {Name: "raw_nul"}}}, // none of them is there in the end
+	} {
+		in := Input{Pod: testPod(), Container: &c, VolumePath: func(string) (string, bool) { return dir, true }}
+		in.Objects = objects{secrets: map[string]map[string][]byte{"raw": {"salt": []byte("a\xff\xfe"), "nul": []byte("a\x00b")}}}
+		if _, err := Build(in); errorText(err) != want {
+			t.Errorf("error %q, want %q", errorText(err), want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,21 +14,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// errEnvFile is all a user learns about a file that does not parse: its lines
-// may hold secrets of the container that wrote it.
-var errEnvFile = errors.New("couldn't parse env file")
-
 // fileKey reads a fileKeyRef (A-ENV-6). A file that is missing counts as a
 // missing key, so that `optional` covers it, as the API's documentation says
 // and Kubernetes 1.36 does not do.
 func (b *builder) fileKey(ref *v1.FileKeySelector) (string, bool, error) {
-	content, err := b.readVolumeFile(ref)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", false, err
+	var dir string
+	known := false
+	if b.VolumePath != nil {
+		dir, known = b.VolumePath(ref.VolumeName)
 	}
-	value, err := parseEnvFile(content, ref.Key)
+	if !known {
+		return "", false, fmt.Errorf("cannot find the volume %q referenced by FileKeyRef", ref.VolumeName)
+	}
+	content, err := readVolumeFile(dir, ref.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	value := ""
+	if err == nil {
+		value, err = parseEnvFile(content, ref.Key)
+	}
 	if err != nil {
-		return "", false, errEnvFile
+		return "", false, fmt.Errorf("couldn't parse env file %q of volume %q for key %q: %w", ref.Path, ref.VolumeName, ref.Key, err)
 	}
 	if value != "" || ptr.Deref(ref.Optional, false) {
 		return value, value != "", nil
@@ -37,25 +45,13 @@ func (b *builder) fileKey(ref *v1.FileKeySelector) (string, bool, error) {
 
 // readVolumeFile reads the file without leaving the volume, whatever links a
 // container has put there.
-func (b *builder) readVolumeFile(ref *v1.FileKeySelector) (string, error) {
-	var dir string
-	found := false
-	if b.VolumePath != nil {
-		dir, found = b.VolumePath(ref.VolumeName)
-	}
-	if !found {
-		return "", fmt.Errorf("cannot find the volume %q referenced by FileKeyRef", ref.VolumeName)
-	}
+func readVolumeFile(dir, path string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", fmt.Errorf("open volume %q: %w", ref.VolumeName, err)
+		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	content, err := readPlainFile(root, ref.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", errEnvFile
-	}
-	return content, err
+	return readPlainFile(root, path)
 }
 
 // maxEnvFileBytes is more than all variables of a process may be together.
@@ -73,8 +69,11 @@ func readPlainFile(root *os.Root, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxEnvFileBytes {
-		return "", errEnvFile
+	switch {
+	case !info.Mode().IsRegular():
+		return "", errors.New("is no regular file")
+	case info.Size() > maxEnvFileBytes:
+		return "", fmt.Errorf("has %d bytes, more than %d", info.Size(), maxEnvFileBytes)
 	}
 	content, err := io.ReadAll(io.LimitReader(opened, maxEnvFileBytes))
 	return string(content), err
@@ -82,8 +81,11 @@ func readPlainFile(root *os.Root, path string) (string, error) {
 
 // parseEnvFile finds a key in lines of the form NAME='value'. The value is
 // taken literally and may span lines; a blank after = means an empty value.
+// An error has the line's number and not its text, which may be a secret of
+// the container that wrote it.
 func parseEnvFile(content, key string) (string, error) {
 	content = strings.TrimSuffix(strings.ReplaceAll(content, "\r\n", "\n"), "\r")
+	whole := content
 	for content != "" {
 		line, rest, _ := strings.Cut(content, "\n")
 		line = strings.TrimLeft(line, " \t")
@@ -92,13 +94,15 @@ func parseEnvFile(content, key string) (string, error) {
 			continue
 		}
 		name, _, found := strings.Cut(line, "=")
+		problem := ""
 		if !found || name == "" || strings.TrimRight(name, " \t") != name {
-			return "", fmt.Errorf("line %q: want NAME='value'", line)
+			problem = "there is no NAME= without a blank before ="
 		}
 		_, behind, _ := strings.Cut(content, "=")
-		value, rest, err := quotedValue(behind)
-		if err != nil {
-			return "", err
+		value, rest, wrong := quotedValue(behind)
+		if problem = cmp.Or(problem, wrong); problem != "" {
+			number := 1 + strings.Count(whole[:len(whole)-len(content)], "\n")
+			return "", fmt.Errorf("line %d: %s: should be NAME='value'", number, problem)
 		}
 		if name == key {
 			return value, nil
@@ -108,21 +112,21 @@ func parseEnvFile(content, key string) (string, error) {
 	return "", nil
 }
 
-// quotedValue reads what follows NAME= and returns the text of the next lines.
-func quotedValue(text string) (value, rest string, err error) {
+// quotedValue reads what follows NAME= and returns the text of the next lines, or the problem.
+func quotedValue(text string) (value, rest, problem string) {
 	if text != "" && (text[0] == ' ' || text[0] == '\t') {
 		_, rest, _ = strings.Cut(text, "\n")
-		return "", rest, nil
+		return "", rest, ""
 	}
 	text, opened := strings.CutPrefix(text, "'")
 	value, text, closed := strings.Cut(text, "'")
 	if !opened || !closed {
-		return "", "", errors.New("value must be in single quotes")
+		return "", "", "the value is not in single quotes"
 	}
 	tail, rest, _ := strings.Cut(text, "\n")
 	tail = strings.TrimLeft(tail, " \t")
 	if tail != "" && tail[0] != '#' {
-		return "", "", errors.New("text behind the closing quote")
+		return "", "", "there is text behind the closing quote"
 	}
-	return value, rest, nil
+	return value, rest, ""
 }

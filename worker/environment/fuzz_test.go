@@ -3,11 +3,16 @@ package environment
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 )
+
+// plainError is an error that has nothing of the file but the number of a line.
+var plainError = regexp.MustCompile(`^environment variable key KEY not found in file "env"$|^couldn't parse env file "env" of volume "v" for key KEY: line \d+: [a-zNAME= ]+: should be NAME='value'$`)
 
 // FuzzEnvFile: whatever a container has put into the file, reading a key of it
 // is a value that stands there, or an error that gives nothing of it away
@@ -32,7 +37,8 @@ func FuzzEnvFile(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if text := err.Error(); text != errEnvFile.Error() && !strings.HasPrefix(text, "environment variable key ") {
+		text := strings.NewReplacer(strconv.Quote(key), "KEY").Replace(err.Error())
+		if !plainError.MatchString(text) {
 			t.Fatalf("the error may show what is in the file: %v", err)
 		}
 	})

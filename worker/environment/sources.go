@@ -19,7 +19,7 @@ func (b *builder) addEnvFrom() error {
 			return err
 		}
 		for _, key := range slices.Sorted(maps.Keys(data)) {
-			b.vars.set(from.Prefix+key, data[key])
+			b.vars.set(from.Prefix+key, data[key], envFromOrigin(from, key))
 		}
 	}
 	return nil
