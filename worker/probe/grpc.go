@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strconv"
 
@@ -18,15 +17,17 @@ import (
 )
 
 // grpc asks the gRPC health service (A-PROBE-12, KEP-2727). Connecting and asking
-// share the one timeout; a refused connection is tried again until it passes.
+// share the one timeout; a refused connection is a failure at once.
 func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
 	address := net.JoinHostPort(a.PodIP, strconv.Itoa(int(g.Port)))
-	connection, err := connect(ctx, address)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return failure("timeout: failed to connect service %q within %v: %v", address, a.timeout(), err)
-	}
+	connection, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithUserAgent(endpoint.ProbeAgent),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return endpoint.Dial(ctx, "tcp", address)
+		}))
 	if err != nil {
 		return failure("error: failed to connect service at %q: %v", address, err)
 	}
@@ -41,6 +42,9 @@ func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
 	case codes.Unimplemented:
 		return failure("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s", status.Convert(err).Message())
 	case codes.DeadlineExceeded:
+		if connection.GetState() != connectivity.Ready {
+			return failure("timeout: failed to connect service %q within %v: %v", address, a.timeout(), context.DeadlineExceeded)
+		}
 		return failure("timeout: health rpc did not complete within %v", a.timeout())
 	default:
 		return failure("error: health rpc probe failed: %v", err)
@@ -49,27 +53,4 @@ func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
 		return failure("service unhealthy (responded with %q)", answer.GetStatus())
 	}
 	return success("service healthy")
-}
-
-// connect waits until a connection is there.
-func connect(ctx context.Context, address string) (*grpc.ClientConn, error) {
-	connection, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithUserAgent(endpoint.ProbeAgent),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return endpoint.Dial(ctx, "tcp", address)
-		}))
-	if err != nil {
-		return nil, err
-	}
-	connection.Connect()
-	for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
-		if state == connectivity.Idle {
-			connection.Connect()
-		}
-		if !connection.WaitForStateChange(ctx, state) {
-			return nil, errors.Join(ctx.Err(), connection.Close())
-		}
-	}
-	return connection, nil
 }

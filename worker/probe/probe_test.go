@@ -206,6 +206,11 @@ func TestGRPC(t *testing.T) {
 	})
 	empty := listen(func(*grpc.Server) {})
 	closed := int32(must(strconv.Atoi(closedPort(t).StrVal)))
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and speaks no HTTP/2
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = deaf.Close() }()
 	for _, tc := range []struct {
 		name, service string
 		port          int32
@@ -216,7 +221,8 @@ func TestGRPC(t *testing.T) {
 		{"unknown", "other", serving, want{lifecycle.ProbeFailure, `error: health rpc probe failed: rpc error: code = NotFound desc = unknown service`}},
 		{"slow", "slow", serving, want{lifecycle.ProbeFailure, `timeout: health rpc did not complete within 1s`}},
 		{"unimplemented", "", empty, want{lifecycle.ProbeFailure, `error: this server does not implement the grpc health protocol \(grpc.health.v1.Health\): unknown service grpc.health.v1.Health`}},
-		{"closed", "", closed, want{lifecycle.ProbeFailure, `timeout: failed to connect service "127.0.0.1:\d+" within 1s: context deadline exceeded`}},
+		{"closed", "", closed, want{lifecycle.ProbeFailure, `error: health rpc probe failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:\d+: connect: connection refused"`}},
+		{"deaf", "", int32(deaf.Addr().(*net.TCPAddr).Port), want{lifecycle.ProbeFailure, `timeout: failed to connect service "127.0.0.1:\d+" within 1s: context deadline exceeded`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := on(v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: tc.port, Service: &tc.service}})
