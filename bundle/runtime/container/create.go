@@ -25,8 +25,14 @@ import (
 // create makes a container, whose process waits for its start.
 func (m *Monitor) create(c command, cmd *exec.Cmd) error {
 	spec, err := readSpec(c.flags.bundle)
-	if err != nil || !fits(spec) {
+	if err != nil {
 		return errOther // which says what is wrong
+	}
+	if err := tooLarge(spec.Process); err != nil {
+		return fmt.Errorf("runc create failed: %w", err)
+	}
+	if !fits(spec) {
+		return errOther
 	}
 	config, err := c.config(spec)
 	if err != nil {
@@ -46,7 +52,7 @@ func (m *Monitor) create(c command, cmd *exec.Cmd) error {
 		log.L.WithError(err).WithField("container", c.id).Debug("its process makes the seccomp filter")
 	}
 	if err := m.createAs(c, config, process); err != nil {
-		return fmt.Errorf("runc create failed: %w", err)
+		return fmt.Errorf("runc create failed: %w", withLimit(err, spec))
 	}
 	return nil
 }

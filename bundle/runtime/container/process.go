@@ -29,6 +29,9 @@ func (m *Monitor) exec(c command, cmd *exec.Cmd) error {
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return errOther
 	}
+	if err := tooLarge(&spec); err != nil {
+		return fmt.Errorf("exec failed: %w", err)
+	}
 	process, err := newProcess(&spec, c.flags.console)
 	if err != nil {
 		return errOther
