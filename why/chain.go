@@ -78,7 +78,20 @@ func (t *teller) endings(container string) (list []ending) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ending) int { return a.at().Compare(b.at()) })
+	if n := len(list); n > 0 && list[n-1].exit == nil {
+		list[n-1].exit = t.exitNow(&list[n-1])
+	}
 	return list
+}
+
+// exitNow is what the status says of a container's last end, which a snapshot of the runtime has told of; nil: it says
+// nothing, or of another one.
+func (t *teller) exitNow(last *ending) *journal.Exit {
+	state := t.stateOf(last.decided.Container)
+	if state == nil || state.Exit == nil || state.Exit.Code != last.code() || !strings.HasPrefix(last.reason()+" ", state.Exit.Reason) {
+		return nil
+	}
+	return state.Exit
 }
 
 func isExit(e journal.Entry) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -34,7 +35,7 @@ func (t *teller) chainText(e *ending) string {
 		}
 	}
 	add(stopText(e))
-	add(exitText(e))
+	add(exitText(e) + startText(e.exit))
 	add(outcomeText(e))
 	return strings.Join(links, arrow)
 }
@@ -145,10 +146,21 @@ func exitText(e *ending) string {
 	case code > 128 && !e.asked():
 		text += inBrackets(signalName(code - 128))
 	}
-	if e.exit != nil {
-		text += ifSome(`, saying "`, ifSome2(firstLine(e.exit.Message), `"`))
+	if e.exit != nil && !neverBegan(e.exit) {
+		text += ifSome(`, saying "`, ifSome2(firstLine(e.exit.Message, 120), `"`))
 	}
 	return text
+}
+
+// neverBegan says that the runtime could not start the process: what the exit says is the runtime's.
+func neverBegan(e *journal.Exit) bool { return e.Reason == "StartError" || e.Reason == "ContainerCannotRun" }
+
+// startText is what the runtime says of a process that it could not start; empty: it could.
+func startText(e *journal.Exit) string {
+	if e == nil || !neverBegan(e) {
+		return ""
+	}
+	return ifSome(": ", firstLine(cri.Reason(e.Message), 300))
 }
 
 // ifSome2 is a text with what stands after it; empty if the text is.
@@ -159,9 +171,8 @@ func ifSome2(text, after string) string {
 	return text + after
 }
 
-// firstLine is a termination message in a sentence.
-func firstLine(message string) string {
-	const most = 120
+// firstLine is a termination message in a sentence, most is how many characters of it.
+func firstLine(message string, most int) string {
 	line, _, more := strings.Cut(strings.TrimSpace(message), "\n")
 	if runes := []rune(line); len(runes) > most {
 		line, more = string(runes[:most]), true

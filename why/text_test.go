@@ -154,6 +154,35 @@ func TestObject(t *testing.T) {
 	}
 }
 
+// TestStartError: what the runtime said of a process that it could not start, whether the journal has its exit or only the
+// status has it.
+func TestStartError(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	exit := &journal.Exit{
+		Code: 128, Reason: "StartError", FinishedAt: now,
+		Message: "failed to create containerd task: failed to create shim task: runc create failed: container init was OOM-killed (memory limit too low?): the limit is 1048576 bytes",
+	}
+	const said = "container init was OOM-killed (memory limit too low?): the limit is 1048576 bytes"
+	decided := journal.Entry{ID: 2, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "exited 128 StartError", Outcome: "not restarted"}
+	for name, fact := range map[string]journal.Entry{
+		"an exit":    {ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: exit},
+		"a snapshot": {ID: 1, At: now, Kind: journal.Fact, Name: "Observed"},
+	} {
+		r := waiting("p", lifecycle.Wait{})
+		r.Now.Waits, r.Now.Phase, r.Entries = nil, "Failed", []journal.Entry{fact, decided}
+		r.Now.Containers = []journal.ContainerNow{{Name: "main", State: "terminated", Exit: exit}}
+		const want = "main at 12:00:00: exit 128 StartError: " + said + " → not restarted."
+		if got := Explain(r, now).Sentences; len(got) == 0 || got[0].Text != want {
+			t.Errorf("%s: %+v, want %s", name, got, want)
+		}
+		r.Entries, r.Object = nil, true
+		const state = "main is terminated: exit 128 StartError: " + said + "; its node's journal tells no more."
+		if got := Explain(r, now).Sentences; len(got) == 0 || got[0].Text != state {
+			t.Errorf("the object: %+v, want %s", got, state)
+		}
+	}
+}
+
 // TestLeft: of entries that were given up it is told that they are missing.
 func TestLeft(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

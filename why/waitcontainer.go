@@ -168,7 +168,7 @@ func (t *teller) states() (told []Sentence) {
 		case c.State == "waiting" && c.Reason != "":
 			text += ": " + c.Reason + ifSome(": ", bare(c.Message))
 		case c.State == "terminated" && c.Exit != nil && c.Exit.Code != 0:
-			text += fmt.Sprintf(": exit %d %s", c.Exit.Code, c.Exit.Reason)
+			text += fmt.Sprintf(": exit %d %s", c.Exit.Code, c.Exit.Reason) + startText(c.Exit)
 		case c.State == "running" && !c.Ready && t.kindOf(c.Name) == "container":
 			text += " and not ready"
 		default:
