@@ -56,7 +56,8 @@ func (h *executor) terminationMessage(status *runtimeapi.ContainerStatus) string
 	}
 	message += own
 	containers := len(h.pod.Spec.Containers) + len(h.pod.Spec.InitContainers) + len(h.pod.Spec.EphemeralContainers)
-	return message[:min(len(message), maxPodMessages/containers)]
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	return strings.ToValidUTF8(message[:min(len(message), maxPodMessages/containers)], "") // no part of a character
 }
 
 // terminationLogOf is the file of an instance's termination message: what it has

@@ -74,6 +74,8 @@ func TestTerminationMessage(t *testing.T) {
 		},
 		{name: "share of a pod with three", containers: 3, file: long, want: tailOf(long, 4096)},
 		{name: "share of a pod with four", containers: 4, file: long, want: tailOf(long, 4096)[:3072]},
+		{name: "bytes that are no text", file: "a\xff\xfeb", want: "a\uFFFDb"},
+		{name: "a character that is cut", containers: 6, file: "x" + strings.Repeat("é", 1500), want: "x" + strings.Repeat("é", 1023)},
 		{name: "share with the runtime's words", containers: 6, runtime: "oops", file: long, want: ("oops: " + tailOf(long, 4096))[:2048]},
 	}
 	for _, test := range tests {
