@@ -1,9 +1,9 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -210,17 +210,28 @@ func (a *Axis) Ticks(most int) (list []Tick) {
 	return list
 }
 
-// offset is a round time since the begin: 0s, 200ms, 1.5s, 2m, 2m30s.
+// offset is a round time since the begin: 0s, 200ms, 1.5s, 2m, 2m30s, 6m22.5s.
 func offset(d time.Duration) string {
-	switch {
-	case d > 0 && d < time.Second:
+	if d > 0 && d < time.Second {
 		return Took(d)
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 	}
-	text := Took(d)
-	for _, zero := range []string{"m00s", "h00m", "d00h"} {
-		text = strings.Replace(text, zero, zero[:1], 1)
+	text := ""
+	for _, unit := range []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		switch n := int(d / unit.size); {
+		case text != "":
+			text += fmt.Sprintf("%02d%s", n, unit.name)
+		case n > 0:
+			text = fmt.Sprintf("%d%s", n, unit.name)
+		}
+		if d %= unit.size; d == 0 && text != "" {
+			return text
+		}
 	}
-	return text
+	if text != "" && d < 10*time.Second {
+		text += "0"
+	}
+	return text + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }

@@ -70,3 +70,27 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// Ticks behind a cut have labels of their own, however late they are.
+func TestTicksBehindACut(t *testing.T) {
+	at := timelinetest.At
+	bar := func(from, to time.Duration) timeline.Bar {
+		return timeline.Bar{Begin: at(from), End: at(to), Step: timeline.Ready}
+	}
+	for after, want := range map[time.Duration][]string{
+		6*time.Minute + 22*time.Second:          {"0s", "500ms", "6m22s", "6m22.5s"},
+		30*time.Hour + 2*time.Minute:            {"0s", "500ms", "1d06h02m", "1d06h02m00.5s"},
+		time.Hour + 500*time.Millisecond:        {"0s", "500ms", "1h00m00.5s", "1h00m01s"},
+		59*time.Minute + 59500*time.Millisecond: {"0s", "500ms", "59m59.5s", "1h"},
+	} {
+		end := after + 900*time.Millisecond
+		c := &timeline.Chart{Begin: at(0), End: at(end), Rows: []timeline.Row{{Kind: timeline.ContainerRow, Bars: []timeline.Bar{bar(0, 900*time.Millisecond), bar(after, end)}}}}
+		var got []string
+		for _, tick := range timeline.Together([]*timeline.Chart{c}).Ticks(5) {
+			got = append(got, tick.Label)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", after, diff)
+		}
+	}
+}

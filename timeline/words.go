@@ -17,7 +17,7 @@ import (
 func Took(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + Took(-d)
+		return "-" + Took(-max(d, -math.MaxInt64))
 	case d == 0:
 		return "0s"
 	case d < time.Millisecond:

@@ -44,6 +44,27 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A label does not stand over the mark of a cut, at any width.
+func TestCutIsSeen(t *testing.T) {
+	at := timelinetest.At
+	bar := func(from, to time.Duration) timeline.Bar {
+		return timeline.Bar{Begin: at(from), End: at(to), Step: timeline.Ready}
+	}
+	late := 6*time.Minute + 22*time.Second
+	c := &timeline.Chart{Begin: at(0), End: at(late + 900*time.Millisecond), Rows: []timeline.Row{
+		{Kind: timeline.ContainerRow, Bars: []timeline.Bar{bar(0, 900*time.Millisecond), bar(late, late+900*time.Millisecond)}},
+	}}
+	for width := MinWidth; width < 220; width++ {
+		var text bytes.Buffer
+		if err := Write(&text, []*timeline.Chart{c}, Options{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(text.String(), "⫽") != 1 {
+			t.Errorf("%d columns:\n%s", width, text.String())
+		}
+	}
+}
+
 var escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
 
 // Every line fits at any width, nothing is left that a terminal obeys, and colours only add escapes.

@@ -3,6 +3,7 @@ package gantt
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/timeline"
@@ -43,16 +44,19 @@ func (p *page) left(label string) string {
 // tickRoom is how many columns a tick needs.
 const tickRoom = 9
 
-// ticks writes the times above the axis.
+// cutMark is where a piece of the axis was cut out.
+const cutMark = '⫽'
+
+// ticks writes the times above the axis, but none over the mark of a cut.
 func (p *page) ticks() {
 	line := []rune(strings.Repeat(" ", p.cells+figures))
 	for _, cut := range p.axis.Cuts() {
-		line[p.cell((cut[0]+cut[1])/2)] = '⫽'
+		line[p.cell((cut[0]+cut[1])/2)] = cutMark
 	}
 	free := 0
 	for _, t := range p.axis.Ticks(p.cells / tickRoom) {
 		at := p.cell(t.Position)
-		if at >= free && at+len(t.Label) <= len(line) {
+		if end := at + len(t.Label); at >= free && end <= len(line) && !slices.Contains(line[at:end], cutMark) {
 			copy(line[at:], []rune(t.Label))
 			free = at + len(t.Label) + 1
 		}
