@@ -43,8 +43,8 @@ func (s system) find(ctx context.Context, place Place) ([]Leftover, error) {
 	collect(processes, err)
 	collect(s.findCgroups(place))
 	loops, err := findLoops(place)
+	collect(loops, err) // before the mounts: those of a mount that has gone have other names
 	collect(findMounts(place, loops))
-	collect(loops, err)
 	collect(s.findNetworks(place, processes))
 	collect(findBridge(place))
 	collect(s.findFilter(ctx, place), nil)

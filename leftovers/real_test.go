@@ -20,6 +20,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
 // sleepVariable makes the test's binary a process that only waits.
@@ -345,12 +347,16 @@ func TestLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	files, err := loopdevice.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, device := range []string{mounted, used} {
-		if file := loopFile(device); strings.HasPrefix(file, s.place.Root) {
+		if file := files[device]; strings.HasPrefix(file, s.place.Root) {
 			t.Errorf("%s is still of %s", device, file)
 		}
 	}
-	if file := loopFile(disk); file == "" {
+	if file := files[disk]; file == "" {
 		t.Errorf("%s, which is of a file elsewhere, is detached", disk)
 	}
 }

@@ -35,6 +35,14 @@ func (p *publishing) rememberDevice() error {
 	return nil
 }
 
+// keep keeps the pod's device open, if it has one.
+func (p *publishing) keep() error {
+	if !p.want.device {
+		return nil
+	}
+	return p.want.failed("MapVolume.MapBlockVolume failed", keepDevice(p.on.layout, p.want.pod.UID, p.want.name))
+}
+
 // forgetDevice removes what is kept of a pod's device that the driver has taken back.
 func (v *Volumes) forgetDevice(u use) error {
 	record := v.layout.deviceOf(u.uid, u.name)

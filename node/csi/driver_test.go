@@ -26,6 +26,8 @@ type driver struct {
 
 	infos atomic.Int32 // how often it was asked about the node
 
+	device func() string // which it publishes
+
 	mu       sync.Mutex
 	calls    []string
 	requests []*csi.NodePublishVolumeRequest
@@ -41,6 +43,7 @@ type fault func(ctx context.Context, do func() error) error
 func newDriver(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *driver {
 	t.Helper()
 	d := &driver{can: can, fault: map[string]fault{}, socket: filepath.Join(t.TempDir(), "csi.sock")}
+	d.device = sync.OnceValue(func() string { return deviceOfFile(t) })
 	d.serve(t)
 	t.Cleanup(func() { d.server.Stop() })
 	return d
@@ -174,9 +177,13 @@ func (d *driver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 	return answer, d.do(ctx, "Stats", func() error { return nil })
 }
 
-// publishDevice makes the node of a device that every machine has.
+// publishDevice makes a node of the device.
 func (d *driver) publishDevice(r *csi.NodePublishVolumeRequest) error {
-	err := unix.Mknod(r.TargetPath, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0)))
+	var device unix.Stat_t
+	if err := unix.Stat(d.device(), &device); err != nil {
+		return err
+	}
+	err := unix.Mknod(r.TargetPath, unix.S_IFBLK|0o600, int(device.Rdev))
 	if err == unix.EEXIST {
 		return nil
 	}

@@ -11,17 +11,48 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
-// keptDevice is where a kubelet binds a pod's device to, for a loop device that keeps it open.
+// keptDevice is where a pod's device is bound to, for a loop device that keeps it open.
 func keptDevice(l layout, uid types.UID, name string) string {
 	return filepath.Join(l.ofDevice(name), "dev", string(uid))
 }
 
-// releaseKept gives a pod's device free that a kubelet has kept open: as long as it is, the driver
-// can't take it back.
-func releaseKept(l layout, u use) error {
-	path := keptDevice(l, u.uid, u.name)
+// keepDevice has the kernel keep a pod's device open, whatever becomes of this process: a container that has a loop
+// device may detach it, and the next volume of anybody would get it (A-CSI-8). The keeper shows nothing of what is on
+// the device: it is as small as can be.
+func keepDevice(l layout, uid types.UID, name string) (err error) {
+	published, path := l.publishedDevice(uid, name), keptDevice(l, uid, name)
+	if kept, err := loopsOf(path); len(kept) > 0 || err != nil {
+		return err
+	}
+	if err := releaseKept(path); err != nil { // what one who was killed has begun
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Mount(published, path, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind device %s to %s: %w", published, path, err)
+	}
+	device, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, keeper, err := loopdevice.Attach(device, unix.LoopInfo64{Sizelimit: 512})
+	if err == nil {
+		err = keeper.Close()
+	}
+	return errors.Join(err, device.Close())
+}
+
+// releaseKept gives a pod's device free that is kept open: as long as it is, the driver can't take it back.
+func releaseKept(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -30,7 +61,7 @@ func releaseKept(l layout, u use) error {
 		return err
 	}
 	for _, loop := range loops {
-		if err := detach(loop); err != nil {
+		if err := loopdevice.Detach(loop); err != nil {
 			return fmt.Errorf("detach loop device %s of %s: %w", loop, path, err)
 		}
 	}
@@ -48,34 +79,11 @@ func releaseKept(l layout, u use) error {
 
 // loopsOf are the loop devices that are made of a file.
 func loopsOf(file string) (devices []string, err error) {
-	attributes, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	if err != nil {
-		return nil, err
-	}
-	for _, attribute := range attributes {
-		backing, err := os.ReadFile(attribute)
-		if err != nil {
-			continue // it has gone meanwhile
-		}
-		if strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(backing)), "(deleted)")) == file {
-			devices = append(devices, filepath.Join("/dev", filepath.Base(filepath.Dir(filepath.Dir(attribute)))))
+	files, err := loopdevice.Files()
+	for device, of := range files {
+		if strings.TrimSuffix(of, " (deleted)") == file {
+			devices = append(devices, device)
 		}
 	}
-	return devices, nil
-}
-
-// detach frees a loop device; one that is free already is no error.
-func detach(device string) error {
-	f, err := os.Open(device)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	defer f.Close()
-	if err := unix.IoctlSetInt(int(f.Fd()), unix.LOOP_CLR_FD, 0); err != nil && !errors.Is(err, unix.ENXIO) {
-		return err
-	}
-	return nil
+	return devices, err
 }

@@ -1,70 +1,51 @@
 package csi
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
-// keep is what a kubelet does with a device that a driver has published: a file stands for it.
-func keep(t *testing.T, path string) (loop string) {
+// deviceOfFile is a loop device of a new file, until the test ends.
+func deviceOfFile(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "device")
-	for _, made := range []string{file, path} {
-		if err := os.MkdirAll(filepath.Dir(made), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(made, make([]byte, 1<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := unix.Mount(file, path, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer control.Close()
-	kept, err := os.OpenFile(path, os.O_RDWR, 0)
+	defer file.Close()
+	if err := file.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer kept.Close()
-	for range 50 { // others take free ones, too
-		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-		if err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := loopdevice.Detach(device); err != nil {
+			t.Error(err)
 		}
-		loop = fmt.Sprintf("/dev/loop%d", number)
-		device, err := os.OpenFile(loop, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_FD, int(kept.Fd()))
-		_ = device.Close()
-		if err == nil {
-			t.Cleanup(func() { _ = detach(loop) })
-			return loop
-		}
+	})
+	if err := hold.Close(); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no loop device is free")
-	return ""
+	return device
 }
 
-// TestDeviceOfKubelet: a device that a kubelet has kept open is freed when it is given back, and that
-// of another pod is not (A-CSI-8, A-CSI-12).
-func TestDeviceOfKubelet(t *testing.T) {
+// TestDeviceIsKept: until a pod gives a device back something keeps it open, also if a kubelet has given it to the pod,
+// and that of another pod is kept longer (A-CSI-8, A-CSI-12).
+func TestDeviceIsKept(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging), nil)
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 	for _, pod := range []*v1.Pod{one, two} {
 		m.mustPublish(pod, bound)
-		keep(t, keptDevice(m.volumes.layout, pod.UID, "pv"))
 	}
 	for i, pod := range []*v1.Pod{one, two} {
 		if err := m.unpublish(pod); err != nil {
@@ -76,6 +57,44 @@ func TestDeviceOfKubelet(t *testing.T) {
 				t.Errorf("after %s has given it back: loop devices of %s: %q, %v", pod.Name, of.Name, loops, err)
 			}
 		}
+	}
+	m.wantNothing()
+}
+
+// TestDeviceCannotBeDetached: who has a loop device, as a container has, may ask the kernel to detach it. It stays: else
+// its number would be free for the next volume of anybody (A-CSI-8). What keeps it is there after a kill, too, and
+// shows nothing of what is on the device.
+func TestDeviceCannotBeDetached(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	pod, bound := podOf("attacker"), persistent("pv")
+	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
+	path := m.mustPublish(pod, bound)
+	m.look(pod, bound)
+	device, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
+		t.Errorf("the kernel refuses to detach it (%v): this test shows nothing", err)
+	}
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if device, err = os.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.IoctlLoopGetStatus64(int(device.Fd())); err != nil {
+		t.Errorf("it is detached: %v", err)
+	}
+	keepers, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
+	if err != nil || len(keepers) != 1 {
+		t.Fatalf("it is kept by %q, %v", keepers, err)
+	}
+	if shown, err := os.ReadFile(keepers[0]); err != nil || len(shown) != 512 {
+		t.Errorf("%s shows %d bytes, %v", keepers[0], len(shown), err)
+	}
+	if err := errors.Join(device.Close(), m.unpublish(pod)); err != nil {
+		t.Error(err)
 	}
 	m.wantNothing()
 }

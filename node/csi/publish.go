@@ -108,6 +108,9 @@ func (p *publishing) run(ctx context.Context) error {
 	if err := p.publish(ctx); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
+	if err := p.keep(); err != nil {
+		return err
+	}
 	if err := expand(ctx, p, claim); err != nil {
 		return p.want.failed(p.want.expandStep(), err)
 	}
@@ -227,6 +230,9 @@ func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolume
 // or expanded. A failure leaves what the pod has.
 func (p *publishing) again(ctx context.Context) error {
 	p.setRepublished(p.republishes() || expandsInUse(p))
+	if err := p.keep(); err != nil { // a lifepod before this one may not have
+		return err
+	}
 	if err := expandInUse(ctx, p); err != nil { // tried again with the next look
 		p.on.config.Event(p.want.podReference(), v1.EventTypeWarning, "VolumeResizeFailed",
 			p.want.failed("NodeExpandVolume.NodeExpandVolume failed", err).Error())

@@ -194,7 +194,7 @@ func takeBack(ctx context.Context, v *Volumes, u use) (*csidriver.Driver, error)
 	dir, path := filepath.Join(v.layout.ofPod(u.uid), u.name), v.layout.published(u)
 	if u.device {
 		dir = v.layout.deviceOf(u.uid, u.name)
-		if err := releaseKept(v.layout, u); err != nil {
+		if err := releaseKept(keptDevice(v.layout, u.uid, u.name)); err != nil {
 			return nil, err
 		}
 	}

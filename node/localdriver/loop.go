@@ -5,41 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
-// attempts is how often a free loop device is looked for, if others take them first.
-const attempts = 16
-
 // findLoop is the loop device of an image, "" if there is none. An image never gets a
-// second one: two file systems on one file destroy it.
+// second one: two file systems on one file destroy it. The kernel is asked which file a device
+// has: a name is not enough.
 func findLoop(image string) (device string, err error) {
 	var want unix.Stat_t
 	if err := unix.Stat(image, &want); err != nil {
 		return "", fmt.Errorf("image %s: %w", image, err)
 	}
-	bound, err := filepath.Glob("/sys/block/loop*/loop")
-	if err != nil {
+	devices, err := loopdevice.Find(func(info *unix.LoopInfo64) bool { return isOf(info, want) })
+	if len(devices) == 0 || err != nil {
 		return "", err
 	}
-	for _, path := range bound {
-		device := filepath.Join("/dev", filepath.Base(filepath.Dir(path)))
-		info, err := loopInfo(device)
-		if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENOENT) {
-			continue // just detached
-		}
-		if err != nil {
-			return "", fmt.Errorf("loop device %s: %w", device, err)
-		}
-		if info.Device == want.Dev && info.Inode == want.Ino {
-			return device, nil
-		}
-	}
-	return "", nil
+	return devices[0], nil
+}
+
+func isOf(info *unix.LoopInfo64, image unix.Stat_t) bool {
+	return info.Device == image.Dev && info.Inode == image.Ino
 }
 
 // letGo is how long a loop device may outlive its last mount: containers that begin have a copy of
@@ -58,25 +48,12 @@ func findLoopInUse(ctx context.Context, image string) (device string, err error)
 	return device, err
 }
 
-func loopInfo(device string) (*unix.LoopInfo64, error) {
-	file, err := os.Open(device)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return unix.IoctlLoopGetStatus64(int(file.Fd()))
-}
-
 // attachLoop gives an image a loop device, or finds the one it has. With autoclear the
 // kernel detaches it when nobody has it open or mounted any more, so also if this process is
 // killed; it stays as long as hold is open.
 func attachLoop(image string, autoclear bool) (device string, hold *os.File, err error) {
-	device, err = findLoop(image)
-	if err != nil {
-		return "", nil, err
-	}
-	if device != "" {
-		hold, err = os.OpenFile(device, os.O_RDWR, 0)
+	device, hold, err = holdLoop(image)
+	if device != "" || err != nil {
 		return device, hold, err
 	}
 	file, err := os.OpenFile(image, os.O_RDWR, 0)
@@ -84,41 +61,34 @@ func attachLoop(image string, autoclear bool) (device string, hold *os.File, err
 		return "", nil, err
 	}
 	defer file.Close()
-	config := unix.LoopConfig{Fd: uint32(file.Fd())}
-	copy(config.Info.File_name[:len(config.Info.File_name)-1], image)
+	var info unix.LoopInfo64
 	if autoclear {
-		config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
+		info.Flags = unix.LO_FLAGS_AUTOCLEAR
 	}
-	for range attempts {
-		device, hold, err = freeLoop()
-		if err != nil {
-			return "", nil, err
-		}
-		err = unix.IoctlLoopConfigure(int(hold.Fd()), &config)
-		if err == nil {
-			return device, hold, nil
-		}
-		_ = hold.Close()
-		if !errors.Is(err, unix.EBUSY) {
-			break
-		}
-	}
-	return "", nil, fmt.Errorf("configure loop device %s: %w", device, err)
+	return loopdevice.Attach(file, info)
 }
 
-func freeLoop() (device string, open *os.File, err error) {
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	if err != nil {
-		return "", nil, fmt.Errorf("loop devices: %w", err)
+// holdLoop opens the loop device of an image, if it has one. Until hold is closed, the device leads to the image.
+func holdLoop(image string) (device string, hold *os.File, err error) {
+	device, err = findLoop(image)
+	if device == "" || err != nil {
+		return "", nil, err
 	}
-	defer control.Close()
-	number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-	if err != nil {
-		return "", nil, fmt.Errorf("find a free loop device: %w", err)
+	hold, err = os.OpenFile(device, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENXIO) {
+		return "", nil, nil // just detached
 	}
-	device = fmt.Sprintf("/dev/loop%d", number)
-	open, err = os.OpenFile(device, os.O_RDWR, 0)
-	return device, open, err
+	if err != nil {
+		return "", nil, err
+	}
+	var want unix.Stat_t
+	if err := unix.Stat(image, &want); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("image %s: %w", image, err), hold.Close())
+	}
+	if info, err := unix.IoctlLoopGetStatus64(int(hold.Fd())); err != nil || !isOf(info, want) {
+		return "", nil, hold.Close() // just detached
+	}
+	return device, hold, nil
 }
 
 // growLoop lets a loop device be as long as its image.
@@ -137,15 +107,7 @@ func detachLoop(image string) error {
 	if device == "" || err != nil {
 		return err
 	}
-	file, err := os.OpenFile(device, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	err = unix.IoctlSetInt(int(file.Fd()), unix.LOOP_CLR_FD, 0)
-	if errors.Is(err, unix.ENXIO) {
-		err = nil // detached already
-	}
-	return errors.Join(err, file.Close())
+	return loopdevice.Detach(device)
 }
 
 // syncLoop writes what was written to a block device to its image.

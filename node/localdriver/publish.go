@@ -35,13 +35,11 @@ func (d *Driver) NodePublishVolume(_ context.Context, req *csi.NodePublishVolume
 func (d *Driver) publish(v record, req *csi.NodePublishVolumeRequest) error {
 	target, source := req.GetTargetPath(), req.GetStagingTargetPath()
 	image := d.volumes.image(v.ID)
-	device, err := findLoop(image)
+	device, hold, err := d.staged(v, source)
 	if err != nil {
 		return err
 	}
-	if device == "" {
-		return status.Errorf(codes.FailedPrecondition, "volume %q is not staged", v.ID)
-	}
+	defer hold.Close()
 	where, make := mountsOf, makeFolder
 	if v.Block {
 		where, make, source = devicesOf, makeFile, device
@@ -70,6 +68,26 @@ func (d *Driver) publish(v record, req *csi.NodePublishVolumeRequest) error {
 		options = "bind,ro"
 	}
 	return mount.Mount(source, target, "", options)
+}
+
+// staged is the loop device of a volume, which leads to its image until hold is closed, as does what is mounted at source.
+func (d *Driver) staged(v record, source string) (device string, hold *os.File, err error) {
+	image := d.volumes.image(v.ID)
+	device, hold, err = holdLoop(image)
+	if err != nil {
+		return "", nil, err
+	}
+	there := device != ""
+	if there && !v.Block {
+		there, err = isMounted(image, source)
+	}
+	if err == nil && !there {
+		err = status.Errorf(codes.FailedPrecondition, "volume %q is not staged", v.ID)
+	}
+	if err != nil && hold != nil {
+		return "", nil, errors.Join(err, hold.Close())
+	}
+	return device, hold, err
 }
 
 // isWhole is false for a folder of a volume that somebody has bound elsewhere (subPath).

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
 // Release unmounts all volumes in a folder, which need not exist, and takes their block
@@ -29,9 +33,26 @@ func release(image string) error {
 		err = thaw(files[0].Mountpoint)
 	}
 	devices, failed := devicesOf(image)
-	err = errors.Join(err, failed)
+	err = errors.Join(err, failed, releaseKept(image))
 	for _, m := range slices.Backward(slices.Concat(files, devices)) {
 		err = errors.Join(err, unmount(m.Mountpoint))
 	}
 	return errors.Join(err, detachLoop(image))
+}
+
+// releaseKept takes away the loop devices that keep the one of an image open (A-CSI-8).
+func releaseKept(image string) error {
+	device, err := findLoop(image)
+	if device == "" || err != nil {
+		return err
+	}
+	var kept unix.Stat_t
+	if err := unix.Stat(device, &kept); err != nil {
+		return err
+	}
+	keepers, err := loopdevice.Find(func(info *unix.LoopInfo64) bool { return info.Rdevice == kept.Rdev })
+	for _, keeper := range keepers {
+		err = errors.Join(err, loopdevice.Detach(keeper))
+	}
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/moby/sys/mount"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
 // NodeStageVolume mounts the file system of a volume, or makes its block device. Both grow
@@ -181,7 +183,7 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, req *csi.NodeUnstageVolume
 		return nil, err
 	}
 	defer end()
-	err = unmount(req.GetStagingTargetPath())
+	err = errors.Join(unmount(req.GetStagingTargetPath()), loopdevice.RemoveFree())
 	if v, missing := d.volumes.get("volume", id); err == nil && unknown == nil && missing == nil && v.Block {
 		err = detachLoop(d.volumes.image(id))
 	}

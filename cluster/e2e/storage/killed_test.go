@@ -57,7 +57,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	}
 	kubectl(ctx, t, i, "", "exec", "raws-0", "--", "sh", "-c", "echo written > /dev/data")
 	mounts, loops := volumeThings(i)
-	if len(mounts) == 0 || len(loops) != 2 {
+	if len(mounts) == 0 || len(loops) != 3 { // the block device is kept open by another
 		t.Fatalf("mounts %q, loop devices %q", mounts, loops)
 	}
 
@@ -66,7 +66,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter" {
 		t.Errorf("after lifepod up was killed, the log has %q", got)
 	}
-	if again, loopsAgain := volumeThings(i); len(again) != len(mounts) || len(loopsAgain) != 2 {
+	if again, loopsAgain := volumeThings(i); len(again) != len(mounts) || len(loopsAgain) != 3 {
 		t.Errorf("before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
 	}
 
