@@ -19,8 +19,8 @@ const (
 // writeAtomically gives the volume the files of the payload in one step, seen by
 // running containers (A-VOL-5): the files are in a folder named by the time,
 // ..data is a link to it that is swapped by rename, and each file is seen
-// through a link to ..data. Nothing is written if nothing changed.
-func writeAtomically(dir string, files payload, group *int64) error {
+// through a link to ..data. Nothing is written if nothing changed. Versions that are bound stay.
+func writeAtomically(dir string, files payload, group *int64, bound binds) error {
 	if err := checkPaths(files); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func writeAtomically(dir string, files payload, group *int64) error {
 	if err := linkVisible(dir, files); err != nil {
 		return err
 	}
-	return prune(dir, current, files)
+	return prune(dir, current, files, bound)
 }
 
 // nextVersion writes the files, gives them to the group and makes them the
@@ -148,8 +148,8 @@ func linkVisible(dir string, files payload) error {
 }
 
 // prune removes the links of files that are gone, older versions, and what an
-// interrupted write has left. Folders that are mount points stay.
-func prune(dir, version string, files payload) error {
+// interrupted write has left. Folders that are mount points stay, and versions that are bound.
+func prune(dir, version string, files payload, bound binds) error {
 	keep := map[string]bool{dataLink: true, version: true}
 	for path := range files {
 		name, _, _ := strings.Cut(path, "/")
@@ -161,7 +161,7 @@ func prune(dir, version string, files payload) error {
 	}
 	for _, entry := range entries {
 		ours := entry.Type() == fs.ModeSymlink || strings.HasPrefix(entry.Name(), "..")
-		if keep[entry.Name()] || !ours {
+		if keep[entry.Name()] || !ours || bound.any(filepath.Join(dir, entry.Name())) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {

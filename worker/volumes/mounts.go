@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/lifepod/lifepod/worker/environment"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
@@ -25,9 +26,14 @@ type MountInput struct {
 
 // Mounts are the mounts of a container in the order of its volumeMounts
 // (A-VOL-2). Bind mounts for sub paths are made here, so it is to be called just
-// before the container is created. An error is the message of the reason
-// CreateContainerConfigError.
+// before the container is created. All sub paths of a volume are of one version (A-VOL-5).
+// An error is the message of the reason CreateContainerConfigError.
 func (m Mounted) Mounts(container *v1.Container, in MountInput) ([]*runtimeapi.Mount, error) {
+	unlock, err := lockVersions(m.podDir, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	var out []*runtimeapi.Mount
 	for i := range container.VolumeMounts {
 		mount, err := m.mount(container, i, in)
@@ -79,13 +85,13 @@ func (m Mounted) source(container *v1.Container, index int, subPath string) (str
 	}
 	s := subPathMount{
 		volumePath: volume.path, subPath: subPath,
-		target: filepath.Join(m.podDir, "volume-subpaths", cmp.Or(volume.name, mount.Name), container.Name, fmt.Sprint(index)),
+		target: filepath.Join(subPathsOf(m.podDir, cmp.Or(volume.name, mount.Name)), container.Name, fmt.Sprint(index)),
 	}
 	if err := s.ensureExists(); err != nil {
-		return "", &SubPathError{text: fmt.Sprintf("failed to create subPath directory for volumeMount %q of container %q", mount.Name, container.Name), Err: err}
+		return "", newSubPathError(fmt.Sprintf("failed to create subPath directory for volumeMount %q of container %q", mount.Name, container.Name), err)
 	}
 	if err := s.bind(); err != nil {
-		return "", &SubPathError{text: fmt.Sprintf("failed to prepare subPath for volumeMount %q of container %q", mount.Name, container.Name), Err: err}
+		return "", newSubPathError(fmt.Sprintf("failed to prepare subPath for volumeMount %q of container %q", mount.Name, container.Name), err)
 	}
 	return s.target, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -128,7 +129,16 @@ func (p preparer) write(dir, volume string, files payload) error {
 			return fmt.Errorf("unable to create nested volume mountpoints: %w", err)
 		}
 	}
-	return writeAtomically(dir, files, p.fsGroup())
+	unlock, err := lockVersions(p.podDir, unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	bound, err := bindsOf(p.podDir, volume)
+	if err != nil {
+		return err
+	}
+	return writeAtomically(dir, files, p.fsGroup(), bound)
 }
 
 // nestedMountPoints are the paths, relative to the volume, at which containers

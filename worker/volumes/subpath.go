@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SubPathError hides its cause in the text, which users of the API see, because
-// it tells about the host's file system; log Err.
+// SubPathError says in its text, which users of the API see, what the kernel has refused, but not at which path of
+// the host; log Err.
 type SubPathError struct {
 	text string
 	Err  error
@@ -23,6 +23,13 @@ func (e *SubPathError) Error() string { return e.text }
 
 // Unwrap makes the cause available to errors.Is.
 func (e *SubPathError) Unwrap() error { return e.Err }
+
+func newSubPathError(text string, cause error) *SubPathError {
+	if errno, is := errors.AsType[unix.Errno](cause); is {
+		text += ": " + errno.Error()
+	}
+	return &SubPathError{text: text, Err: cause}
+}
 
 // checkSubPath checks a sub path after its expansion (A-VOL-3).
 func checkSubPath(path string) error {

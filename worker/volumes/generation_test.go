@@ -1,0 +1,115 @@
+package volumes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// runtimeMounts mounts what a runtime mounts when it starts a container, and returns what each file has.
+func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (contents []string) {
+	t.Helper()
+	mounts, err := m.Mounts(c, MountInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	between()
+	for i, mount := range mounts {
+		at := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		if err := createFile(at); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount(mount.HostPath, at, "", unix.MS_BIND, ""); err != nil {
+			t.Fatalf("the runtime mounts %s: %v (A-VOL-5)", mount.HostPath, err)
+		}
+		content, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, string(content))
+		if err := unmount(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return contents
+}
+
+// twoSubPaths is a container with two files of a volume.
+func twoSubPaths(volume string) *v1.Container {
+	return &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{
+		{Name: volume, MountPath: "/a", SubPath: "a.txt"}, {Name: volume, MountPath: "/b", SubPath: "b.txt"},
+	}}
+}
+
+// A volume that changes between the creation of a container and its start: what the container's sub paths are bound to
+// stays, be it on disk or in memory, and goes when the next container has others (A-VOL-5).
+func TestVersionStaysUntilStarted(t *testing.T) {
+	dir := testPodDir(t)
+	for volume, change := range map[string]func(value string) (*v1.Pod, objects){
+		"configmap": func(value string) (*v1.Pod, objects) {
+			return podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{})), objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a.txt": value, "b.txt": value}}}}
+		},
+		"secret": func(value string) (*v1.Pod, objects) {
+			return podWith(secretVolume("conf", v1.SecretVolumeSource{})), objects{secrets: map[string]*v1.Secret{"conf": {Data: map[string][]byte{"a.txt": []byte(value), "b.txt": []byte(value)}}}}
+		},
+	} {
+		podDir := filepath.Join(dir, volume)
+		write := func(value string) Mounted {
+			pod, o := change(value)
+			return prepare(t, pod, podDir, o)
+		}
+		m := write("1")
+		got := runtimeMounts(t, m, twoSubPaths("conf"), func() {
+			write("2")
+			write("3")
+		})
+		if fmt.Sprint(got) != "[1 1]" {
+			t.Errorf("%s: the container has %q, want the version of its creation", volume, got)
+		}
+		if got := runtimeMounts(t, m, twoSubPaths("conf"), func() { write("3") }); fmt.Sprint(got) != "[3 3]" {
+			t.Errorf("%s: the next container has %q, want the version of its creation", volume, got)
+		}
+		path, _ := m.Path("conf")
+		if versions, err := filepath.Glob(filepath.Join(path, "..[0-9]*")); err != nil || len(versions) != 1 {
+			t.Errorf("%s: versions %q, %v, want one", volume, versions, err)
+		}
+		if err := Remove(podDir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// However often a volume changes meanwhile, all sub paths of a container are of one version (A-VOL-5).
+func TestSubPathsAreOfOneVersion(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}))
+	write := func(value int) Mounted {
+		data := map[string]string{"a.txt": fmt.Sprint(value), "b.txt": fmt.Sprint(value)}
+		return prepare(t, pod, dir, objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: data}}})
+	}
+	m := write(0)
+	var writing sync.WaitGroup
+	stop := make(chan struct{})
+	writing.Go(func() {
+		for value := 1; ; value++ {
+			select {
+			case <-stop:
+				return
+			default:
+				write(value)
+			}
+		}
+	})
+	for range 200 {
+		if got := runtimeMounts(t, m, twoSubPaths("conf"), func() {}); got[0] != got[1] {
+			t.Errorf("one file is of version %s, the other of %s", got[0], got[1])
+		}
+	}
+	close(stop)
+	writing.Wait()
+}
