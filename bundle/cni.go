@@ -52,7 +52,7 @@ func (d *daemon) chooseNetwork() (network, error) {
 	if _, err := netlink.LinkByName(d.paths.Bridge()); err == nil && recorded.CNI == nil {
 		return network{}, fmt.Errorf("use the pod network of %s: there are pods on the bundled one, the bridge %s: end them first", cni.ConfDir, d.paths.Bridge())
 	}
-	return network{Subnet: recorded.Subnet, CNI: cni}, nil
+	return network{Subnet: recorded.Subnet, Filter: nftables, CNI: cni}, nil
 }
 
 // OtherNetwork says whether pods of the root are on another network than the bundled.

@@ -32,7 +32,7 @@ func TestOtherNetwork(t *testing.T) {
 	want := &CNI{ConfDir: "/etc/cni/net.d", BinDir: DefaultCNIBin}
 	for _, given := range []*CNI{{ConfDir: "/etc/cni/net.d"}, nil} {
 		got := configured(t, p, given)
-		if diff := cmp.Diff(network{Subnet: bundled.Subnet, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
+		if diff := cmp.Diff(network{Subnet: bundled.Subnet, Filter: nftables, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
 			return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
 		})); diff != "" {
 			t.Errorf("given %v (-want +got):\n%s", given, diff)

@@ -75,15 +75,15 @@ func (d *daemon) configure() (network, error) {
 // masquerade sets the rule up. Should another packet filter have it than the
 // configuration says, containerd notices the change of that file.
 func (d *daemon) masquerade(ctx context.Context, n network) error {
-	if n.CNI != nil {
-		return nil // that network's own matter
-	}
 	filter, err := n.masquerade(ctx, d.paths.FilterTable())
 	if ctx.Err() != nil {
 		// Cut short, it says nothing about the packet filter.
 		return context.Cause(ctx)
 	}
-	if err != nil {
+	switch {
+	case err != nil && n.CNI != nil:
+		d.log.Warn("nothing keeps what comes from elsewhere from 127.0.0.1 of this machine", "err", err)
+	case err != nil:
 		d.log.Warn("pods reach nothing beyond this machine", "err", err)
 	}
 	if filter == n.Filter {

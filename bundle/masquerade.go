@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os/exec"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 // The two programs that can change the packet filter, and the network plugin's names
@@ -22,15 +24,10 @@ var errNoFilter = errors.New("neither nft nor iptables works: pods reach nothing
 
 // masquerade gives the pods this machine's address when they talk to the
 // world, by one rule for the subnet, for as long as the root is in use: a rule per pod
-// would be one more thing to delete with each. It returns the backend that worked.
+// would be one more thing to delete with each. Beside it, and with the network of others
+// alone, is the guard of 127.0.0.0/8. It returns the backend that worked.
 func (n network) masquerade(ctx context.Context, table string) (string, error) {
-	rules := fmt.Sprintf(`table ip %s {
-	chain postrouting {
-		type nat hook postrouting priority srcnat;
-		ip saddr %s ip daddr != { %s, 224.0.0.0/4 } masquerade
-	}
-}
-`, table, n.Subnet, n.pods())
+	rules := fmt.Sprintf("table ip %s {\n%s%s}\n", table, localnet.Chain, n.nftChain())
 	// A deletion makes a transaction take 15 ms, so it is tried without
 	// first: the table is there already only after a kill -9.
 	if call(ctx, fmt.Sprintf("create table ip %s\n", table)+rules, "nft", "-f", "-") == nil {
@@ -40,20 +37,47 @@ func (n network) masquerade(ctx context.Context, table string) (string, error) {
 	if nftErr == nil {
 		return nftables, nil
 	}
-	rule := n.iptablesRule(table)
-	if call(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-C"}, rule...)...) == nil {
-		return iptables, nil
+	for _, rule := range n.iptablesRules(table) {
+		if call(ctx, "", "iptables", rule.command("-C")...) == nil {
+			continue
+		}
+		if err := call(ctx, "", "iptables", rule.command("-A")...); err != nil {
+			return "", errors.Join(errNoFilter, nftErr, err)
+		}
 	}
-	iptablesErr := call(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-A"}, rule...)...)
-	if iptablesErr == nil {
-		return iptables, nil
-	}
-	return "", errors.Join(errNoFilter, nftErr, iptablesErr)
+	return iptables, nil
 }
 
-func (n network) iptablesRule(comment string) []string {
-	return []string{"POSTROUTING", "-s", n.Subnet.String(), "!", "-d", n.pods().String(),
-		"-m", "comment", "--comment", comment, "-j", "MASQUERADE"}
+// nftChain has the masquerading rule; it is empty with the network of others.
+func (n network) nftChain() string {
+	if n.CNI != nil {
+		return ""
+	}
+	return fmt.Sprintf(`	chain postrouting {
+		type nat hook postrouting priority srcnat;
+		ip saddr %s ip daddr != { %s, 224.0.0.0/4 } masquerade
+	}
+`, n.Subnet, n.pods())
+}
+
+// iptablesRule is a rule of one of iptables' tables.
+type iptablesRule struct {
+	table string
+	rule  []string
+}
+
+func (r iptablesRule) command(verb string) []string {
+	return append([]string{"-w", "-t", r.table, verb}, r.rule...)
+}
+
+// iptablesRules are the same where there is only iptables.
+func (n network) iptablesRules(comment string) []iptablesRule {
+	rules := []iptablesRule{{"raw", localnet.Rule(comment)}}
+	if n.CNI == nil {
+		rules = append(rules, iptablesRule{"nat", []string{"POSTROUTING", "-s", n.Subnet.String(), "!", "-d", n.pods().String(),
+			"-m", "comment", "--comment", comment, "-j", "MASQUERADE"}})
+	}
+	return rules
 }
 
 // pods are the addresses of all pods that this root's pods talk with under their own.
@@ -64,15 +88,18 @@ func (n network) pods() netip.Prefix {
 	return n.Subnet
 }
 
-// unmasquerade removes the rule, and what the network plugin leaves of host ports
+// unmasquerade removes the rules, and what the network plugin leaves of host ports
 // when nobody else uses it.
 func (n network) unmasquerade(ctx context.Context, table string) error {
 	switch n.Filter {
 	case nftables:
 		return errors.Join(deleteTable(ctx, "ip", table), removeHostPortTable(ctx))
 	case iptables:
-		err := call(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-D"}, n.iptablesRule(table)...)...)
-		return errors.Join(err, removeHostPortChains(ctx))
+		errs := []error{removeHostPortChains(ctx)}
+		for _, rule := range n.iptablesRules(table) {
+			errs = append(errs, call(ctx, "", "iptables", rule.command("-D")...))
+		}
+		return errors.Join(errs...)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type network struct {
 	// Cluster is the range of the pods of all nodes of the cluster that has given
 	// this root its subnet; invalid without one.
 	Cluster netip.Prefix `json:"cluster,omitzero"`
-	// Filter is the packet filter that has the masquerading rule: nftables,
+	// Filter is the packet filter that has the rules of the root: nftables,
 	// iptables, or empty for none.
 	Filter string `json:"filter,omitempty"`
 	// CNI is the network instead of this one, which has then nothing but its

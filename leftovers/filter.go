@@ -20,7 +20,7 @@ func runCommand(ctx context.Context, input, name string, arguments ...string) (s
 	return string(out), nil
 }
 
-// findFilter looks for the place's nft table, or the rule that bears its name
+// findFilter looks for the place's nft table, or the rules that bear its name
 // where there is only iptables. A machine has at least one of the programs, and
 // a kernel need not support both, so that a program that fails has found nothing.
 func (s system) findFilter(ctx context.Context, place Place) []Leftover {
@@ -35,17 +35,22 @@ func (s system) findFilter(ctx context.Context, place Place) []Leftover {
 			found = append(found, Leftover{Kind: FilterTable, Name: name})
 		}
 	}
-	rules, _ := s.run(ctx, "", "iptables", "-w", "-t", "nat", "-S", "POSTROUTING")
-	for line := range strings.Lines(rules) {
-		words := strings.Fields(strings.ReplaceAll(line, `"`, ""))
-		for i, word := range words {
-			if word == "--comment" && i+1 < len(words) && words[i+1] == place.FilterTable {
-				found = append(found, Leftover{Kind: FilterRule, Name: strings.Join(words, " ")})
+	for _, chain := range []string{"PREROUTING", "POSTROUTING"} {
+		rules, _ := s.run(ctx, "", "iptables", "-w", "-t", tablesOf[chain], "-S", chain)
+		for line := range strings.Lines(rules) {
+			words := strings.Fields(strings.ReplaceAll(line, `"`, ""))
+			for i, word := range words {
+				if word == "--comment" && i+1 < len(words) && words[i+1] == place.FilterTable {
+					found = append(found, Leftover{Kind: FilterRule, Name: strings.Join(words, " ")})
+				}
 			}
 		}
 	}
 	return found
 }
+
+// tablesOf are the tables of iptables in which a root has a rule, by chain.
+var tablesOf = map[string]string{"PREROUTING": "raw", "POSTROUTING": "nat"}
 
 // sweepTable is content with a table that is gone already.
 func sweepTable(ctx context.Context, run command, name string) error {
@@ -54,14 +59,16 @@ func sweepTable(ctx context.Context, run command, name string) error {
 }
 
 func sweepRule(ctx context.Context, run command, rule string) error {
-	chain, isRule := strings.CutPrefix(rule, "-A ")
-	if !isRule {
+	match := strings.Fields(rule)
+	if len(match) < 2 || match[0] != "-A" || tablesOf[match[1]] == "" {
 		return fmt.Errorf("not a rule as iptables -S prints it")
 	}
-	match := strings.Fields(chain)
-	if _, err := run(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-C"}, match...)...); err != nil {
-		return nil //nolint:nilerr // it is gone already
+	call := func(verb string) error {
+		_, err := run(ctx, "", "iptables", append([]string{"-w", "-t", tablesOf[match[1]], verb}, match[1:]...)...)
+		return err
 	}
-	_, err := run(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-D"}, match...)...)
-	return err
+	if call("-C") != nil {
+		return nil // it is gone already
+	}
+	return call("-D")
 }

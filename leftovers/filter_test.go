@@ -12,11 +12,14 @@ import (
 
 // What bears another root's name, or only begins with this one's, stays.
 func TestFindFilter(t *testing.T) {
-	s := system{run: func(_ context.Context, _, name string, _ ...string) (string, error) {
+	s := system{run: func(_ context.Context, _, name string, arguments ...string) (string, error) {
 		switch name {
 		case "nft":
 			return "table ip nat\ntable ip lifepod_01234567\ntable ip lifepod_01234567_services\ntable ip lifepod_0123456789\n", nil
 		case "iptables":
+			if strings.Contains(strings.Join(arguments, " "), "-t raw -S PREROUTING") {
+				return "-A PREROUTING -d 127.0.0.0/8 ! -i lo -m comment --comment lifepod_01234567 -j DROP\n", nil
+			}
 			return "-P POSTROUTING ACCEPT\n" +
 				"-A POSTROUTING -s 10.2.0.0/22 ! -d 10.2.0.0/22 -m comment --comment lifepod_99999999 -j MASQUERADE\n" +
 				"-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment \"lifepod_01234567\" -j MASQUERADE\n", nil
@@ -26,6 +29,7 @@ func TestFindFilter(t *testing.T) {
 	want := []Leftover{
 		{Kind: FilterTable, Name: "lifepod_01234567"},
 		{Kind: FilterTable, Name: "lifepod_01234567_services"},
+		{Kind: FilterRule, Name: "-A PREROUTING -d 127.0.0.0/8 ! -i lo -m comment --comment lifepod_01234567 -j DROP"},
 		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
 	}
 	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})
@@ -37,11 +41,13 @@ func TestFindFilter(t *testing.T) {
 func TestSweepFilter(t *testing.T) {
 	cases := []struct {
 		name string
+		rule string
 		gone bool
 		want []string
 	}{
-		{"there", false, []string{"iptables -w -t nat -C POSTROUTING -j X", "iptables -w -t nat -D POSTROUTING -j X"}},
-		{"gone meanwhile", true, []string{"iptables -w -t nat -C POSTROUTING -j X"}},
+		{"of the guard", "-A PREROUTING -j X", false, []string{"iptables -w -t raw -C PREROUTING -j X", "iptables -w -t raw -D PREROUTING -j X"}},
+		{"there", "-A POSTROUTING -j X", false, []string{"iptables -w -t nat -C POSTROUTING -j X", "iptables -w -t nat -D POSTROUTING -j X"}},
+		{"gone meanwhile", "-A POSTROUTING -j X", true, []string{"iptables -w -t nat -C POSTROUTING -j X"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +59,7 @@ func TestSweepFilter(t *testing.T) {
 				}
 				return "", nil
 			}
-			if err := sweepRule(t.Context(), run, "-A POSTROUTING -j X"); err != nil {
+			if err := sweepRule(t.Context(), run, c.rule); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -37,7 +37,7 @@ func (s *setup) run(ctx context.Context, ready func()) error {
 		fail(nil)
 		p.pods.Wait()
 	}()
-	for _, run := range slices.Concat(p.ofMachine(), p.ofCluster(s.options.Joined), []func(context.Context){s.newDrivers(p), s.runLocalVolumes}) {
+	for _, run := range slices.Concat(p.ofMachine(), p.ofCluster(s.options.Joined), []func(context.Context){s.newDrivers(p), s.runLocalVolumes, s.guardLocalnet}) {
 		beside.Go(func() { run(ctx) })
 	}
 	if p.cluster != nil {

@@ -21,7 +21,7 @@ func refused(because string) treatment  { return treatment{isRefused, because} }
 
 const (
 	noClientRate = "requests to the API server are not slowed down on this side"
-	noIPTables   = "lifepod makes no iptables rules of its own"
+	noMarks      = "lifepod marks no packets"
 	notMoved     = "which processes of the machine are in which cgroup is for its init system to say"
 )
 
@@ -165,9 +165,9 @@ var fields = map[string]treatment{
 	"resolvConf":             honoured("worker/netidentity"),
 	"podCIDR":                honoured("node: without a cluster"),
 	"hairpinMode":            harmless("the bridge is the CNI plugin's"),
-	"makeIPTablesUtilChains": harmless(noIPTables),
-	"iptablesMasqueradeBit":  harmless(noIPTables),
-	"iptablesDropBit":        harmless(noIPTables),
+	"makeIPTablesUtilChains": honoured("node"),
+	"iptablesMasqueradeBit":  harmless(noMarks),
+	"iptablesDropBit":        harmless(noMarks),
 
 	// Volumes.
 	"volumePluginDir":              harmless("FlexVolumes are deprecated since Kubernetes 1.23; pods with one are refused"),

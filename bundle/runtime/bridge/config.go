@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -18,7 +19,10 @@ type config struct {
 	Bridge string `json:"bridge"`
 	// HostPorts is nftables, or the backend that the plugin portmap is to use; it finds
 	// one if it is empty.
-	HostPorts     string `json:"hostPorts"`
+	HostPorts string `json:"hostPorts"`
+	IPAM      struct {
+		Subnet netip.Prefix `json:"subnet"`
+	} `json:"ipam"` // package ipam reads all of it
 	RuntimeConfig struct {
 		PortMappings []hostports.Mapping `json:"portMappings"`
 	} `json:"runtimeConfig"`

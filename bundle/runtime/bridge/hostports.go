@@ -3,10 +3,13 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	current "github.com/containernetworking/cni/pkg/types/100"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
@@ -23,19 +26,43 @@ func (c *config) forward(args *skel.CmdArgs, result *current.Result) error {
 		}
 		return callPortmap("ADD", args.Path, stdin)
 	}
-	for _, ip := range result.IPs {
-		address, _ := netip.AddrFromSlice(ip.Address.IP)
-		if err := hostports.Add(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings); err != nil {
-			return fmt.Errorf("host ports: %w", err)
-		}
-		if address.Unmap().Is4() {
-			// 127.0.0.1 of this machine may be the source of what goes to the pod.
-			if err := ensureSysctl("1", "ipv4", "conf", c.Bridge, "route_localnet"); err != nil {
-				return fmt.Errorf("host ports: %w", err)
+	return c.changeMappings(func() error {
+		for _, ip := range result.IPs {
+			address, _ := netip.AddrFromSlice(ip.Address.IP)
+			if err := hostports.Add(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings); err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+}
+
+// changeMappings makes a change of host ports while nobody else does on this bridge, which
+// has route_localnet for as long as one is left: 127.0.0.1 of this machine may be the source
+// of what goes to a pod. The root's packet filter drops what else would come in by it.
+func (c *config) changeMappings(change func() error) error {
+	name := []string{"ipv4", "conf", c.Bridge, "route_localnet"}
+	lock, err := os.Open(sysctlPath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return change() // the bridge has gone, and its switch with it
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // it was only locked
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the host ports of %s: %w", c.Bridge, err)
+	}
+	err = change()
+	left, listErr := hostports.LeadTo(c.IPAM.Subnet)
+	if err = errors.Join(err, listErr); err != nil {
+		return fmt.Errorf("host ports: %w", err)
+	}
+	value := "0"
+	if left {
+		value = "1"
+	}
+	return ensureSysctl(value, name...)
 }
 
 // unforward gives the host ports free.
@@ -44,10 +71,7 @@ func (c *config) unforward(args *skel.CmdArgs) error {
 		return nil
 	}
 	if c.HostPorts == nftables {
-		if err := hostports.Delete(args.ContainerID); err != nil {
-			return fmt.Errorf("host ports: %w", err)
-		}
-		return nil
+		return c.changeMappings(func() error { return hostports.Delete(args.ContainerID) })
 	}
 	stdin, err := c.forPortmap(args.StdinData, nil)
 	if err != nil {

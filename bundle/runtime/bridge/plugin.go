@@ -111,13 +111,16 @@ func collect(args *skel.CmdArgs) error {
 	}
 	defer call.Close()
 	dropped, err := call.GC()
-	errs := []error{err}
-	if c.HostPorts == nftables {
+	if c.HostPorts != nftables || len(dropped) == 0 {
+		return err
+	}
+	return errors.Join(err, c.changeMappings(func() error {
+		var errs []error
 		for _, attachment := range dropped {
 			errs = append(errs, hostports.Delete(attachment.Container))
 		}
-	}
-	return errors.Join(errs...)
+		return errors.Join(errs...)
+	}))
 }
 
 func status(args *skel.CmdArgs) error {

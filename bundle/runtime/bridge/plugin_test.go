@@ -119,6 +119,40 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// TestSwitchedOff: route_localnet of the bridge ends with its last host port, in whatever
+// way that goes, and not for the host ports of another bridge.
+func TestSwitchedOff(t *testing.T) {
+	m := newMachine(t)
+	m.subnet6 = "fd99::/64"
+	mapping := func(port int) hostports.Mapping {
+		return hostports.Mapping{HostPort: port, ContainerPort: 80, Protocol: "tcp"}
+	}
+	want := func(value string) {
+		t.Helper()
+		if got, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + bridgeName + "/route_localnet"); err != nil || strings.TrimSpace(string(got)) != value {
+			t.Errorf("route_localnet is %q, error %v; want %s", got, err, value)
+		}
+	}
+	plain, a, b := m.sandbox("plain"), m.sandbox("a", mapping(8080)), m.sandbox("b", mapping(8081))
+	m.add(plain)
+	want("0")
+	m.add(a)
+	m.add(b)
+	output(t, "nft", "add rule ip cni_hostport masquerading ip saddr 127.0.0.1 ip daddr 10.0.0.1 masquerade comment other")
+	want("1")
+	m.del(a)
+	want("1")
+	m.del(b)
+	want("0")
+	m.add(m.sandbox("lost", mapping(8082)))
+	want("1")
+	_, err := m.run(call{command: "GC", pod: plain, config: map[string]any{
+		"cni.dev/valid-attachments": []map[string]string{{"containerID": "plain", "ifname": "eth0"}},
+	}})
+	must(t, err)
+	want("0")
+}
+
 // TestCableGoes with the namespace of its pod: DEL does not wait for that.
 func TestCableGoes(t *testing.T) {
 	m := newMachine(t)
@@ -190,6 +224,9 @@ func TestMany(t *testing.T) {
 		}
 	}
 	m.wantNothing("after DEL")
+	if got, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + bridgeName + "/route_localnet"); err != nil || string(got) != "0\n" {
+		t.Errorf("route_localnet is %q after the last host port: %v", got, err)
+	}
 	for _, chain := range []string{"hostports_all", "prerouting", "output"} {
 		if got := strings.Count(output(t, "nft", "list", "chain", "ip", "cni_hostport", chain), "jump"); got != 1 && (chain != "hostports_all" || got != 2) {
 			t.Errorf("chain %s has %d jumps", chain, got)

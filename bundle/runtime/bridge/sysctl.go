@@ -10,7 +10,7 @@ import (
 // ensureSysctl sets a value of the current network namespace, unless it has it: a
 // read costs nothing, and what is right can be read-only.
 func ensureSysctl(value string, name ...string) error {
-	path := filepath.Join(append([]string{"/proc/sys/net"}, name...)...)
+	path := sysctlPath(name)
 	if have, err := os.ReadFile(path); err == nil && string(bytes.TrimSpace(have)) == value {
 		return nil
 	}
@@ -18,6 +18,10 @@ func ensureSysctl(value string, name ...string) error {
 		return fmt.Errorf("set %s to %s: %w", path, value, err)
 	}
 	return nil
+}
+
+func sysctlPath(name []string) string {
+	return filepath.Join(append([]string{"/proc/sys/net"}, name...)...)
 }
 
 // trySysctl is for what not every kernel has, such as one without IPv6.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	nft "github.com/google/nftables"
+	"github.com/google/nftables/expr"
 	"github.com/google/nftables/userdata"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -200,6 +202,29 @@ func (r *ruleset) of(container, chain string) ([]*nft.Rule, error) {
 		}
 	}
 	return own, nil
+}
+
+// LeadTo says whether a port of 127.0.0.1 leads to an IPv4 address of the subnet.
+func LeadTo(subnet netip.Prefix) (bool, error) {
+	r, err := open(nft.TableFamilyIPv4)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.CloseLasting() }()
+	rules, err := r.GetRules(r.table, r.chain(masqChain))
+	if err != nil {
+		return false, fmt.Errorf("list rules: %w", err)
+	}
+	return slices.ContainsFunc(rules, func(rule *nft.Rule) bool {
+		return slices.ContainsFunc(rule.Exprs, func(e expr.Any) bool {
+			compared, is := e.(*expr.Cmp)
+			if !is {
+				return false
+			}
+			address, is := netip.AddrFromSlice(compared.Data)
+			return is && subnet.Contains(address)
+		})
+	}), nil
 }
 
 // Check fails if a rule is missing that Add has added.
