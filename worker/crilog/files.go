@@ -3,6 +3,7 @@ package crilog
 import (
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -48,7 +49,7 @@ func (f *Files) Missed() bool { return f.missed }
 // written on under its other name.
 func (f *Files) Look() ([]File, error) {
 	for {
-		current, err := os.Open(f.path)
+		current, err := OpenFile(f.path)
 		if errors.Is(err, os.ErrNotExist) && f.inode == 0 {
 			return f.onlyRotated()
 		}
@@ -79,7 +80,7 @@ func (f *Files) upTo(current *os.File) (files []File, settled bool, err error) {
 	}
 	files, stamp, missed := f.open(older)
 	files = append(files, File{Reader: current, File: current})
-	now, err := os.Stat(f.path)
+	now, err := os.Lstat(f.path)
 	settled = err == nil && now.Sys().(*syscall.Stat_t).Ino == inode
 	if settled {
 		err = f.keep(current)
@@ -181,12 +182,35 @@ func (f *Files) onlyRotated() ([]File, error) {
 	return files, nil
 }
 
+// OpenFile opens a plain file of a log. A pod may have the folder of logs as a hostPath: it must have nothing
+// else of the machine read, or written, in a log's place.
+func OpenFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, noFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = noFile(path)
+	}
+	if err != nil {
+		_ = file.Close() // only read
+		return nil, err
+	}
+	return file, nil
+}
+
+func noFile(path string) error { return fmt.Errorf("%s is no regular file: it is not read as a log", path) }
+
 // openRotated opens a rotated file, also if it was compressed just now.
 func openRotated(path string) (File, error) {
-	file, err := os.Open(path)
+	file, err := OpenFile(path)
 	if errors.Is(err, os.ErrNotExist) && !strings.HasSuffix(path, Compressed) {
 		path += Compressed
-		file, err = os.Open(path)
+		file, err = OpenFile(path)
 	}
 	if err != nil {
 		return File{}, err

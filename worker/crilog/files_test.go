@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // TestFilesRotatedUnseen: each file is returned once, also if the log was
@@ -118,5 +119,43 @@ func TestFilesThatCantBeOpened(t *testing.T) {
 				t.Errorf("read %q, missed %v", got, f.Missed())
 			}
 		})
+	}
+}
+
+// Nothing outside the folder of logs is read, whatever a pod that has that folder as a hostPath puts in a file's
+// place, and nothing waits for a named pipe's writer.
+func TestFilesThatAreNone(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	put(t, outside, "secret of the machine")
+	for kind, make := range map[string]func(path string) error{
+		"link": func(path string) error { return os.Symlink(outside, path) },
+		"pipe": func(path string) error { return unix.Mkfifo(path, 0o600) },
+	} {
+		for _, name := range []string{"0.log", "0.log.20260101-000001"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "0.log")
+				if name != "0.log" {
+					put(t, path, "1")
+				}
+				if err := make(filepath.Join(filepath.Dir(path), name)); err != nil {
+					t.Fatal(err)
+				}
+				f := NewFiles(path)
+				defer f.Close()
+				files, err := f.Look()
+				if name == "0.log" && (err == nil || !strings.Contains(err.Error(), "is no regular file")) || name != "0.log" && !f.Missed() {
+					t.Errorf("got %v, missed %v", err, f.Missed())
+				}
+				for _, file := range files {
+					if text, _ := io.ReadAll(file); string(text) != "1" {
+						t.Errorf("read %q", text)
+					}
+					_ = file.File.Close()
+				}
+				if text, err := Tail(path, 100); err == nil || strings.Contains(text, "secret") {
+					t.Errorf("the end of it is %q, %v", text, err)
+				}
+			})
+		}
 	}
 }

@@ -102,7 +102,7 @@ func Tail(log string, n int64) (string, error) {
 
 // tail is the end of one file.
 func tail(path string, n int64) (string, error) {
-	f, err := os.Open(path)
+	f, err := OpenFile(path)
 	if err != nil {
 		return "", err
 	}

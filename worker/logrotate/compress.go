@@ -36,7 +36,7 @@ func compressOlder(ctx context.Context, log string) error {
 // compress puts a compressed file in place of a plain one. At every moment
 // one of them is complete. A file that was removed meanwhile stays removed.
 func compress(ctx context.Context, path string) error {
-	in, err := openLog(path)
+	in, err := crilog.OpenFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -59,24 +59,6 @@ func compress(ctx context.Context, path string) error {
 		return err
 	}
 	return os.Remove(path)
-}
-
-// openLog opens a plain file. A pod may have the folder of logs as a hostPath: it must
-// have nothing else of the machine read, or written, in a log's place.
-func openLog(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
-	}
-	if err != nil {
-		_ = file.Close() // only read
-		return nil, err
-	}
-	return file, nil
 }
 
 // Times for the runtime to write the rest of a file that was rotated away, which
