@@ -65,7 +65,7 @@ var ErrInUse = errors.New("another lifepod is using this state folder")
 // called; they wait. It fails with [ErrInUse] if the root is open. It is for
 // whoever sweeps up what a killed lifepod left.
 func (p Paths) Exclude() (release func() error, err error) {
-	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+	if err := rootfolder.Make(p.Root); err != nil {
 		return nil, err
 	}
 	held, err := tryLock(p.usersLock(), unix.LOCK_EX)

@@ -15,9 +15,6 @@ const (
 	DefaultRunDir = "/run/lifepod"
 )
 
-// rootMode of a root that is made: users of containers go through it.
-const rootMode = 0o711
-
 // maxRunDir keeps the shims' sockets, whose folder containerd limits to 42
 // bytes, within the 108 bytes of a unix socket's address.
 const maxRunDir = 42 - len("/s")

@@ -70,7 +70,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+	if err := rootfolder.Make(p.Root); err != nil {
 		return nil, err
 	}
 	r := &Runtime{paths: p, log: c.Log, finished: make(chan struct{})}
@@ -82,7 +82,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 		r.users.Close()
 		return nil, err
 	}
-	if err := os.MkdirAll(p.RunDir, 0o711); err != nil {
+	if err := rootfolder.EnsureRun(p.RunDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the runtime: %w", err), r.users.Close(), r.bundle.Close())
 	}
 	err = r.settleDriver(c.CgroupDriver)

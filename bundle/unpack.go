@@ -63,10 +63,10 @@ func (p *Paths) unpack(ctx context.Context, a archive) (*os.File, error) {
 // unpackAlone waits until nobody else unpacks: the other one may have done
 // the work then.
 func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
-	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+	if err := rootfolder.Make(p.Root); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(p.bundles(), 0o700); err != nil {
+	if err := rootfolder.Ensure(p.bundles(), 0o700); err != nil {
 		return nil, fmt.Errorf("unpack the runtime: %w", err)
 	}
 	only, err := lock(ctx, filepath.Join(p.bundles(), "lock"), unix.LOCK_EX)

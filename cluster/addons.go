@@ -3,19 +3,19 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/lifepod/lifepod/cluster/addons"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // runAddons keeps the cluster in step with the folders of manifests.
 func (r *run) runAddons(ctx context.Context) error {
 	folders := []string{r.file("manifests")}
-	if err := os.MkdirAll(folders[0], 0o700); err != nil {
+	if err := rootfolder.Ensure(folders[0], 0o700); err != nil {
 		return fmt.Errorf("folder of add-ons: %w", err)
 	}
 	if r.Manifests != "" {

@@ -27,7 +27,7 @@ func (l *layout) nodeFolder() (string, error) {
 // linked makes a folder and a link to it, and gives back which of both to use: the folder, if
 // something else has the link's name.
 func linked(link, folder string) (string, error) {
-	if err := rootfolder.Make(folder, 0o700); err != nil { // a link to nothing is refused
+	if err := rootfolder.Make(folder); err != nil { // a link to nothing is refused
 		return "", err
 	}
 	err := os.Symlink(folder, link)

@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
 )
 
@@ -49,7 +50,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := l.nameNode("--node-name", l.newNode()); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
+	if err := rootfolder.Ensure(l.file(""), 0o700); err != nil {
 		return fmt.Errorf("folder of the cluster: %w", err)
 	}
 	release, err := l.lock()

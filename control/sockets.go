@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 const suffix = ".sock"
@@ -63,13 +65,10 @@ func listenOnce(folder, path string) (*net.UnixListener, error) {
 // makeFolder makes the folder for root only, also if another's umask or an
 // administrator left it wider.
 func makeFolder(folder string) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil {
+	if err := rootfolder.EnsureRun(filepath.Dir(folder)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Chmod(folder, 0o700)
+	return rootfolder.Ensure(folder, 0o700)
 }
 
 // unlisten removes a socket, and the folders if they are empty; the run folder

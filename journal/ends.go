@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // LogBytes is how much of the end of a log is kept with an end.
@@ -82,7 +84,7 @@ func KeepEnd(dir string, end End, log []byte) error {
 	folder := filepath.Join(dir, endsFolder, filepath.Base(end.Container))
 	content, err := json.Marshal(end)
 	if err == nil {
-		err = os.MkdirAll(folder, 0o700)
+		err = rootfolder.Ensure(folder, 0o700)
 	}
 	if err == nil {
 		name := filepath.Join(folder, strconv.FormatUint(uint64(end.Attempt), 10))

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -93,7 +94,7 @@ func (w *Writer) take() (err error) {
 }
 
 func (w *Writer) tryLock() error {
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(w.dir, 0o700); err != nil {
 		return err
 	}
 	if err := w.locks.take(w.dir); err != nil {

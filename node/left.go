@@ -37,7 +37,7 @@ func placesDir(root string) string { return rootfolder.Agents.In(root) }
 func (p place) save(root string) error {
 	data, err := json.Marshal(p)
 	if err == nil {
-		err = os.MkdirAll(placesDir(root), 0o700)
+		err = rootfolder.Ensure(placesDir(root), 0o700)
 	}
 	if err == nil {
 		err = wholefile.Write(filepath.Join(placesDir(root), fmt.Sprintf("%x", sha256.Sum256([]byte(p.Memory)))[:8]+".json"), data)

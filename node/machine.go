@@ -74,7 +74,7 @@ func (s *setup) newMachine() (m machine, err error) {
 		Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir,
 		Journal: host.Journal(root),
 	}
-	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
+	if err := rootfolder.Ensure(m.config.LogRoot, 0o750); err != nil {
 		return m, fmt.Errorf("log folder: %w", err)
 	}
 	if err := os.MkdirAll(m.folders.Pods, 0o750); err != nil {

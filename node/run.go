@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
+	if err := rootfolder.Make(o.rootDir()); err != nil {
 		return err
 	}
 	release, err := o.memory().Lock()

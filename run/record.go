@@ -75,7 +75,7 @@ const newPrefix = ".new-"
 // locked.
 func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, error) {
 	dir := recordsDir(runtime.Root)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
 	file, err := os.CreateTemp(dir, newPrefix)

@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/telemetry"
@@ -112,7 +113,7 @@ type runOf struct {
 
 // live is the pod's life, on a runtime that answers.
 func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
-	if err := os.MkdirAll(host.LogRoot(r.runtime.Root), 0o750); err != nil { // pods' names are nobody's business
+	if err := rootfolder.Ensure(host.LogRoot(r.runtime.Root), 0o750); err != nil { // pods' names are nobody's business
 		return ExitError, fmt.Errorf("log folder: %w", err)
 	}
 	features, err := r.runtime.Features(ctx)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // lockName is the lock that lifepod up holds, in the data folder.
@@ -24,7 +26,7 @@ func Hold(data string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil {
+	if err := rootfolder.Ensure(data, 0o700); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", data, err)
 	}
 	file, err := os.OpenFile(filepath.Join(data, lockName), os.O_RDWR|os.O_CREATE, 0o600)

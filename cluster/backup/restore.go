@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -50,7 +51,7 @@ func restore(file, data string, force bool) (r Restored, err error) {
 		return r, fmt.Errorf("%s has a cluster already: with --force it is kept under another name, and replaced", data)
 	}
 	parent := filepath.Dir(data)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	if err := rootfolder.Make(parent); err != nil {
 		return r, err
 	}
 	work, err := os.MkdirTemp(parent, temporary)

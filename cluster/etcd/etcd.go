@@ -22,6 +22,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Config says where the server has its things.
@@ -76,10 +78,8 @@ const readBuffer = 4 << 10
 // when it serves.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	c.low, c.enough, c.quota = cmp.Or(c.low, lowSpace), cmp.Or(c.enough, enoughSpace), cmp.Or(c.quota, quota)
-	for _, dir := range []string{c.Dir, c.RunDir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("start etcd: %w", err)
-		}
+	if err := errors.Join(rootfolder.Ensure(c.Dir, 0o700), rootfolder.EnsureRun(c.RunDir)); err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
 	}
 	if err := c.awaitSpace(ctx); err != nil {
 		return nil, fmt.Errorf("start etcd: %w", err)

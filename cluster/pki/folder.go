@@ -7,12 +7,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Names of the pairs NAME.crt and NAME.key.
@@ -63,11 +64,8 @@ func Open(c Config) (*Folder, error) {
 		c.Now = time.Now
 	}
 	f := &Folder{Config: c}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of keys: %w", err)
-	}
-	if err := os.Chmod(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("folder of keys: %w", err)
 	}
 	// The first time, most of it is waiting for the disk: what is written side by side shares that.
 	var all errgroup.Group

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -42,7 +43,7 @@ func Share(from, to string) error {
 			texts[name] = text
 		}
 	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	if err := rootfolder.Ensure(to, 0o700); err != nil {
 		return err
 	}
 	for _, name := range shared { // keys before certificates, as in writePair

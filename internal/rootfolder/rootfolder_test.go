@@ -1,13 +1,15 @@
 package rootfolder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
-// TestCheck: a folder of another user, one that others can write to, and links to such or
+// TestCheck: a folder of another user, one that others can write to, one below such, and links to such or
 // of others are refused.
 func TestCheck(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -19,51 +21,64 @@ func TestCheck(t *testing.T) {
 		uid, gid   int
 		link       bool // to the folder
 		linkOwner  int
+		below      bool // the state folder is one below it, which isn't there yet
 		want, ways string
 	}{
-		"root's":                    {mode: 0o755},
-		"root's, for itself":        {mode: 0o700},
-		"root's group writes":       {mode: 0o775},
-		"link to root's":            {mode: 0o711, link: true},
-		"another user's":            {mode: 0o755, uid: other, want: "it belongs to the user 4242", ways: "chown -h root: "},
-		"another group writes":      {mode: 0o770, gid: other, want: "others can write to it (mode 0770, group 4242)", ways: "chmod go-w "},
-		"all write":                 {mode: 0o777, want: "others can write to it (mode 0777, group 0)", ways: "use another folder"},
-		"all write, sticky":         {mode: 0o777 | os.ModeSticky, want: "others can write to it"},
-		"link to another user's":    {mode: 0o755, uid: other, link: true, want: "it belongs to the user 4242"},
-		"link to where all write":   {mode: 0o777, link: true, want: "others can write to it"},
-		"another user's link":       {mode: 0o755, link: true, linkOwner: other, want: "the link belongs to the user 4242"},
-		"another group, reads only": {mode: 0o750, gid: other},
+		"root's":                     {mode: 0o755},
+		"root's, for itself":         {mode: 0o700},
+		"root's group writes":        {mode: 0o775},
+		"link to root's":             {mode: 0o711, link: true},
+		"another user's":             {mode: 0o755, uid: other, want: "FOLDER belongs to the user 4242", ways: "give it to root"},
+		"another group writes":       {mode: 0o770, gid: other, want: "others can write to FOLDER (mode 0770, group 4242)", ways: "chmod go-w "},
+		"all write":                  {mode: 0o777, want: "others can write to FOLDER (mode 0777, group 0)", ways: "use another folder"},
+		"all write, sticky":          {mode: 0o777 | os.ModeSticky, want: "others can write to FOLDER"},
+		"link to another user's":     {mode: 0o755, uid: other, link: true, want: "FOLDER belongs to the user 4242"},
+		"link to where all write":    {mode: 0o777, link: true, want: "others can write to FOLDER"},
+		"another user's link":        {mode: 0o755, link: true, linkOwner: other, want: "the link LINK belongs to the user 4242"},
+		"another group, reads only":  {mode: 0o750, gid: other},
+		"below another user's":       {mode: 0o755, uid: other, below: true, want: "FOLDER belongs to the user 4242"},
+		"below where a group writes": {mode: 0o770, gid: other, below: true, want: "others can write to FOLDER"},
+		"below where all write":      {mode: 0o777, below: true, want: "others can write to FOLDER"},
+		"below a sticky folder":      {mode: 0o777 | os.ModeSticky, below: true},
+		"below another's sticky one": {mode: 0o777 | os.ModeSticky, uid: other, below: true, want: "FOLDER belongs to the user 4242"},
+		"below a link to another's":  {mode: 0o755, uid: other, link: true, below: true, want: "FOLDER belongs to the user 4242"},
+		"below another user's link":  {mode: 0o755, link: true, linkOwner: other, below: true, want: "the link LINK belongs to the user 4242"},
+		"below a link to root's":     {mode: 0o755, link: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "root")
-			if err := os.Mkdir(dir, 0o700); err != nil {
+			folder, link := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "link")
+			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chown(dir, test.uid, test.gid); err != nil {
+			if err := os.Chown(folder, test.uid, test.gid); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(dir, test.mode); err != nil {
+			if err := os.Chmod(folder, test.mode); err != nil {
 				t.Fatal(err)
 			}
+			path := folder
 			if test.link {
-				link := filepath.Join(t.TempDir(), "link")
-				if err := os.Symlink(dir, link); err != nil {
+				if err := os.Symlink(folder, link); err != nil {
 					t.Fatal(err)
 				}
 				if err := os.Lchown(link, test.linkOwner, 0); err != nil {
 					t.Fatal(err)
 				}
-				dir = link
+				path = link
 			}
-			err := Check(dir)
+			if test.below {
+				path = filepath.Join(path, "new", "root")
+			}
+			err := Check(path)
 			if test.want == "" {
 				if err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), "state folder "+dir+": "+test.want) || !strings.Contains(err.Error(), test.ways) {
-				t.Errorf("got %v, want …%s…%s…", err, test.want, test.ways)
+			want := strings.NewReplacer("FOLDER", folder, "LINK", link).Replace(test.want)
+			if err == nil || !strings.Contains(err.Error(), "state folder "+path+": "+want) || !strings.Contains(err.Error(), test.ways) {
+				t.Errorf("got %v, want …%s…%s…", err, want, test.ways)
 			}
 		})
 	}
@@ -81,5 +96,32 @@ func TestCheck(t *testing.T) {
 		if err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// TestEnsure: a folder has the mode that it is made with, whatever the umask is and whoever was faster to make
+// it with another one.
+func TestEnsure(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	run := filepath.Join(t.TempDir(), "above", "run")
+	for _, before := range []os.FileMode{0, 0o700, 0o777} { // 0: nobody
+		if before != 0 {
+			if err := os.Chmod(run, before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := EnsureRun(run); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(run); err != nil || info.Mode() != os.ModeDir|0o711 {
+			t.Errorf("after mode %#o: %v, %v, want drwx--x--x", before, info.Mode(), err)
+		}
+	}
+	file := filepath.Join(run, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a file in its place: %v", err)
 	}
 }

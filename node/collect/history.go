@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -94,7 +95,7 @@ func (h *history) save() error {
 	}
 	data, err := json.Marshal(h.of)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(h.path), 0o700)
+		err = rootfolder.Ensure(filepath.Dir(h.path), 0o700)
 	}
 	if err == nil {
 		err = wholefile.Write(h.path, data)

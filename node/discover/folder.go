@@ -14,6 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -91,7 +92,7 @@ func (f Folder) Write(c *Cluster, configuration string, n Network) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(f.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the cluster: %w", err)
 	}
 	for _, file := range []struct {

@@ -3,7 +3,6 @@ package localdriver
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -11,6 +10,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 const (
@@ -53,7 +54,7 @@ type Driver struct {
 // frozen because it was killed. An error is of the folder; a volume that is damaged holds up
 // nothing else.
 func New(config Config) (*Driver, error) {
-	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of local volumes: %w", err)
 	}
 	volumes, err := openShelf(filepath.Join(config.Dir, "volumes"))

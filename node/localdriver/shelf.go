@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -62,7 +63,7 @@ const (
 
 // openShelf reads a shelf and removes what was neither complete nor wanted any more.
 func openShelf(dir string) (*shelf, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(dir, 0o700); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.EvalSymlinks(dir)

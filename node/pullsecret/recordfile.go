@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -39,7 +40,7 @@ func (f folder) write(name string, record any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
+	if err := rootfolder.Ensure(string(f), 0o700); err != nil {
 		return err
 	}
 	return wholefile.Write(f.path(name), append(data, '\n'))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -65,7 +65,7 @@ func (s *Server) writeCheckpoint(ctx context.Context, pod *v1.Pod, container str
 		return "", errors.New("CheckpointContainer requires the timeout value to be > 0")
 	}
 	timeout := max(s.Kubelet.RuntimeRequestTimeout.Duration, time.Duration(seconds)*time.Second)
-	if err := os.MkdirAll(s.Folders.Checkpoints, 0o700); err != nil {
+	if err := rootfolder.Ensure(s.Folders.Checkpoints, 0o700); err != nil {
 		return "", err
 	}
 	name := fmt.Sprintf("checkpoint-%s-%s-%s.tar", fullName(pod), container, time.Now().Format(time.RFC3339))

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -119,7 +120,7 @@ func (k *kept) write(objects []any) error {
 	if err != nil || bytes.Equal(content, k.content) {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(k.path), 0o700); err != nil {
+	if err := rootfolder.Ensure(filepath.Dir(k.path), 0o700); err != nil {
 		return err
 	}
 	if err := wholefile.Write(k.path, content); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -36,7 +37,7 @@ func loadTimes(file string) (t times, err error) {
 func (t times) save(file string) error {
 	data, err := json.Marshal(t)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
+		err = rootfolder.Ensure(filepath.Dir(file), 0o700)
 	}
 	if err == nil {
 		err = wholefile.Write(file, data)

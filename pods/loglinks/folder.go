@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Folder is the one that log collectors read. It is for all pods of an agent, and is read once: a pod that looked for its links
@@ -55,7 +57,7 @@ func (f *Folder) make(name, target string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.read()
-	_ = os.MkdirAll(f.Dir, 0o755)
+	_ = rootfolder.Ensure(f.Dir, 0o750)
 	path := filepath.Join(f.Dir, name)
 	_ = os.Remove(path)
 	_ = os.Symlink(target, path)

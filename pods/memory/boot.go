@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -40,7 +41,7 @@ func (m Folder) RecordBoot() error {
 	}
 	now, err := host.BootID()
 	if err == nil {
-		err = os.MkdirAll(m.Dir, 0o700)
+		err = rootfolder.Ensure(m.Dir, 0o700)
 	}
 	if err == nil {
 		err = wholefile.Write(filepath.Join(m.Dir, BootFile), []byte(now+"\n"))

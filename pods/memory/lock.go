@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // LockFile is locked by the agent whose pods they are.
@@ -18,7 +20,7 @@ const LockFile = "agent.lock"
 // Lock keeps a second agent from the same pods, until it is released. The kernel
 // releases it when the process dies.
 func (m Folder) Lock() (release func(), err error) {
-	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
+	if err := rootfolder.Ensure(m.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of what is remembered: %w", err)
 	}
 	path := filepath.Join(m.Dir, LockFile)

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
@@ -88,7 +89,7 @@ func (m Folder) keep(r roster.Remembered) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(m.Dir, 0o700); err != nil { // pods have secrets in their specs
+	if err := rootfolder.Ensure(m.Dir, 0o700); err != nil { // pods have secrets in their specs
 		return err
 	}
 	return wholefile.Write(path, data)

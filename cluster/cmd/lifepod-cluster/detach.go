@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/internal/logfile"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // readyVariable tells a process in the background that somebody waits at its file 3.
@@ -35,7 +36,7 @@ func upDetached(ctx context.Context, out io.Writer, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
+	if err := rootfolder.Ensure(filepath.Dir(logFile), 0o700); err != nil {
 		return err
 	}
 	log, err := logfile.Open(logFile)
