@@ -30,6 +30,7 @@ type Monitor struct {
 
 // Start begins a command. One that is carried out here has ended when it returns.
 func (m *Monitor) Start(cmd *exec.Cmd) (chan runc.Exit, error) {
+	defer closeInput(cmd)
 	if exits := m.carryOut(cmd); exits != nil {
 		return exits, nil
 	}
@@ -38,10 +39,19 @@ func (m *Monitor) Start(cmd *exec.Cmd) (chan runc.Exit, error) {
 
 // StartLocked is [Monitor.Start]; the thread that starts a program is kept until then.
 func (m *Monitor) StartLocked(cmd *exec.Cmd) (chan runc.Exit, error) {
+	defer closeInput(cmd)
 	if exits := m.carryOut(cmd); exits != nil {
 		return exits, nil
 	}
 	return m.Programs.StartLocked(cmd)
+}
+
+// closeInput closes this process's copy of the pipe that a command reads. go-runc closes those that it writes to, and keeps this one:
+// who writes to the pipe would never learn that nobody reads it any more, and wait for ever when it is full.
+func closeInput(cmd *exec.Cmd) {
+	if pipe, isFile := cmd.Stdin.(*os.File); isFile {
+		_ = pipe.Close() // nothing is written to it
+	}
 }
 
 // Wait returns how a command has ended.

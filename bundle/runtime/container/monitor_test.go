@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containerd/go-runc"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
 )
@@ -168,5 +170,35 @@ func TestErrorsAreRuncs(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.Root, "half")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was half made is still there: %v", err)
+	}
+}
+
+// TestInputOfTheProcessAlone: once a process has begun nobody but it has the end of a pipe that it reads. Who writes to it learns that
+// it has ended, also when the pipe is full.
+func TestInputOfTheProcessAlone(t *testing.T) {
+	r := newRunc(t)
+	monitor(t, r)
+	for verb, begin := range map[string]func(runc.IO) error{
+		"create": func(io runc.IO) error {
+			return r.Create(t.Context(), "a", "/nowhere", &runc.CreateOpts{PidFile: "/b/init.pid", IO: io})
+		},
+		"exec": func(io runc.IO) error {
+			return r.Exec(t.Context(), "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true, IO: io})
+		},
+	} {
+		pipes, err := runc.NewPipeIO(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := begin(pipes); err != nil {
+			t.Errorf("%s: %v", verb, err)
+		}
+		if err := pipes.Stdin().(*os.File).SetWriteDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := pipes.Stdin().Write(make([]byte, 1<<20)); !errors.Is(err, unix.EPIPE) {
+			t.Errorf("%s: wrote %d bytes that nobody reads: %v", verb, n, err)
+		}
+		_ = pipes.Close() // one end is closed
 	}
 }
