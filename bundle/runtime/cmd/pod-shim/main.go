@@ -26,6 +26,7 @@ import (
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
 	"github.com/lifepod/lifepod/bundle/runtime/features"
+	"github.com/lifepod/lifepod/bundle/runtime/loops"
 	"github.com/lifepod/lifepod/bundle/runtime/output"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
@@ -77,5 +78,5 @@ func newService(ic *plugin.InitContext) (any, error) {
 	}
 	kept := filters.Cache(filepath.Join(filepath.Dir(filepath.Dir(carried)), "filters")) // beside bin
 	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping, Provide: kept.Provide}
-	return deleted.Service{TTRPCTaskService: sandbox.NewService(output.Service{TTRPCTaskService: tasks}, publisher.(shim.Publisher))}, nil
+	return deleted.Service{TTRPCTaskService: sandbox.NewService(output.Service{TTRPCTaskService: loops.Service{TTRPCTaskService: tasks}}, publisher.(shim.Publisher))}, nil
 }
