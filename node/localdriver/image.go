@@ -42,15 +42,21 @@ func makeFileSystem(image string) error {
 
 // growUnmounted lets an ext4 that is not mounted fill its device.
 func growUnmounted(device string) error {
-	var exit *exec.ExitError
-	err := run("e2fsck", "-f", "-p", device)
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		err = nil // mended
-	}
-	if err != nil {
+	if err := mend(device); err != nil {
 		return err
 	}
 	return run("resize2fs", device)
+}
+
+// mend checks an ext4 that is not mounted, and does what a mount would: it ends what was under way, such as a deletion
+// of a file that was still open. What else is wrong is an error.
+func mend(device string) error {
+	var exit *exec.ExitError
+	err := run("e2fsck", "-f", "-p", device)
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil // mended
+	}
+	return err
 }
 
 // run runs a program of e2fsprogs, which Debian and its kin always have. An error is one line,

@@ -11,6 +11,8 @@ import (
 const (
 	// smallest is the least that makes a useful ext4 with a journal.
 	smallest = 16 << 20
+	// largest is more than a file may have on any file system that the kernel makes images on.
+	largest = 1 << 60
 	// usual is the size of a volume whose request names none.
 	usual = 1 << 30
 	// unit is what sizes are multiples of.
@@ -26,6 +28,9 @@ func sizeOf(limits *csi.CapacityRange, least int64) (int64, error) {
 	bytes := max(required, least, smallest)
 	if required == 0 && least == 0 && (limit == 0 || limit > usual) {
 		bytes = usual
+	}
+	if bytes > largest { // before it is rounded up, which would make it negative
+		return 0, status.Errorf(codes.OutOfRange, "the volume needs %d bytes, and can have %d at most", bytes, int64(largest))
 	}
 	bytes = (bytes + unit - 1) / unit * unit
 	if limit > 0 && bytes > limit {

@@ -197,11 +197,27 @@ func (d *Driver) receive(stream grpc.ServerStream) error {
 		if err := json.Unmarshal(header.GetValue(), &from.record); err != nil {
 			return from, status.Errorf(codes.InvalidArgument, "record of the source: %v", err)
 		}
-		from.fill = func(path string, _ *record) error { return sparsestream.Receive(stream, path, from.Bytes, d.ending) }
+		if from.Bytes < 0 || from.Bytes > largest || from.FileSystem < 0 || from.FileSystem > from.Bytes {
+			return from, status.Errorf(codes.InvalidArgument, "record of the source: %d bytes with a file system of %d are not possible", from.Bytes, from.FileSystem)
+		}
+		from.fill = func(path string, _ *record) error {
+			return receiveImage(stream, path, from.record, d.ending)
+		}
 		return from, nil
 	})
 	if err != nil {
 		return err
 	}
 	return stream.SendMsg(made)
+}
+
+// receiveImage makes the image of what comes from another node, which the kernel mounts only if its file system is right.
+func receiveImage(stream grpc.ServerStream, path string, from record, ending <-chan struct{}) error {
+	if err := sparsestream.Receive(stream, path, from.Bytes, ending); err != nil || from.Block {
+		return err
+	}
+	if err := mend(path); err != nil {
+		return status.Errorf(codes.DataLoss, "the file system that came from the other node is damaged: %v", err)
+	}
+	return nil
 }

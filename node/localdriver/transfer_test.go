@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // connect is a connection to the controller of a machine.
@@ -68,6 +69,14 @@ func TestCopyFromAnotherNode(t *testing.T) {
 	write(t, filepath.Join(target, "data"), content)
 	snapshot := a.snapshot("s", "a")
 	write(t, filepath.Join(target, "later"), []byte("later"))
+	deleted, err := os.Create(filepath.Join(target, "deleted")) // and open: this is no damage
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deleted.Close()
+	if err := os.Remove(deleted.Name()); err != nil {
+		t.Fatal(err)
+	}
 	for name, source := range map[string]*csi.VolumeContentSource{"clone": ofVolume(a.id("a")), "restored": snapshot} {
 		for range 2 {
 			made, err := Copy(t.Context(), from, to, copyRequest(name, false, source))
@@ -155,6 +164,70 @@ func TestCopyThatFails(t *testing.T) {
 	b.end()
 	if _, err := Copy(t.Context(), from, to, copyRequest("c", true, ofVolume(a.id("a")))); status.Code(err) != codes.Unavailable {
 		t.Errorf("a copy to a driver that has ended: %v, want Unavailable", err)
+	}
+}
+
+// saying is a connection whose node says another record than it has.
+type saying struct {
+	grpc.ClientConnInterface
+	record string
+}
+
+func (c saying) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, o ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := c.ClientConnInterface.NewStream(ctx, d, method, o...)
+	return &sayingStream{ClientStream: s, record: c.record}, err
+}
+
+type sayingStream struct {
+	grpc.ClientStream
+	record string
+}
+
+func (s *sayingStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if s.record != "" {
+		m.(*wrapperspb.BytesValue).Value, s.record = []byte(s.record), ""
+	}
+	return err
+}
+
+// What a node sends that is not possible, or that no kernel is to mount, makes no volume.
+func TestCopyFromHostileNode(t *testing.T) {
+	a, b := newPair(t)
+	from, to := a.connect(), b.connect()
+	a.create("a", 32*megabyte, false, nil)
+	for name, record := range map[string]string{
+		"too large":                       `{"bytes": 9223372036854775807}`,
+		"negative":                        `{"bytes": -9223372036854775808}`,
+		"a file system of negative size":  `{"bytes": 33554432, "fileSystem": -1}`,
+		"a file system beyond the volume": `{"bytes": 33554432, "fileSystem": 9223372036854775807}`,
+	} {
+		if _, err := Copy(t.Context(), saying{from, record}, to, copyRequest("b", false, ofVolume(a.id("a")))); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: error %v, want InvalidArgument", name, err)
+		}
+	}
+	damage(t, a.volumes.image("a"))
+	if _, err := Copy(t.Context(), from, to, copyRequest("b", false, ofVolume(a.id("a")))); status.Code(err) != codes.DataLoss {
+		t.Errorf("a damaged file system: error %v, want DataLoss", err)
+	}
+	b.calls.Wait()
+	if entries, err := os.ReadDir(b.volumes.dir); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v (%v)", entries, err)
+	}
+}
+
+// damage has all blocks of an ext4 in use, by what describes them.
+func damage(t *testing.T, image string) {
+	t.Helper()
+	file, err := os.OpenFile(image, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt(bytes.Repeat([]byte{0xff}, megabyte), 8192); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
