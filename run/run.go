@@ -194,6 +194,9 @@ func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Feature
 		return nil, err
 	}
 	node.Handler = r.runtime.Handler
+	if node.Config.Users, err = usersOf(set.Pod, "/etc"); err != nil && r.left == nil { // one that is taken over has its block
+		return nil, err
+	}
 	if r.printer.view != nil {
 		node.Now = r.printer.now
 	}
