@@ -405,6 +405,7 @@ FUZZTIME ?= 30s
 FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz
 fuzz: ## fuzz all that reads what others wrote, FUZZTIME each
 	$(GO) test ./manifest $(FUZZ) FuzzRead
+	$(GO) test ./internal/yamlsyntax $(FUZZ) FuzzDocuments
 	$(GO) test ./lifecycle $(FUZZ) FuzzRestore
 	$(GO) test ./lifecycle $(FUZZ) FuzzAnnotations
 	$(GO) test ./worker/checkpoint $(FUZZ) FuzzDamagedFile

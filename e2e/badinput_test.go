@@ -1,96 +1,82 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
-// TestBadInput: one clear error, exit code 125, and nothing is started.
-func TestBadInput(t *testing.T) {
+// TestTooLargeForTheKernel: what the kernel would not execute is refused before the start, and lifepod why says which
+// variable or argument that was (A-ENV-11).
+func TestTooLargeForTheKernel(t *testing.T) {
 	t.Parallel()
-	container := "containers: [{name: main, image: TOOLBOX}]\n"
-	for _, tc := range []struct {
-		name, manifest string
-		args           []string
-		want           []string
-	}{
-		{name: "empty", manifest: "", want: []string{"no Pod"}},
-		{name: "syntax", manifest: "a: [", want: []string{"<stdin>:1", "YAML syntax"}},
-		{name: "unknown-field", manifest: pod("x", "restartPolcy: Never\n"+container), want: []string{"<stdin>:6", "spec.restartPolcy", "restartPolicy"}},
-		{name: "wrong-type", manifest: pod("x", "hostNetwork: maybe\n"+container), want: []string{"<stdin>:6", "spec.hostNetwork"}},
-		{name: "invalid-value", manifest: pod("x", "restartPolicy: Sometimes\n"+container), want: []string{"<stdin>:6", "spec.restartPolicy", "Sometimes"}},
-		{name: "image", manifest: pod("x", "containers: [{name: main, image: '${IMAGE}'}]"), want: []string{"<stdin>:6", "spec.containers[0].image", "not replaced"}},
-		{name: "no-containers", manifest: pod("x", "restartPolicy: Never"), want: []string{"spec.containers"}},
-		{name: "two-pods", manifest: pod("x", container) + "---\n" + pod("y", container), want: []string{"<stdin>:9", "second Pod"}},
-		{name: "other-kind", manifest: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", want: []string{"Deployment"}},
-		{name: "missing-configmap", manifest: pod("x", `
-containers:
-- {name: main, image: TOOLBOX, envFrom: [{configMapRef: {name: absent}}]}`), want: []string{"spec.containers[0].envFrom[0]", "absent"}},
-		{name: "missing-key", manifest: environmentObjects + pod("x", `
-containers:
-- name: main
-  image: TOOLBOX
-  env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: COLOUR}}}]`), want: []string{"spec.containers[0].env[0]", "COLOUR"}},
-		{name: "unsupported", manifest: pod("x", `
-volumes: [{name: v, nfs: {server: s, path: /}}]
-containers:
-- name: main
-  image: TOOLBOX`), want: []string{"spec.volumes[0].nfs"}},
-		{name: "port", manifest: pod("x", container), args: []string{"-p", "80"}, want: []string{"-p 80", "8080:80"}},
-		{name: "output", manifest: pod("x", container), args: []string{"-o", "xml"}, want: []string{"xml", "json"}},
-		{name: "no-file", args: []string{"/no/such.yaml"}, want: []string{"/no/such.yaml", "no such file"}},
-		{name: "bad-name", manifest: pod("x", container), args: []string{"--name", "Not_A_Name"}, want: []string{"Not_A_Name"}},
+	big := strings.Repeat("x", 131072-len("BIG=")-1) // what the kernel takes just so
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {BIG: " + big + "}\n---\n"
+	from := "\nenv:\n- {name: %, valueFrom: {configMapKeyRef: {name: big, key: BIG}}}"
+	never := "restartPolicy: Never\ncontainers:\n"
+	if got := shared.run(t, config+pod("env-fits", never+shell("main", "echo ${#BIG}", strings.ReplaceAll(from, "%", "BIG")))); got.code != 0 || got.stdout != "131067\n" {
+		t.Errorf("exit code %d: %.200s %.2000s", got.code, got.stdout, got.stderr)
+	}
+	for name, c := range map[string]struct{ manifest, want string }{
+		"env-too-large": {config + pod("env-too-large", never+shell("main", "true", strings.ReplaceAll(from, "%", "LARGE"))), `environment variable "LARGE" needs 131074 bytes, the kernel takes 131072`},
+		"arg-too-large": {pod("arg-too-large", never+shell("main", "true", "args: [name, "+big+"12345]")), "argument 4 needs 131073 bytes, the kernel takes 131072"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			untouched := &root{dir: filepath.Join(t.TempDir(), "root")}
-			got := untouched.run(t, tc.manifest, tc.args...)
-			if got.code != 125 || got.stdout != "" {
-				t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
-			}
-			if strings.Count(got.stderr, "\n") != 1 || !strings.HasPrefix(got.stderr, "lifepod: ") {
-				t.Errorf("not one line of error: %q", got.stderr)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(got.stderr, want) {
-					t.Errorf("no %q in %s", want, got.stderr)
-				}
-			}
-			if _, err := os.Stat(untouched.dir); err == nil {
-				t.Error("the state folder was made")
-			}
-			for _, left := range untouched.left() {
-				t.Errorf("left behind: %s", left)
-			}
-		})
+		got := shared.run(t, c.manifest)
+		if got.code != 128 || !strings.Contains(got.stderr, "argument list too long: "+c.want) || got.stdout != "" {
+			t.Errorf("%s: exit code %d: %.200s %.2000s", name, got.code, got.stdout, got.stderr)
+		}
+		checkWhy(t, shared.sentences(t, name), []string{"main at TIME: exit 128 StartError: argument list too long: " + c.want + " → not restarted"})
 	}
 }
 
-// TestDeadRuntime: a runtime that doesn't answer is an error, too.
-func TestDeadRuntime(t *testing.T) {
+// TestMemoryLimitTooLow: the text names the limit.
+func TestMemoryLimitTooLow(t *testing.T) {
 	t.Parallel()
-	got := shared.lifepod(t, script("x", "true"), "--runtime-endpoint", "unix:///no/such.sock", "run", "-")
-	if got.code != 125 || !strings.Contains(got.stderr, "/no/such.sock") {
-		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+	got := shared.run(t, pod("memory-too-low", "restartPolicy: Never\ncontainers:\n"+shell("main", "true", "resources: {limits: {memory: 1Mi}}")))
+	if want := "memory limit too low?): the limit is 1048576 bytes"; got.code != 128 || !strings.Contains(got.stderr, want) {
+		t.Errorf("exit code %d, want 128 and %s: %s", got.code, want, got.stderr)
 	}
 }
 
-// TestFiles: a Pod and what it uses may be in several files, as YAML and JSON.
-func TestFiles(t *testing.T) {
+// TestBytesOfVariables: bytes that a runtime would change are refused, with the variable's name and where it comes from,
+// until the Secret is right (A-ENV-10). A file has them exactly.
+func TestBytesOfVariables(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(config, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"A":"from JSON"}}`), 0o644); err != nil {
-		t.Fatal(err)
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: raw}\ndata: {salt: Yf/+gMN6, nul: YQBi}\n---\n"
+	spec := func(name string) string {
+		return "restartPolicy: Never\nvolumes: [{name: v, secret: {secretName: raw}}]\ncontainers:\n" + shell("main", "base64 /v/salt", mountV+name)
 	}
-	file := filepath.Join(dir, "pod.yaml")
-	manifest := pod("files", "restartPolicy: Never\ncontainers:\n"+shell("main", "echo $A", "envFrom: [{configMapRef: {name: c}}]"))
-	if err := os.WriteFile(file, []byte(manifest), 0o644); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct{ fields, want string }{
+		"bytes-of-a-key": {"\nenv: [{name: SALT, valueFrom: {secretKeyRef: {name: raw, key: salt}}}]", `environment variable "SALT" \(key "salt" of Secret "raw"\) is not UTF-8 text.*: mount it as a file`},
+		"bytes-of-all":   {"\nenvFrom: [{prefix: raw_, secretRef: {name: raw}}]", `environment variable "raw_nul" \(key "nul" of Secret "raw"\) has a zero byte.*: mount it as a file`},
+	} {
+		run := shared.startRun(t, secret+pod(name, spec(c.fields)))
+		run.await(run.stderr, "CreateContainerConfigError: "+c.want)
+		run.signal(syscall.SIGTERM)
+		run.wait()
 	}
-	if got := shared.lifepod(t, "", "run", file, config); got.code != 0 || got.stdout != "from JSON\n" {
+	if got := shared.run(t, secret+pod("bytes-of-a-file", spec(""))); got.code != 0 || got.stdout != "Yf/+gMN6\n" {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestFilesOfOtherMachines: line ends and byte order marks of other systems make no difference; another encoding is one error.
+func TestFilesOfOtherMachines(t *testing.T) {
+	t.Parallel()
+	unix := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: script}\ndata:\n  run.sh: |\n    set -e\n    echo one\n---\n" +
+		pod("NAME", "restartPolicy: Never\nvolumes: [{name: v, configMap: {name: script}}]\ncontainers:\n"+shell("main", "base64 /v/run.sh; sh /v/run.sh", mountV))
+	const mark = "\ufeff"
+	for name, text := range map[string]string{
+		"crlf": strings.ReplaceAll(unix, "\n", "\r\n"), "cr": strings.ReplaceAll(unix, "\n", "\r"),
+		"marks": mark + strings.Replace(unix, "---\n", "---\n"+mark, 1), "joined": mark + strings.Replace(unix, "---\n", mark+"---\n", 1),
+	} {
+		got := shared.run(t, strings.ReplaceAll(text, "NAME", "files-"+name))
+		if got.code != 0 || got.stdout != "c2V0IC1lCmVjaG8gb25lCg==\none\n" {
+			t.Errorf("%s: exit code %d: %s%s", name, got.code, got.stdout, got.stderr)
+		}
+	}
+	wide := strings.Join(strings.Split(unix, ""), "\x00") + "\x00"
+	if got := shared.run(t, wide); got.code != 125 || got.stderr != "lifepod: <stdin>: the file is UTF-16 text; save it as UTF-8\n" {
+		t.Errorf("UTF-16: exit code %d: %s", got.code, got.stderr)
 	}
 }
