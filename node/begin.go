@@ -123,7 +123,11 @@ func (p *parts) ofCluster(joined func()) []func(context.Context) {
 			p.sources.api.Run(ctx)
 		}),
 	}
-	if c.serving != nil {
+	switch {
+	case c.serving == nil:
+	case c.serving.Signed(): // approvers look at the Node
+		all = append(all, after(p.node.Known(), c.serving.Run))
+	default:
 		all = append(all, c.onceJoined(c.serving.Run))
 	}
 	if p.network != nil {

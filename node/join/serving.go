@@ -68,9 +68,9 @@ func NewServing(o ServingOptions) (*Serving, error) {
 		return nil, fmt.Errorf("make folder of certificates: %w", err)
 	}
 	switch k := o.Kubelet; {
-	case k.TLSCertFile != "" && k.TLSPrivateKeyFile != "" && !s.signed():
+	case k.TLSCertFile != "" && k.TLSPrivateKeyFile != "" && !s.Signed():
 		s.files = []string{k.TLSCertFile, k.TLSPrivateKeyFile}
-	case s.signed():
+	case s.Signed():
 		return s, s.openStore()
 	default:
 		s.files = []string{filepath.Join(o.CertDir, "kubelet.crt"), filepath.Join(o.CertDir, "kubelet.key")}
@@ -81,8 +81,8 @@ func NewServing(o ServingOptions) (*Serving, error) {
 	return s, s.load()
 }
 
-// signed says whether the cluster is asked for the certificate.
-func (s *Serving) signed() bool {
+// Signed says whether the cluster is asked for the certificate.
+func (s *Serving) Signed() bool {
 	return s.options.Kubelet.ServerTLSBootstrap && s.options.Client != nil
 }
 

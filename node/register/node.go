@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,8 +26,15 @@ type Node struct {
 	facts     facts // that don't change
 	enforced  v1.ResourceList
 	addresses *finder
+	found     atomic.Pointer[found]
 	object    *object
 	calls     *calls
+}
+
+// found is what Addresses has found last.
+type found struct {
+	addresses []v1.NodeAddress
+	at        time.Time
 }
 
 // New reads the machine and checks the configuration against it. Nothing is
@@ -102,9 +110,15 @@ func (n *Node) Node() *v1.Node { return cmp.Or(n.object.newest.Load(), n.object.
 func (n *Node) Known() <-chan struct{} { return n.object.known }
 
 // Addresses finds the addresses that the machine has as a node, of which the
-// InternalIPs are the host IPs of its pods (A-CST-17).
+// InternalIPs are the host IPs of its pods (A-CST-17). A Run that begins soon takes them,
+// since to find them may take seconds.
 func (n *Node) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
-	return n.addresses.addresses(ctx)
+	now := time.Now()
+	addresses, err := n.addresses.addresses(ctx)
+	if err == nil {
+		n.found.Store(&found{addresses, now})
+	}
+	return addresses, err
 }
 
 // PodsLimit is what all pods together may use: the capacity without what is

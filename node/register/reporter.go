@@ -64,7 +64,7 @@ type patches struct {
 
 func (n *Node) newReporter() *reporter {
 	log := n.config.Log
-	return &reporter{
+	r := &reporter{
 		config: &n.config, addresses: n.addresses, object: n.object, calls: n.calls, log: log, facts: n.facts,
 		looks: looks{
 			runtimeLog: backoff{log: log, what: "asking the container runtime for its status"},
@@ -76,6 +76,10 @@ func (n *Node) newReporter() *reporter {
 			limit: rate.NewLimiter(rate.Every(time.Second), 10),
 		},
 	}
+	if before := n.found.Load(); before != nil {
+		r.facts.addresses, r.looks.addresses = before.addresses, before.at
+	}
+	return r
 }
 
 // run looks, compares and writes whenever it is called or it is time, until

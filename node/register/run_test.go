@@ -1,6 +1,8 @@
 package register
 
 import (
+	"context"
+	"errors"
 	"net"
 	"sync"
 	"testing"
@@ -376,6 +378,31 @@ func TestChangedByOthers(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAddressesFoundOnce: what was found right before a node is registered is not looked for
+// again, which could take the time of a DNS query that has no answer.
+func TestAddressesFoundOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		lookups := 0
+		w.node.addresses.lookup = func(context.Context, string, string) ([]net.IP, error) {
+			lookups++
+			return nil, errors.New("no such host")
+		}
+		if _, err := w.node.Addresses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		if got := w.fetch().Status.Addresses; lookups != 1 || len(got) != 2 {
+			t.Errorf("%d lookups, and the Node has %v", lookups, got)
+		}
+		time.Sleep(addressesEvery + time.Minute) // of the world's clock
+		synctest.Wait()
+		if lookups < 2 {
+			t.Error("addresses are not looked for any more")
 		}
 	})
 }
