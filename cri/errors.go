@@ -3,9 +3,12 @@ package cri
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -54,6 +57,18 @@ func class(ctx context.Context, err error) lifecycle.FailureClass {
 		return lifecycle.NotFound
 	}
 	return lifecycle.Failed
+}
+
+// lacks are what this machine can be short of, so that it makes no connection and opens no file.
+var lacks = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.EADDRNOTAVAIL}
+
+// Lacking says that a call was not made because this machine lacks files, memory or ports for it. That says
+// nothing about whom it was for (A-PROBE-18).
+func Lacking(err error) bool {
+	lookup, ofName := errors.AsType[*net.DNSError](err) // it keeps the text only
+	return slices.ContainsFunc(lacks, func(lack unix.Errno) bool {
+		return errors.Is(err, lack) || ofName && strings.HasSuffix(lookup.Err, lack.Error())
+	})
 }
 
 // unavailable tells a runtime that was not reached from one that went away

@@ -3,11 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/environment"
 )
@@ -33,6 +36,17 @@ func TestAssigners(t *testing.T) {
 	h.engine.Assigners = append(h.engine.Assigners, assigner{err: errors.New("endpoint gone")})
 	if _, err := h.assigned(t.Context(), &pod.Spec.Containers[0]); err == nil {
 		t.Error("A-DEV-1: no error")
+	}
+}
+
+// A-CST-7: what this machine lacks files for is no fault of the spec: the create was not made, and is made again soon.
+func TestCreateLacksFiles(t *testing.T) {
+	pod := podOf("web", v1.RestartPolicyAlways, "main")
+	lacks := assigner{err: os.NewSyscallError("open", unix.EMFILE)}
+	h := &executor{engine: &Engine{Assigners: []Assigner{lacks}}, pod: pod}
+	fact := h.createContainer(t.Context(), lifecycle.CreateContainer{Container: "main"}).(lifecycle.ContainerCreated)
+	if diff := cmp.Diff(&lifecycle.Failure{Class: lifecycle.Unavailable, Message: "open: too many open files"}, fact.Failure); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
 	}
 }
 

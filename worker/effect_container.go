@@ -20,13 +20,17 @@ import (
 )
 
 // createContainer resolves what the container is started with and creates it. A
-// config that can't be made is CreateContainerConfigError (A-CST-7).
+// config that can't be made is CreateContainerConfigError (A-CST-7), unless this machine lacks files or memory to make it.
 func (h *executor) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
 	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
 	config, err := h.containerConfig(ctx, e)
 	var sandbox *runtimeapi.PodSandboxConfig
 	if err == nil {
 		sandbox, err = h.sandboxOfPod()
+	}
+	if cri.Lacking(err) {
+		fact.Failure = &lifecycle.Failure{Class: lifecycle.Unavailable, Message: err.Error()}
+		return fact
 	}
 	if err != nil {
 		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}

@@ -203,7 +203,9 @@ func OpenFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-func noFile(path string) error { return fmt.Errorf("%s is no regular file: it is not read as a log", path) }
+func noFile(path string) error {
+	return fmt.Errorf("%s is no regular file: it is not read as a log", path)
+}
 
 // openRotated opens a rotated file, also if it was compressed just now.
 func openRotated(path string) (File, error) {

@@ -46,7 +46,7 @@ const unawaited = 10 * time.Minute
 // context.DeadlineExceeded (B-HOOK-2). Ending ctx before ends the hook.
 func (r Run) Await(ctx context.Context, deadline time.Time) ([]lifecycle.Warning, error) {
 	if deadline.IsZero() {
-		return r.run(ctx)
+		return r.made(ctx, deadline)
 	}
 	// the hook's own context, which ctx ends only as long as the hook is awaited
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -54,7 +54,7 @@ func (r Run) Await(ctx context.Context, deadline time.Time) ([]lifecycle.Warning
 	ended := make(chan outcome, 1)
 	go func() {
 		defer cancel(nil)
-		warnings, err := r.run(own)
+		warnings, err := r.made(own, deadline)
 		ended <- outcome{warnings, err}
 	}()
 	timer := time.NewTimer(time.Until(deadline))
@@ -72,6 +72,27 @@ func (r Run) Await(ctx context.Context, deadline time.Time) ([]lifecycle.Warning
 type outcome struct {
 	warnings []lifecycle.Warning
 	err      error
+}
+
+// lackRetry is the pause before a hook is run that this machine could not run (A-HOOK-7).
+const lackRetry = 500 * time.Millisecond
+
+// made runs the hook as soon as this machine has what it takes to run it, if that is before the deadline.
+func (r Run) made(ctx context.Context, deadline time.Time) ([]lifecycle.Warning, error) {
+	for {
+		warnings, err := r.run(ctx)
+		if !cri.Lacking(err) || !deadline.IsZero() && !time.Now().Add(lackRetry).Before(deadline) {
+			return warnings, err
+		}
+		r.Log.Warn("lifecycle hook: this machine can't run it", "container", r.Container.Name, "err", err, "again", lackRetry)
+		timer := time.NewTimer(lackRetry)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return warnings, err
+		}
+	}
 }
 
 func (r Run) run(ctx context.Context) ([]lifecycle.Warning, error) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -239,6 +242,45 @@ func TestFallback(t *testing.T) {
 			if auth := <-authorizations; auth != tc.auth {
 				t.Errorf("Authorization %q, want %q", auth, tc.auth)
 			}
+		})
+	}
+}
+
+// lacking is a runtime that the first calls don't reach.
+type lacking struct {
+	runtimeapi.RuntimeServiceClient
+	left int
+}
+
+func (l *lacking) ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, opts ...grpc.CallOption) (*runtimeapi.ExecSyncResponse, error) {
+	if l.left > 0 {
+		l.left--
+		return nil, os.NewSyscallError("socket", unix.EMFILE)
+	}
+	return l.RuntimeServiceClient.ExecSync(ctx, in, opts...)
+}
+
+// TestLacking: A-HOOK-7: a hook that this machine could not run is run again every 500 ms, until there is no time left.
+func TestLacking(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		lacks int
+		took  time.Duration
+		want  string
+	}{
+		{"it is there again", 3, 1500 * time.Millisecond, ""},
+		{"it lacks until the deadline", 1000, time.Minute - 500*time.Millisecond, "too many open files"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, runtime := runOf(exec()).inContainer(t, "out=fine")
+				r.Commands = command.NewRunner(&lacking{runtime, tc.lacks})
+				began := time.Now()
+				_, err := r.Await(t.Context(), began.Add(time.Minute))
+				if took := time.Since(began).Truncate(100 * time.Millisecond); !strings.Contains(text(err), tc.want) || (err == nil) != (tc.want == "") || took != tc.took {
+					t.Errorf("ended with %v after %v, want %q after %v", err, took, tc.want, tc.took)
+				}
+			})
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/worker/endpoint"
 )
 
@@ -21,12 +22,18 @@ import (
 func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
+	ctx, lacks := context.WithCancelCause(ctx)
+	defer lacks(nil)
 	address := net.JoinHostPort(a.PodIP, strconv.Itoa(int(g.Port)))
 	connection, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithUserAgent(endpoint.ProbeAgent),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return endpoint.Dial(ctx, "tcp", address)
+			made, err := endpoint.Dial(ctx, "tcp", address)
+			if cri.Lacking(err) {
+				lacks(err)
+			}
+			return made, err
 		}))
 	if err != nil {
 		return failure("error: failed to connect service at %q: %v", address, err)
@@ -37,6 +44,9 @@ func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
 		request.Service = *g.Service
 	}
 	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, request)
+	if lack := context.Cause(ctx); cri.Lacking(lack) {
+		return errored(lack)
+	}
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.Unimplemented:

@@ -20,12 +20,12 @@ func (a Attempt) httpGet(ctx context.Context, get *v1.HTTPGetAction) Result {
 	}
 	answer, err := endpoint.Client(a.timeout()).Do(request)
 	if err != nil {
-		return failure("%v", err)
+		return failed(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // only read
 	body, err := io.ReadAll(io.LimitReader(answer.Body, endpoint.MaxBodyBytes))
 	if err != nil {
-		return failure("%v", err)
+		return failed(err)
 	}
 	switch code := answer.StatusCode; {
 	case code < http.StatusOK || code >= http.StatusBadRequest:

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/command"
 	"github.com/lifepod/lifepod/worker/deadline"
@@ -63,6 +64,14 @@ func success(output string) Result {
 
 func failure(format string, args ...any) Result {
 	return Result{Outcome: lifecycle.ProbeFailure, Output: fmt.Sprintf(format, args...)}
+}
+
+// failed is an attempt that err ended: the container's failure, unless this machine could not make it (A-PROBE-18).
+func failed(err error) Result {
+	if cri.Lacking(err) {
+		return errored(err)
+	}
+	return failure("%v", err)
 }
 
 // errored is an attempt that could not be made, which says nothing about the

@@ -24,7 +24,7 @@ func (a Attempt) tcpSocket(ctx context.Context, t *v1.TCPSocketAction) Result {
 	defer cancel()
 	connection, err := endpoint.Dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return failure("%v", err)
+		return failed(err)
 	}
 	_ = connection.Close() // it was made, that is all that was asked
 	return success("")
