@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/connlimit"
 	"github.com/lifepod/lifepod/node/server"
 )
 
@@ -22,15 +23,16 @@ func (s *setup) listenHealthz() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("healthz: %w: is a kubelet running? Stop it, or set healthzPort: 0", err)
 	}
-	return l, nil
+	return connlimit.New(l, connlimit.Share(16)), nil
 }
 
 // serveHealthz answers until ctx ends. The kubelet has only ping there; here /healthz is as
 // true as that of the node's API.
 func serveHealthz(ctx context.Context, l net.Listener, healthy func() error, log *slog.Logger) error {
-	mux := http.NewServeMux()
+	mux := http.NewServeMux() // nobody is admitted: what is asked takes no time
 	server.AddHealth(mux, healthy, log)
 	serves := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	serves.SetKeepAlivesEnabled(false)
 	defer context.AfterFunc(ctx, func() { _ = serves.Close() })() // nothing is lost
 	if err := serves.Serve(l); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("healthz: %w", err)

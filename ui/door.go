@@ -45,13 +45,19 @@ func (d *door) take(token string) bool {
 // enter gives who comes by the link a cookie, and sends them to the page.
 func (d *door) enter(w http.ResponseWriter, r *http.Request) {
 	if !d.take(r.URL.Query().Get("token")) {
-		http.Error(w, "This page needs the link that lifepod has printed, which works once.", http.StatusForbidden)
+		refuse(w)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // over loopback there is no TLS, so not Secure
 		Name: cookieName, Value: d.cookie, Path: d.path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	http.Redirect(w, r, d.path, http.StatusSeeOther)
+}
+
+// refuse sends away who has neither link nor cookie.
+func refuse(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	http.Error(w, "This page needs the link that lifepod has printed, which works once.", http.StatusForbidden)
 }
 
 // knows says whether a request has the cookie.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/connlimit"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline/picture"
@@ -33,7 +34,7 @@ type Config struct {
 // Server serves the page until it is closed.
 type Server struct {
 	Config
-	listener net.Listener
+	listener *connlimit.Listener
 	door     *door
 	looker   *looker
 	gone     gone
@@ -44,6 +45,9 @@ type Server struct {
 
 // maxOpen is how many lives, logs and consoles may be open at once.
 const maxOpen = 48
+
+// maxConnections is how many connections browsers may have, half of them from one address.
+const maxConnections = 200
 
 // AnyPort is an address of this machine alone, with a port that is free.
 const AnyPort = "127.0.0.1:0"
@@ -58,10 +62,10 @@ func Listen(c Config, address string) (*Server, error) {
 		return nil, fmt.Errorf("serve the page: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{Config: c, listener: l, door: newDoor(), places: make(chan struct{}, maxOpen), stop: stop}
+	s := &Server{Config: c, listener: connlimit.New(l, min(maxConnections, connlimit.Share(8))), door: newDoor(), places: make(chan struct{}, maxOpen), stop: stop}
 	s.looker = newLooker(s.overview)
 	s.http = &http.Server{
-		Handler: guard(s.routes()), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+		Handler: guard(s.routes()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
@@ -116,14 +120,15 @@ func (s *Server) routes() http.Handler {
 	page.HandleFunc("GET /api/pods/{uid}/exec", s.held(s.exec))
 	page.HandleFunc("POST /api/pods/{uid}/restart", answering(s.restart))
 	page.HandleFunc("POST /api/pods/{uid}/stop", answering(s.stopPod))
+	admitted := s.listener.Admitting(page)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.door.enter)
 	mux.Handle(s.door.path, http.StripPrefix(s.door.path[:len(s.door.path)-1], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.door.knows(r) {
-			http.Error(w, "This page needs the link that lifepod has printed, which works once.", http.StatusForbidden)
+			refuse(w)
 			return
 		}
-		page.ServeHTTP(w, r)
+		admitted.ServeHTTP(w, r)
 	})))
 	return mux
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/lifepod/lifepod/internal/connlimit"
 )
 
 // sockets are on the same port of UDP and TCP.
@@ -39,7 +41,7 @@ func listenOn(address net.IP, port int) (sockets, error) {
 	if err != nil {
 		return sockets{}, errors.Join(err, udp.Close())
 	}
-	return sockets{udp: udp, tcp: tcp, port: own}, nil
+	return sockets{udp: udp, tcp: connlimit.New(tcp, connlimit.Share(16)), port: own}, nil
 }
 
 func (s sockets) close() {

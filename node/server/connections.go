@@ -8,11 +8,13 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/connlimit"
 )
 
 // listener knows its connections, also those that a http.Server gave away.
 type listener struct {
-	net.Listener
+	*connlimit.Listener
 	idle time.Duration // a stream on which nothing moves for that long ends; 0: never
 
 	mu     sync.Mutex

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -129,6 +130,30 @@ func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
 		if got := len(api.questions()); got != 1 {
 			t.Errorf("%d questions to the API server, want 1", got)
 		}
+	}
+}
+
+// TestManyConnections: clients that don't show who they are keep only so many connections, and no user from the API.
+func TestManyConnections(t *testing.T) {
+	s, ca, api, _ := secured(t, nil)
+	api.allowed["ann get healthz"] = true
+	first, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	for range 1100 {
+		silent, err := net.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+	}
+	if got := get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""); got != "200 ok" {
+		t.Errorf("a user beside many silent connections: %s", got)
+	}
+	if n, err := first.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the first of too many connections has %d bytes, want its end", n)
 	}
 }
 

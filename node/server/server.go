@@ -19,12 +19,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/connlimit"
 )
 
 const (
-	headerTimeout = 30 * time.Second
+	headerTimeout = 10 * time.Second
 	keepAlive     = 90 * time.Second // an idle connection between two requests, as the kubelet has it
 	maxHeader     = 1 << 20          // bytes
+	// filesShare is the part of the process's files that clients may have, one in so many.
+	filesShare = 8
 	// lastWords is how long answers under way may take when the server ends: a
 	// client that does not read must not hold up the end of the node.
 	lastWords = 2 * time.Second
@@ -154,7 +158,7 @@ func (s *Server) Listen() error {
 		}
 		s.Log.Info("the node's API listens", "address", l.Addr().String())
 		idle := s.Kubelet.StreamingConnectionIdleTimeout.Duration
-		s.listeners = append(s.listeners, &listener{Listener: l, idle: idle, open: map[*conn]struct{}{}})
+		s.listeners = append(s.listeners, &listener{Listener: connlimit.New(l, connlimit.Share(filesShare)), idle: idle, open: map[*conn]struct{}{}})
 	}
 	return nil
 }
@@ -171,9 +175,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.guard.protect(s.traced(false, s.routes()))), tlsConfig)}
+	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.guard.protect(s.listeners[0].Admitting(s.traced(false, s.routes())))), tlsConfig)}
 	if len(s.listeners) > 1 {
-		servers = append(servers, s.server(ctx, s.counted("readonly", s.traced(true, s.readOnlyRoutes())), nil))
+		servers = append(servers, s.server(ctx, s.counted("readonly", s.listeners[1].Admitting(s.traced(true, s.readOnlyRoutes()))), nil))
 	}
 	failed := make(chan error, len(servers))
 	var served sync.WaitGroup

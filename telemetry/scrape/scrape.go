@@ -12,10 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
+
+	"github.com/lifepod/lifepod/internal/connlimit"
 )
 
-// headerTimeout is how long a client may take to say what it wants.
-const headerTimeout = 5 * time.Second
+const (
+	headerTimeout = 5 * time.Second // for a client to say what it wants
+	idleTimeout   = 5 * time.Minute // between two requests, which come each minute or more often
+)
 
 // Server serves until Close.
 type Server struct{ http.Server }
@@ -26,11 +30,12 @@ func Serve(host, port string, from prometheus.Gatherer) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	limited := connlimit.New(l, connlimit.Share(16))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	s := &Server{http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}}
+	s := &Server{http.Server{Handler: limited.Admitting(mux), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}
 	go func() { // until Close
-		if err := s.Server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			otel.Handle(err)
 		}
 	}()

@@ -1,0 +1,41 @@
+package ui
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestManyConnections: users of this machine who don't have the link keep neither connections of the page nor its
+// browser from it.
+func TestManyConnections(t *testing.T) {
+	s, c := serve(t)
+	link := s.Link()
+	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
+	entered, _ := ask(t, c, http.MethodGet, link)
+	cookie, page := entered.Cookies()[0], entered.Header.Get("Location")
+	address := s.listener.Addr().String()
+	for range 2 * maxConnections {
+		silent, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+	}
+	if answer, _ := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value); answer.StatusCode != http.StatusOK {
+		t.Errorf("the browser beside many silent connections: %s", answer.Status)
+	}
+	refused, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refused.Close()
+	if _, err := io.WriteString(refused, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(refused); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 403 ") {
+		t.Errorf("who is refused is not sent away: %q, %v", text, err)
+	}
+}
