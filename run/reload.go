@@ -15,7 +15,8 @@ import (
 )
 
 // lookPeriod is the time between two looks at the manifest's files. A change is
-// taken when two looks in a row see the same, so that no half-written file is read.
+// taken when two looks in a row see the same, so that no half-written file is read,
+// or another file in its place, however often that changes: it came by a rename.
 const lookPeriod = 250 * time.Millisecond
 
 // reloader takes changes of ConfigMaps and Secrets in the manifest's files over
@@ -45,7 +46,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := r.look()
-		settled := slices.Equal(now, last)
+		settled := slices.EqualFunc(now, last, func(a, b version) bool { return a == b || b.isReplacedBy(a) })
 		last = now
 		if settled && !slices.Equal(now, taken) && r.reload(now) {
 			taken = now
@@ -80,6 +81,11 @@ type version struct {
 	device, inode uint64
 	size          int64
 	changed       unix.Timespec
+}
+
+// isReplacedBy says whether another file has taken the place of one.
+func (v version) isReplacedBy(other version) bool {
+	return v.inode != 0 && other.inode != 0 && (v.device != other.device || v.inode != other.inode)
 }
 
 // reload takes over what may change. Whatever is wrong is one line, and nothing

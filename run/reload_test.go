@@ -109,6 +109,39 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A manifest that is another file at each look is read, too (A-VOL-5).
+func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(text string) {
+		if err := os.WriteFile("next", []byte(strings.Replace(reloadable, "hello", text, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename("next", "pod.yaml"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("hello")
+	options := Options{Files: []string{"pod.yaml"}}
+	set, err := readManifests(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		posts := 0
+		r := reloader{options: options, running: set, objects: objectsOf(set), post: func(lifecycle.Fact) { posts++ }, warn: func(text string) { t.Error(text) }}
+		go r.run(t.Context())
+		synctest.Wait()
+		for i := range 5 {
+			write(strings.Repeat("again ", i+1))
+			time.Sleep(lookPeriod) // of the test's own clock
+			synctest.Wait()
+		}
+		if posts != 5 {
+			t.Errorf("%d of 5 changes were taken", posts)
+		}
+	})
+}
+
 // A-VOL-5: a manifest that comes out of a pipe is read once: reading it again
 // would wait for a writer, and lifepod for that at its end.
 func TestReloadOfPipe(t *testing.T) {
