@@ -104,7 +104,21 @@ func add(control *os.File) (device string, hold *os.File, err error) {
 		return "", nil, err
 	}
 	device = fmt.Sprintf("/dev/loop%d", number)
-	hold, err = os.OpenFile(device, os.O_RDWR, 0)
+	if hold, err = os.OpenFile(device, os.O_RDWR, 0); !errors.Is(err, os.ErrNotExist) {
+		return device, hold, err
+	}
+	// In a container, /dev does not have what the kernel adds.
+	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "dev"))
+	if err != nil {
+		return "", nil, err
+	}
+	var major, minor uint32
+	if _, err = fmt.Sscanf(string(text), "%d:%d", &major, &minor); err == nil {
+		err = unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(major, minor)))
+	}
+	if err == nil {
+		hold, err = os.OpenFile(device, os.O_RDWR, 0)
+	}
 	return device, hold, err
 }
 
