@@ -57,12 +57,15 @@ func subPathsOf(podDir, volume string) string {
 
 // any says whether something in a folder is bound, or the folder.
 func (b binds) any(folder string) bool {
+	if len(b) == 0 {
+		return false
+	}
 	errBound := errors.New("bound")
-	return len(b) > 0 && filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+	return errors.Is(filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		var stat unix.Stat_t
 		if err == nil && unix.Lstat(path, &stat) == nil && b[[2]uint64{stat.Dev, stat.Ino}] {
 			return errBound
 		}
 		return err
-	}) == errBound
+	}), errBound)
 }
