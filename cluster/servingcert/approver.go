@@ -2,6 +2,7 @@ package servingcert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -145,7 +146,8 @@ func (a *approver) look(ctx context.Context, name string) error {
 		if a.refused[name] != why.Error() {
 			a.refused[name] = why.Error()
 			level := slog.LevelWarn
-			if _, noNode := requester(r); noNode != nil { // such as who runs simulated nodes, and approves what they ask for
+			_, other := requester(r) // such as who runs simulated nodes, and approves what they ask for
+			if other != nil || errors.Is(why, errNoNode) {
 				level = slog.LevelDebug
 			}
 			a.Log.Log(ctx, level, "the certificate of a node's API is not approved", "request", name, "user", r.Spec.Username, "because", why)
@@ -156,6 +158,9 @@ func (a *approver) look(ctx context.Context, name string) error {
 	return a.approve(ctx, r.DeepCopy())
 }
 
+// errNoNode says that a request waits for its Node, which may come right after it.
+var errNoNode = errors.New("there is no Node")
+
 func (a *approver) decide(r *certificatesv1.CertificateSigningRequest, reserved Reserved) error {
 	name, err := requester(r)
 	if err != nil {
@@ -163,7 +168,7 @@ func (a *approver) decide(r *certificatesv1.CertificateSigningRequest, reserved 
 	}
 	node, err := a.nodes.Get(name)
 	if err != nil {
-		return fmt.Errorf("there is no Node %s", name)
+		return fmt.Errorf("%w %s", errNoNode, name)
 	}
 	all, err := a.nodes.List(labels.Everything())
 	if err != nil {

@@ -174,8 +174,9 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRun: a request that comes before the Node has the address is approved when the
-// Node has it; those of other signers, or that people have answered, are left alone.
+// TestRun: a request that comes before its Node, or before the Node has the address, is approved
+// when the Node has it, without a warning; those of other signers, or that people have answered,
+// are left alone.
 func TestRun(t *testing.T) {
 	denied := request(t, nil)
 	denied.Name = "denied"
@@ -184,38 +185,68 @@ func TestRun(t *testing.T) {
 		c.Spec.SignerName = "example.com/x"
 	})
 	other.Name = "other"
-	client := fake.NewClientset(node("n2"), request(t, nil), denied, other)
+	for name, before := range map[string]*v1.Node{"without the Node": nil, "without its address": node("n2")} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(request(t, nil), denied, other)
+			nodes := client.CoreV1().Nodes()
+			come := func(n *v1.Node) error { _, err := nodes.Create(t.Context(), n, metav1.CreateOptions{}); return err }
+			if before != nil {
+				if err := come(before); err != nil {
+					t.Fatal(err)
+				}
+				come = func(n *v1.Node) error {
+					_, err := nodes.UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
+					return err
+				}
+			}
+			testRun(t, client, before == nil, func() error { return come(node("n2", "192.0.2.2")) })
+		})
+	}
+}
+
+// waits is a log that says when a request is not approved.
+type waits struct {
+	slog.Handler
+	told chan slog.Record
+}
+
+func (w waits) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w waits) Handle(_ context.Context, r slog.Record) error {
+	w.told <- r
+	return nil
+}
+
+// testRun has the node come when the request of n2 waits for it.
+func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	shared := informers.NewSharedInformerFactory(client, 0)
+	defer cancel()
 	changes, err := client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	log, ended := waits{slog.DiscardHandler, make(chan slog.Record, 10)}, make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
-			Client: client, Informers: shared, Log: slog.New(slog.DiscardHandler),
+			Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Log: slog.New(log),
 			Reserved: func(context.Context) (Reserved, error) { return reserved, nil },
 		})
 	}()
-	shared.WaitForCacheSync(ctx.Done())
-	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, node("n2", "192.0.2.2"), metav1.UpdateOptions{}); err != nil {
+	if told := <-log.told; quiet != (told.Level < slog.LevelInfo) {
+		t.Errorf("it says %q with the level %s", told.Message, told.Level)
+	}
+	if err := come(); err != nil {
 		t.Fatal(err)
 	}
-	next := func() *certificatesv1.CertificateSigningRequest { // that is changed; nil: none is
-		for {
-			select {
-			case change := <-changes.ResultChan():
-				if change.Type == watch.Modified {
-					return change.Object.(*certificatesv1.CertificateSigningRequest)
-				}
-			case <-ctx.Done():
-				return nil
-			}
+	for change := range changes.ResultChan() {
+		if change.Type != watch.Modified {
+			continue
 		}
-	}
-	if got := next(); got.Name != "csr" || got.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
-		t.Errorf("changed: %+v", got)
+		if got := change.Object.(*certificatesv1.CertificateSigningRequest); got.Name != "csr" || got.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
+			t.Errorf("changed: %+v", got)
+		}
+		break
 	}
 	cancel()
 	if err := <-ended; err != nil {
