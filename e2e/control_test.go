@@ -226,7 +226,7 @@ func TestStopOfKilledLifepod(t *testing.T) {
 	c.await(c.stdout, "ignored")
 	c.signal(syscall.SIGKILL)
 	got := stop.wait()
-	if got.code != 125 || !strings.Contains(got.stderr, "the lifepod of pod default/orphan has ended before the pod") {
+	if got.code != 123 || !strings.Contains(got.stderr, "the connection was lost before the end of pod default/orphan") {
 		t.Errorf("%+v", got)
 	}
 	r.lifepod(t, "", "stop", "orphan", "--force")

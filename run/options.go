@@ -9,8 +9,9 @@ import (
 	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
-// Exit codes of lifepod run, beside a failed container's own.
+// Exit codes of lifepod, beside a failed container's or command's own.
 const (
+	ExitLost        = 123 // the connection to a pod's lifepod was lost
 	ExitTimeout     = 124 // --timeout passed
 	ExitError       = 125 // lifepod's own error
 	ExitInterrupted = 130 // Ctrl-C or SIGTERM

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/run"
@@ -49,6 +50,9 @@ func exitCode(stderr io.Writer, err error, code int) int {
 		return run.ExitInterrupted
 	case errors.Is(err, errTimedOut):
 		return run.ExitTimeout
+	}
+	if _, lost := errors.AsType[*client.LostError](err); lost {
+		return run.ExitLost
 	}
 	return run.ExitError
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -17,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -128,7 +130,7 @@ func TestExitCode(t *testing.T) {
 	cases := []struct {
 		err  error
 		want int
-	}{{nil, 7}, {errChecksFailed, 1}, {errors.New("x"), 125}, {errors.Join(errInterrupted, errors.New("x")), 130}}
+	}{{nil, 7}, {errChecksFailed, 1}, {errors.New("x"), 125}, {fmt.Errorf("x: %w", &client.LostError{}), 123}, {errors.Join(errInterrupted, errors.New("x")), 130}}
 	for _, c := range cases {
 		if got := exitCode(io.Discard, c.err, 7); got != c.want {
 			t.Errorf("%v: want %d, got %d", c.err, c.want, got)

@@ -141,11 +141,18 @@ func (l *lastByte) Write(p []byte) (int, error) {
 func (l *podLogFlags) showAll(command *cobra.Command, pod *client.Pod) error {
 	out := newSharedLines(command.OutOrStdout())
 	var showing sync.WaitGroup
+	lost := make(chan error, 1)
 	for _, name := range control.ContainerNames(pod.Pod) {
 		o := l.options
 		o.Container = name
 		one := func() {
-			if err := out.copy(command.Context(), pod, o); err != nil && command.Context().Err() == nil {
+			err := out.copy(command.Context(), pod, o)
+			if _, is := errors.AsType[*client.LostError](err); is {
+				select {
+				case lost <- err:
+				default: // all have lost the same lifepod
+				}
+			} else if err != nil && command.Context().Err() == nil {
 				warn(command.ErrOrStderr(), "%v", err)
 			}
 		}
@@ -156,7 +163,12 @@ func (l *podLogFlags) showAll(command *cobra.Command, pod *client.Pod) error {
 		}
 	}
 	showing.Wait()
-	return command.Context().Err()
+	select {
+	case err := <-lost:
+		return err
+	default:
+		return command.Context().Err()
+	}
 }
 
 // sharedLines is an output that several logs are written to, line by line.

@@ -148,7 +148,7 @@ func TestWatchBreaksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "has ended before the pod") {
+	if err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the connection was lost before the end of pod default/web") {
 		t.Errorf("%v", err)
 	}
 	if err := os.Remove(path); err != nil {

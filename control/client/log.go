@@ -38,5 +38,5 @@ func (p *Pod) Log(ctx context.Context, o LogOptions) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return response.Body, nil
+	return answer{response.Body, ctx}, nil
 }

@@ -103,7 +103,7 @@ func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 
 // leftError is that the pod's lifepod has ended without it.
 func (p *Pod) leftError() error {
-	return fmt.Errorf("the lifepod of pod %s/%s has ended before the pod: lifepod ps says what to do", p.Namespace, p.Name)
+	return &LostError{Before: fmt.Sprintf("the end of pod %s/%s", p.Namespace, p.Name)}
 }
 
 // Wait returns when nothing of the pod is left.

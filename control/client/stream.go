@@ -11,12 +11,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/remotecommand"
-	clientspdy "k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/klog/v2"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/streaming"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -32,6 +31,9 @@ type Streams struct {
 // the command is ended.
 func (p *Pod) Exec(ctx context.Context, container string, command []string, s Streams) (int, error) {
 	err := p.stream(ctx, "/exec", url.Values{"container": {container}, "command": command}, s)
+	if errors.Is(err, streaming.ErrLost) {
+		return 0, &LostError{Before: "the command's end"}
+	}
 	if exit, ok := errors.AsType[exec.CodeExitError](err); ok {
 		return exit.Code, nil
 	}
@@ -71,18 +73,16 @@ func startFailure(err error) (int, error) {
 
 // Attach joins a container's own streams until they end or ctx does.
 func (p *Pod) Attach(ctx context.Context, container string, s Streams) error {
-	return p.stream(ctx, "/attach", url.Values{"container": {container}}, s)
+	err := p.stream(ctx, "/attach", url.Values{"container": {container}}, s)
+	if errors.Is(err, streaming.ErrLost) {
+		return &LostError{Before: "the container's streams ended"}
+	}
+	return err
 }
 
 // stream speaks Kubernetes' remote command protocol through the pod's socket.
 func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Streams) error {
 	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
-	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dialUntil(ctx) },
-	}})
-	if err != nil {
-		return err
-	}
 	set := func(name string, used bool) {
 		if used {
 			query.Set(name, "true")
@@ -93,15 +93,12 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 	set("stderr", s.Stderr != nil && !s.TTY)
 	set("tty", s.TTY)
 	target := &url.URL{Scheme: "http", Host: "lifepod", Path: p.path(below), RawQuery: query.Encode()}
-	executor, err := remotecommand.NewSPDYExecutorForTransports(upgrade, clientspdy.NewUpgraderForStreaming(upgrade), http.MethodPost, target)
-	if err != nil {
-		return err
-	}
 	options := remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Tty: s.TTY, TerminalSizeQueue: s.Sizes}
 	if !s.TTY {
 		options.Stderr = s.Stderr
 	}
-	err = executor.StreamWithContext(ctx, options)
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dialUntil(ctx) }}
+	err := streaming.Run(ctx, transport, target, options)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
