@@ -43,6 +43,8 @@ type Lines struct {
 	open    *pending // whose line was written last and has no newline; nil: none
 	written int64
 	err     error
+	// newest are the times of the newest records.
+	newestStdout, newestStderr time.Time
 }
 
 // pending is what there is of one stream's line that comes in several records.
@@ -69,10 +71,11 @@ func (l *Lines) Record(text string) {
 	if !ok || l.err != nil || l.options.Stream != "" && record.Stream != l.options.Stream {
 		return
 	}
-	p := l.stdout
+	p, newest := l.stdout, &l.newestStdout
 	if record.Stream == string(runtimeapi.Stderr) {
-		p = l.stderr
+		p, newest = l.stderr, &l.newestStderr
 	}
+	*newest = record.Time
 	if len(p.text) == 0 {
 		p.at = record.Time
 	}
@@ -101,6 +104,9 @@ func (l *Lines) Live() {
 	}
 	l.kept = nil
 }
+
+// Newest are the times of the newest records that were taken, zero if there is none.
+func (l *Lines) Newest() (stdout, stderr time.Time) { return l.newestStdout, l.newestStderr }
 
 // Err is the first error of writing; nothing is written after it.
 func (l *Lines) Err() error { return l.err }

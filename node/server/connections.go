@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"maps"
 	"net"
@@ -39,16 +40,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// closeStreams closes the connections that have become streams: they have no
-// answer that could be waited for.
-func (l *listener) closeStreams() {
-	for _, c := range l.left() {
-		if c.isStream() {
-			_ = c.Close() // its client gets to know
-		}
-	}
-}
-
 // closeAll closes what is still open, and what is yet to come.
 func (l *listener) closeAll() {
 	l.mu.Lock()
@@ -70,15 +61,43 @@ type conn struct {
 	net.Conn
 	listener *listener
 
-	mu     sync.Mutex
-	stream bool
-	timer  *time.Timer // that ends an idle stream; nil if it may be idle
+	mu    sync.Mutex
+	timer *time.Timer // that ends an idle stream; nil if it may be idle
+	end   func()      // tells the client that its stream is idle, and ends it; nil: nobody can
 }
 
-func (c *conn) isStream() bool {
+// connKey is that of a request's connection in its context.
+type connKey struct{}
+
+// withConn lets requests know their connection.
+func withConn(ctx context.Context, given net.Conn) context.Context {
+	if secure, ok := given.(*tls.Conn); ok {
+		given = secure.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, given)
+}
+
+// whenIdle has end called instead of closing an idle stream at once.
+func (c *conn) whenIdle(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stream
+	c.end = end
+}
+
+// isIdle ends a stream on which nothing has moved.
+func (c *conn) isIdle() {
+	c.mu.Lock()
+	end := c.end
+	c.end = nil
+	if end != nil {
+		c.timer.Reset(lastWords)
+	}
+	c.mu.Unlock()
+	if end == nil {
+		_ = c.Close() // its client gets to know
+		return
+	}
+	end()
 }
 
 // Read reads, which shows that the stream is used.
@@ -123,8 +142,8 @@ func (c *conn) used() {
 	}
 }
 
-// watchHijacked notes connections that have become a stream, and begins to count
-// their idle time (streamingConnectionIdleTimeout).
+// watchHijacked begins to count the idle time of connections that have become a stream
+// (streamingConnectionIdleTimeout).
 func watchHijacked(given net.Conn, state http.ConnState) {
 	if state != http.StateHijacked {
 		return
@@ -138,9 +157,8 @@ func watchHijacked(given net.Conn, state http.ConnState) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stream = true
 	if c.listener.idle <= 0 {
 		return
 	}
-	c.timer = time.AfterFunc(c.listener.idle, func() { _ = c.Close() })
+	c.timer = time.AfterFunc(c.listener.idle, c.isIdle)
 }

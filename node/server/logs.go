@@ -87,6 +87,9 @@ func (s *Server) writeLog(w http.ResponseWriter, r *http.Request, options logOpt
 	lines := podlog.New(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, options.Options)
 	if !options.follow {
 		of.log.All(lines)
+		if options.Stream == "" && lines.Err() == nil {
+			s.reads.note(instanceKey{of.pod.UID, of.container, of.instance}, lines)
+		}
 		return
 	}
 	ended := func(ctx context.Context) <-chan struct{} { return s.ended(ctx, of) }

@@ -48,7 +48,10 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	handler := s.upgrade(target)
+	handler := s.upgrade(s.relay(r, func(w http.ResponseWriter, r *http.Request) {
+		f := &forwarding{ready: func() bool { return s.stillReady(pod, sandbox) }, log: s.Log.With("pod", pod.Name, "namespace", pod.Namespace)}
+		s.forward(w, r, target, f, ports)
+	}))
 	if tunnelled {
 		handler = translator.NewTunnelingHandler(handler)
 	}

@@ -129,6 +129,7 @@ type Server struct {
 	guard     *guard
 	listeners []*listener // the secure one first
 	requests  requests
+	reads     logReads
 }
 
 // New checks the configuration; Listen and Serve follow.
@@ -233,14 +234,17 @@ func (s *Server) end(servers []*http.Server) {
 		case <-ctx.Done():
 		}
 	}()
-	for _, l := range s.listeners {
-		l.closeStreams()
-	}
-	for i, server := range servers {
+	for _, server := range servers {
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close() // somebody does not read, or keeps an HTTP/2 connection
 		}
-		s.listeners[i].closeAll()
+	}
+	select { // sessions say why they end
+	case <-over:
+	case <-ctx.Done():
+	}
+	for _, l := range s.listeners {
+		l.closeAll()
 	}
 	select {
 	case <-over:
@@ -253,6 +257,7 @@ func (s *Server) server(ctx context.Context, handler http.Handler, tlsConfig *tl
 		Handler:           s.requests.counted(handler),
 		TLSConfig:         tlsConfig,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withConn,
 		ConnState:         watchHijacked,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAlive,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/proxy"
 	translator "k8s.io/apiserver/pkg/util/proxy"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/lifepod/lifepod/control"
@@ -62,7 +63,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 		ContainerId: id, Cmd: r.URL.Query()["command"],
 		Stdin: wanted.stdin, Stdout: wanted.stdout, Stderr: wanted.stderr, Tty: wanted.tty,
 	})
-	s.stream(w, r, response.GetUrl(), err, wanted)
+	s.stream(w, r, response.GetUrl(), err, wanted, nil)
 }
 
 // attach joins a container's own streams. Whether there is a terminal its spec says.
@@ -83,33 +84,37 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tty, _ := control.TerminalOf(pod, container)
+	missing := s.missing(pod, container, wanted)
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	response, err := s.Runtime.Attach(ctx, &runtimeapi.AttachRequest{
 		ContainerId: id, Stdin: wanted.stdin, Stdout: wanted.stdout, Stderr: wanted.stderr && !tty, Tty: tty,
 	})
-	s.stream(w, r, response.GetUrl(), err, wanted)
+	s.stream(w, r, response.GetUrl(), err, wanted, missing)
 }
 
-// stream hands the connection to the runtime's streaming server. That one knows
-// SPDY and WebSockets up to v4.channel.k8s.io; v5, by which a client can close
-// its input, is translated to SPDY (KEP-4006).
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, to string, err error, wanted streams) {
+// stream serves a session whose streams the runtime's streaming server has. A client speaks SPDY or WebSockets up to
+// v4.channel.k8s.io; v5, by which it can close its input, is translated to SPDY (KEP-4006).
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, to string, err error, wanted streams, missing *missing) {
 	target, ok := target(w, to, err)
 	if !ok {
 		return
 	}
+	transport := s.relay(r, func(w http.ResponseWriter, r *http.Request) {
+		options := &cristreaming.Options{Stdin: wanted.stdin, Stdout: wanted.stdout, Stderr: wanted.stderr, TTY: wanted.tty}
+		cristreaming.ServeExec(w, r, session{target, missing}, "", "", "", nil, options, 0, answerTimeout, sessionProtocols)
+	})
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		translator.NewStreamTranslatorHandler(target, nil, 0, translator.Options{
+		translator.NewStreamTranslatorHandler(relayed, transport, 0, translator.Options{
 			Stdin: wanted.stdin, Stdout: wanted.stdout, Stderr: wanted.stderr, Tty: wanted.tty,
 		}).ServeHTTP(w, r)
 		return
 	}
-	s.upgrade(target).ServeHTTP(w, r)
+	s.upgrade(transport).ServeHTTP(w, r)
 }
 
-func (s *Server) upgrade(target *url.URL) http.Handler {
-	return proxy.NewUpgradeAwareHandler(target, nil, false, true, responder{s.Log})
+func (s *Server) upgrade(to *http.Transport) http.Handler {
+	return proxy.NewUpgradeAwareHandler(relayed, to, false, true, responder{s.Log})
 }
 
 // target is where the runtime has said that its streams are; if it has not, the
@@ -135,12 +140,12 @@ func target(w http.ResponseWriter, to string, err error) (*url.URL, bool) {
 	return target, true
 }
 
-// responder answers when the runtime's streaming server can't be reached.
+// responder answers when a session can't begin.
 type responder struct{ log *slog.Logger }
 
 // Error answers.
 func (r responder) Error(w http.ResponseWriter, _ *http.Request, err error) {
-	r.log.Warn("can't reach the runtime's streaming server", "err", err)
+	r.log.Warn("can't begin a session in a container", "err", err)
 	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 

@@ -1,14 +1,10 @@
 package server
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,6 +26,7 @@ type fakeRuntime struct {
 	url   string
 	err   error
 	asked []any
+	gone  func() bool // the pod's sandboxes; nil: they are not
 }
 
 func (f *fakeRuntime) Exec(_ context.Context, r *runtimeapi.ExecRequest, _ ...grpc.CallOption) (*runtimeapi.ExecResponse, error) {
@@ -58,7 +55,7 @@ func (f *fakeRuntime) ExecSync(_ context.Context, r *runtimeapi.ExecSyncRequest,
 
 func (f *fakeRuntime) ListPodSandbox(_ context.Context, r *runtimeapi.ListPodSandboxRequest, _ ...grpc.CallOption) (*runtimeapi.ListPodSandboxResponse, error) {
 	labels := map[string]string{criconfig.PodUIDLabel: "u1", criconfig.PodNameLabel: "web", criconfig.PodNamespaceLabel: "default"}
-	if uid := r.Filter.LabelSelector[criconfig.PodUIDLabel]; uid != "" && uid != "u1" {
+	if uid := r.Filter.LabelSelector[criconfig.PodUIDLabel]; uid != "" && uid != "u1" || f.gone != nil && f.gone() {
 		return &runtimeapi.ListPodSandboxResponse{}, nil
 	}
 	return &runtimeapi.ListPodSandboxResponse{Items: []*runtimeapi.PodSandbox{
@@ -149,66 +146,6 @@ func TestParsePorts(t *testing.T) {
 			t.Errorf("%q: %s, want %s", test.texts, got, test.want)
 		}
 	}
-}
-
-// echo is a streaming server that upgrades and sends back what it gets.
-func echo(t *testing.T) *httptest.Server {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Upgrade", r.Header.Get("Upgrade"))
-		w.Header().Set("Connection", "Upgrade")
-		w.WriteHeader(http.StatusSwitchingProtocols)
-		conn, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = io.Copy(conn, buffered)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// TestStreamEndsWithTheServer: an upgraded connection carries bytes both ways,
-// and the server's end does not wait for its client.
-func TestStreamEndsWithTheServer(t *testing.T) {
-	t.Parallel()
-	c := streamConfig(t, &fakeRuntime{url: echo(t).URL + "/token"})
-	c.TLS = serving(t, newAuthority(t))
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx) }()
-	conn, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	fmt.Fprint(conn, "POST /exec/default/web/main?output=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
-	in := bufio.NewReader(conn)
-	response, err := http.ReadResponse(in, nil)
-	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatal(response, err)
-	}
-	fmt.Fprint(conn, "hello\n")
-	if got, err := in.ReadString('\n'); got != "hello\n" {
-		t.Errorf("read %q, %v", got, err)
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if _, err := in.ReadByte(); err == nil {
-		t.Error("the connection is still open")
-	}
-	<-s.requests.over
 }
 
 // TestIdleStreams: a stream on which nothing moves ends after
