@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // errDamaged is a record whose content can't be trusted: it holds what is
@@ -22,7 +20,7 @@ func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := rootfolder.Ensure(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
