@@ -52,8 +52,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	resolver, err := netidentity.HostResolver()
-	if err != nil {
+	if _, err := netidentity.HostResolver(); err != nil {
 		return nil, err
 	}
 	admits, err := Admits(c.UnsafeSysctls, c.Features)
@@ -71,7 +70,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Features: c.Features,
 		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: c.Containerd}),
 		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd, Moves: new(podcgroup.Moves)},
-		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
+		DNS:      worker.DNS{Resolver: netidentity.HostResolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
 		Config:   config,
 		Folders: worker.Folders{
 			Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles,

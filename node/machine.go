@@ -62,7 +62,8 @@ func (s *setup) newMachine() (m machine, err error) {
 		Rounds: podcgroup.NewRounds(), Moves: new(podcgroup.Moves),
 	}
 	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
-	if m.dns.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
+	m.dns.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(*k.ResolverConfig) }
+	if _, err = m.dns.Resolver(); err != nil {
 		return m, err
 	}
 	size, err := resource.ParseQuantity(k.ContainerLogMaxSize)

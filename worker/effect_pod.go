@@ -185,7 +185,13 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 	if err != nil {
 		return nil, nil, err
 	}
-	dns, refused := netidentity.DNS(h.pod, h.engine.DNS.Cluster, h.engine.DNS.Resolver)
+	var resolver netidentity.Resolver
+	if read := h.engine.DNS.Resolver; read != nil {
+		if resolver, err = read(); err != nil {
+			return nil, nil, err
+		}
+	}
+	dns, refused := netidentity.DNS(h.pod, h.engine.DNS.Cluster, resolver)
 	var warnings []lifecycle.Warning
 	for _, w := range refused {
 		warnings = append(warnings, lifecycle.Warning(w))

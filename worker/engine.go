@@ -145,7 +145,8 @@ type Engine struct {
 
 // DNS makes a pod's resolv.conf.
 type DNS struct {
-	Resolver netidentity.Resolver
+	// Resolver reads the machine's configuration, for each pod (A-NET-3); nil: it has none.
+	Resolver func() (netidentity.Resolver, error)
 	Cluster  netidentity.Cluster
 }
 

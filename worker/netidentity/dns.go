@@ -47,7 +47,7 @@ func DNS(pod *v1.Pod, cluster Cluster, resolver Resolver) (*runtimeapi.DNSConfig
 			warnings = append(warnings, missingClusterDNS(pod))
 		}
 		conf = conf.orLocal()
-		warnings = append(warnings, unreachable(pod, conf)...)
+		warnings = append(warnings, unreachable(pod, conf, resolver.Scoped)...)
 	}
 	if extra := pod.Spec.DNSConfig; extra != nil {
 		conf = merge(conf, extra)
@@ -106,13 +106,19 @@ func missingClusterDNS(pod *v1.Pod) Warning {
 
 // unreachable warns of a configuration that cannot work: a pod on the pod
 // network has its own loopback. Kubernetes says nothing.
-func unreachable(pod *v1.Pod, conf ResolvConf) []Warning {
-	if pod.Spec.HostNetwork || !conf.onlyLoopback() {
+func unreachable(pod *v1.Pod, conf ResolvConf, scoped []string) []Warning {
+	servers, where := conf.Servers, "on loopback"
+	switch {
+	case pod.Spec.HostNetwork || len(servers) > 0 && !conf.onlyLoopback():
+		return nil
+	case len(scoped) > 0:
+		servers, where = scoped, "on one interface of the host" // A-NET-4
+	case len(servers) == 0:
 		return nil
 	}
 	return []Warning{{
 		Reason:  "DNSConfigForming",
-		Message: fmt.Sprintf("the host's nameservers %s are on loopback, out of reach of the pod network: set dnsConfig.nameservers", strings.Join(conf.Servers, " ")),
+		Message: fmt.Sprintf("the host's nameservers %s are %s, out of reach of the pod network: set dnsConfig.nameservers", strings.Join(servers, " "), where),
 	}}
 }
 

@@ -89,6 +89,28 @@ func TestDNS(t *testing.T) {
 			warnings: []Warning{{"DNSConfigForming", "the host's nameservers 127.0.0.1 ::1 are on loopback, out of reach of the pod network: set dnsConfig.nameservers"}},
 		},
 		{
+			name: "A-NET-4 none but scoped servers is told", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
+			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3", "fe80::2%eth0"}, Searches: []string{"lan"}})),
+			want:     &runtimeapi.DNSConfig{Searches: []string{"lan"}},
+			warnings: []Warning{{"DNSConfigForming", "the host's nameservers fe80::1%3 fe80::2%eth0 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
+		},
+		{
+			name: "A-NET-4 nothing but scoped servers: the runtime must not look for itself", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
+			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3"}})),
+			want:     &runtimeapi.DNSConfig{Servers: []string{"127.0.0.1"}, Searches: []string{"."}},
+			warnings: []Warning{{"DNSConfigForming", "the host's nameservers fe80::1%3 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
+		},
+		{
+			name: "A-NET-4 scoped servers are left out", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
+			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3", "192.0.2.53"}})),
+			want:     &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}},
+		},
+		{
+			name: "A-NET-4 a host-network pod has them", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault; s.HostNetwork = true },
+			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3", "192.0.2.53"}})),
+			want:     &runtimeapi.DNSConfig{Servers: []string{"fe80::1%3", "192.0.2.53"}},
+		},
+		{
 			name: "A-NET-3 three servers", spec: func(s *v1.PodSpec) {
 				s.DNSPolicy = v1.DNSNone
 				s.DNSConfig = &v1.PodDNSConfig{Nameservers: numbered("192.0.2.%d", 4)}
@@ -160,6 +182,7 @@ func TestHostResolver(t *testing.T) {
 	}
 	real := write("real", "nameserver 192.0.2.53\n")
 	stub := write("stub", "# stub\nnameserver 127.0.0.53\noptions edns0 trust-ad\nsearch a b\nsearch lan. .\noptions ndots:1 ndots:2\n")
+	scoped := write("scoped", "nameserver 127.0.0.53\nnameserver fe80::1%3\n")
 	none := filepath.Join(dir, "none")
 	wantStub := ResolvConf{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0", "trust-ad", "ndots:2"}}
 	wantReal := ResolvConf{Servers: []string{"192.0.2.53"}}
@@ -167,9 +190,11 @@ func TestHostResolver(t *testing.T) {
 		name, path, systemd string
 		want                Resolver
 	}{
-		{"A-NET-3 real servers", real, stub, Resolver{wantReal, wantReal}},
-		{"A-NET-3 stub with systemd-resolved", stub, real, Resolver{wantStub, wantReal}},
-		{"A-NET-3 stub without systemd-resolved", stub, none, Resolver{wantStub, wantStub}},
+		{"A-NET-3 real servers", real, stub, Resolver{Host: wantReal, Pod: wantReal}},
+		{"A-NET-3 stub with systemd-resolved", stub, real, Resolver{Host: wantStub, Pod: wantReal}},
+		{"A-NET-3 stub without systemd-resolved", stub, none, Resolver{Host: wantStub, Pod: wantStub}},
+		{"A-NET-4 stub and a scoped server", scoped, real, Resolver{Host: ResolvConf{Servers: []string{"127.0.0.53", "fe80::1%3"}}, Pod: wantReal}},
+		{"A-NET-4 scoped servers behind the stub", stub, scoped, Resolver{Host: wantStub, Pod: ResolvConf{Servers: []string{"127.0.0.53"}}, Scoped: []string{"fe80::1%3"}}},
 		{"A-NET-3 no file", none, real, Resolver{}},
 	}
 	for _, tc := range tests {

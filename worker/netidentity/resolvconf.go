@@ -30,6 +30,23 @@ type Resolver struct {
 	// Pod is what a pod on the pod network can use: loopback servers of the host
 	// are out of its reach.
 	Pod ResolvConf
+	// Scoped are the servers that Pod lacks because their addresses count on an interface
+	// of the host only, such as fe80::1%3 (A-NET-4).
+	Scoped []string
+}
+
+// newResolver takes a host's configuration as it is for Pod, but for scoped servers.
+func newResolver(host ResolvConf) Resolver {
+	r := Resolver{Host: host, Pod: host}
+	r.Pod.Servers = nil
+	for _, server := range host.Servers {
+		if strings.Contains(server, "%") {
+			r.Scoped = append(r.Scoped, server)
+		} else {
+			r.Pod.Servers = append(r.Pod.Servers, server)
+		}
+	}
+	return r
 }
 
 // HostResolver reads the host's resolver configuration. Where the host has only
@@ -49,7 +66,7 @@ func ResolverOf(path string) (Resolver, error) {
 		return HostResolver()
 	}
 	host, err := ReadResolvConf(path)
-	return Resolver{Host: host, Pod: host}, err
+	return newResolver(host), err
 }
 
 func hostResolver(path, systemdPath string) (Resolver, error) {
@@ -57,12 +74,13 @@ func hostResolver(path, systemdPath string) (Resolver, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Resolver{}, err
 	}
-	r := Resolver{Host: host, Pod: host}
-	if !host.onlyLoopback() {
+	r := newResolver(host)
+	if !r.Pod.onlyLoopback() {
 		return r, nil
 	}
 	if behindStub, err := ReadResolvConf(systemdPath); err == nil && len(behindStub.Servers) > 0 {
-		r.Pod = behindStub
+		r = newResolver(behindStub)
+		r.Host = host
 	}
 	return r, nil
 }

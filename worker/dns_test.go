@@ -1,0 +1,37 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+)
+
+// TestResolverOfEachSandbox: the machine's servers are those of the moment (A-NET-3), and a
+// configuration that can't be read fails the sandbox.
+func TestResolverOfEachSandbox(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "resolv.conf")
+	h := &executor{engine: &Engine{Cgroups: podcgroup.Driver{}}, pod: podOf("web", v1.RestartPolicyNever, "main"), results: &results{}}
+	h.pod.Spec.DNSPolicy = v1.DNSDefault
+	h.engine.DNS.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(path) }
+	if _, _, err := h.sandboxConfig(0, ""); err == nil {
+		t.Error("no error without the file")
+	}
+	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {
+		if err := os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config, _, err := h.sandboxConfig(0, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{server}, config.GetDnsConfig().GetServers()); diff != "" {
+			t.Errorf("servers (-want +got):\n%s", diff)
+		}
+	}
+}
