@@ -7,6 +7,6 @@
 // of another one, can be on the same machine as long as their service ranges differ.
 // The table stays when Run ends, because the pods run on; Remove removes it.
 //
-// Only IPv4 is served, as the pod network of the bundle has no other. Machine-wide
-// limits of connection tracking are left as they are.
+// Only IPv4 is served, as the pod network of the bundle has no other. Times and
+// limits of connection tracking are kube-proxy's defaults, but no limit is lowered.
 package proxy

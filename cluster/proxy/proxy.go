@@ -62,8 +62,15 @@ func Run(ctx context.Context, c Config) error {
 			c.Log.Warn("pods get no answers from services whose pods are on the same node", "err", err)
 		}
 	}
+	if err := trackConnections(klog.NewContext(ctx, c.klog())); err != nil {
+		c.Log.Warn("connections are followed as the machine is set", "err", err)
+	}
 	return c.serve(ctx, table)
 }
+
+// klog is the log of upstream's code. V(1): what it tells of its doings is for those who look
+// for a cause.
+func (c Config) klog() klog.Logger { return logr.FromSlogHandler(c.Log.Handler()).V(1) }
 
 func (c Config) serve(ctx context.Context, table knftables.Interface) error {
 	if c.Serves != nil {
@@ -109,8 +116,7 @@ func (c Config) proxier(ctx context.Context, table knftables.Interface) (*proxie
 	if c.Bridge != "" {
 		local = proxyutil.NewDetectLocalByBridgeInterface(c.Bridge)
 	}
-	// V(1): what it tells of its doings is for those who look for a cause.
-	ctx = klog.NewContext(ctx, logr.FromSlogHandler(c.Log.Handler()).V(1))
+	ctx = klog.NewContext(ctx, c.klog())
 	made, err := nftables.NewProxier(ctx, core.IPv4Protocol, retry, betweenSyncs, false, masqueradeBit,
 		local, c.Node, c.NodeIP, nil, healthcheck.NewProxyHealthServer("", time.Hour, nil), nil, false)
 	if err != nil {

@@ -1,0 +1,29 @@
+package proxy
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTracksConnections: the kernel's times are kube-proxy's then.
+func TestTracksConnections(t *testing.T) {
+	runtime.LockOSThread() // for good: the thread, and its network, end with the test
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := trackConnections(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"established": "86400", "close_wait": "3600"} {
+			got, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_" + name)
+			if err != nil || strings.TrimSpace(string(got)) != want {
+				t.Errorf("%s: %s, %v, want %s", name, got, err, want)
+			}
+		}
+	}
+}
