@@ -31,7 +31,7 @@ type forwarding struct {
 }
 
 // forward serves a session until the client, the runtime or the node ends it.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, target *url.URL, f *forwarding, ports []int32) {
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, pod *v1.Pod, target *url.URL, f *forwarding, ports []int32) {
 	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{})
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
@@ -44,7 +44,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, target *url.URL
 	}
 	defer context.AfterFunc(r.Context(), func() { _ = f.runtime.Close() })() // its streams end
 	defer func() { _ = f.runtime.Close() }()                                 // the session is over
-	portforward.ServePortForward(w, r, f, "", "", &portforward.V4Options{Ports: ports}, 0, answerTimeout, []string{forwardProtocol})
+	portforward.ServePortForward(w, r, f, fullName(pod), string(pod.UID), &portforward.V4Options{Ports: ports}, 0, answerTimeout, []string{forwardProtocol})
 }
 
 // PortForward forwards one connection, client, until it ends. An error ends the client's session with all of its connections: what has
@@ -97,9 +97,17 @@ func (f *forwarding) failureOf(failure httpstream.Stream) error {
 	default:
 	}
 	if err == nil && len(text) > 0 {
-		err = errors.New(string(text))
+		err = errors.New(withoutPod(string(text)))
 	}
 	return err
+}
+
+// withoutPod is a runtime's message without the names of the port and the pod, which ours has, too.
+func withoutPod(text string) string {
+	if _, rest, found := strings.Cut(text, ", uid "); found && strings.HasPrefix(text, "error forwarding port ") {
+		_, text, _ = strings.Cut(rest, ": ")
+	}
+	return text
 }
 
 // connectionFailures are how connections fail, in the words of the system and of SPDY. There are no kinds of errors in the protocol.

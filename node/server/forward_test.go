@@ -102,7 +102,7 @@ func TestOneConnectionFails(t *testing.T) {
 		port      int
 		out, said string
 	}{
-		{80, "out for in", ""}, {reset, "", ""}, {refused, "", ""}, {80, "out for in", ""}, {broken, "", "socat was not found"}, {gone, "", "broken pipe"},
+		{80, "out for in", ""}, {reset, "", ""}, {refused, "", ""}, {80, "out for in", ""}, {broken, "", "error forwarding port 9003 to pod web_default, uid u1: socat was not found"}, {gone, "", "broken pipe"},
 	} {
 		out, said := connectTo(t, conn, i, tc.port)
 		if out != tc.out || !strings.Contains(said, tc.said) || tc.said == "" && said != "" {

@@ -50,7 +50,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 	}
 	handler := s.upgrade(s.relay(r, func(w http.ResponseWriter, r *http.Request) {
 		f := &forwarding{ready: func() bool { return s.stillReady(pod, sandbox) }, log: s.Log.With("pod", pod.Name, "namespace", pod.Namespace)}
-		s.forward(w, r, target, f, ports)
+		s.forward(w, r, pod, target, f, ports)
 	}))
 	if tunnelled {
 		handler = translator.NewTunnelingHandler(handler)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,8 +37,20 @@ func (s *Server) relay(r *http.Request, handle http.HandlerFunc) *http.Transport
 		}
 		one := &oneConn{conn: &watchedConn{Conn: there, gone: func() { cancel(errClientGone) }}}
 		go func() { _ = server.Serve(one) }() // it returns at once, and its connection goes on
-		return here, nil
+		return nearEnd{here}, nil
 	}}
+}
+
+// nearEnd is the end of a pipe for who knows network connections: that it was closed is nothing to be logged.
+type nearEnd struct{ net.Conn }
+
+// Read reads.
+func (n nearEnd) Read(p []byte) (int, error) {
+	read, err := n.Conn.Read(p)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = net.ErrClosed
+	}
+	return read, err
 }
 
 // watchedConn is a session's connection.

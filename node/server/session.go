@@ -43,6 +43,8 @@ func (s session) ExecInContainer(ctx context.Context, _, _, _ string, _ []string
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.Canceled):
 		return errEnding
+	case errors.Is(cause, errClientGone):
+		return nil // nobody hears it
 	case cause != nil:
 		return cause
 	}
