@@ -139,7 +139,8 @@ func discard(s *step, c *container, k ProbeKind, r Report) {
 	p.void %= attempts
 }
 
-// countProbe files a result. Below the threshold it changes nothing (A-PROBE-2).
+// countProbe files a result. Below the threshold it changes nothing (A-PROBE-2). What is being stopped can't become ready any more: a
+// command whose output was held open may succeed just because its container's processes are ended (A-PROBE-19).
 func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	p, spec := &c.Probes[k], c.probeSpec(k)
 	switch f.Outcome {
@@ -153,6 +154,9 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 		verdict, threshold = probeFailed, spec.FailureThreshold
 	}
 	p.void, p.told = 0, false
+	if k == ReadinessProbe && f.Outcome != ProbeFailure && p.Verdict != probeSucceeded && s.ending(c) {
+		return
+	}
 	s.counted = p.count(f.Outcome == ProbeFailure, threshold)
 	if p.Run < threshold || p.Verdict == verdict {
 		return

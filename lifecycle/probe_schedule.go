@@ -54,14 +54,18 @@ func (m *Machine) probes(c *container, k ProbeKind) bool {
 	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
 	}
-	ending := m.kept.Stage != Syncing || c.Kill != nil || c.Ending
 	switch k {
 	case StartupProbe:
-		return !ending && !c.started()
+		return !m.ending(c) && !c.started()
 	case LivenessProbe:
-		return !ending && c.started()
+		return !m.ending(c) && c.started()
 	}
 	return c.started()
+}
+
+// ending says whether a container or its pod is being stopped.
+func (m *Machine) ending(c *container) bool {
+	return m.kept.Stage != Syncing || c.Kill != nil || c.Ending
 }
 
 func giveUpProbe(s *step, p *probe) {
