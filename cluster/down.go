@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,12 +20,14 @@ import (
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/localdriver"
+	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // DownOptions say how a cluster ends.
 type DownOptions struct {
-	Purge bool          // what it has on disk as well
-	Grace time.Duration // between TERM and KILL, for its containers
+	Purge bool           // what it has on disk as well
+	Grace *time.Duration // in the place of each pod's own; nil: its own
 }
 
 // endPatience is how long the process may take to end, killPatience how long after it
@@ -168,7 +171,7 @@ func (l *layout) endBy(ctx context.Context, pid int, signal syscall.Signal, pati
 }
 
 // endPods ends every pod of the root's runtime, and unmounts what they had.
-func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err error) {
+func (l *layout) endPods(ctx context.Context, grace *time.Duration) (n int, err error) {
 	runtime, err := host.Open(ctx, l.Root, "", l.Log)
 	if err != nil {
 		return 0, err
@@ -178,7 +181,10 @@ func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err e
 		defer done()
 		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
 	}()
-	return runtime.EndPods(ctx, grace, nil)
+	return unattended.Ending{
+		Kept:  slices.Concat(run.Kept(l.Root, runtime.Endpoint), node.Kept(l.Root, runtime.Endpoint)),
+		Grace: grace, Because: "lifepod down", Log: l.Log,
+	}.End(ctx, runtime)
 }
 
 // unmount unmounts volumes of pods; what is in them, and in their folders, stays.

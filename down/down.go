@@ -20,13 +20,14 @@ import (
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // Options say what ends, and how.
 type Options struct {
 	Root  string
-	Purge bool          // what is on disk as well
-	Grace time.Duration // between TERM and KILL
+	Purge bool           // what is on disk as well
+	Grace *time.Duration // in the place of each pod's own; nil: its own
 	Log   *slog.Logger
 }
 
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pods, err := endPods(ctx, paths, o)
+	pods, err := EndPods(ctx, paths, o)
 	if err != nil {
 		return "", err
 	}
@@ -108,8 +109,8 @@ func elsewhere(paths bundle.Paths) (names []string) {
 	return names
 }
 
-// endPods ends what runs on the root's runtime.
-func endPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err error) {
+// EndPods ends what runs on the root's runtime, each pod as its own lifepod would have.
+func EndPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err error) {
 	if len(paths.LiveSandboxes()) == 0 {
 		return 0, nil
 	}
@@ -122,7 +123,10 @@ func endPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err err
 		defer done()
 		err = errors.Join(err, runtime.Close(closing))
 	}()
-	return runtime.EndPods(ctx, o.Grace, nil)
+	return unattended.Ending{
+		Kept:  slices.Concat(run.Kept(runtime.Root, runtime.Endpoint), node.Kept(runtime.Root, runtime.Endpoint)),
+		Grace: o.Grace, Because: "lifepod down", Log: o.Log,
+	}.End(ctx, runtime)
 }
 
 // removeRest removes what pods had beside their processes: folders, records, addresses.

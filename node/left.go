@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/pods/memory"
+	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
@@ -90,6 +91,16 @@ func Left(root string) []unattended.Pod {
 	}
 	unattended.Sort(left)
 	return left
+}
+
+// Kept is what agents that do not run have left of the pods of a root on a runtime, to end them by.
+func Kept(root, endpoint string) (kept []roster.Remembered) {
+	for _, p := range places(root) {
+		if m := (memory.Folder{Dir: p.Memory}); p.Endpoint == endpoint && !m.Locked() {
+			kept = append(kept, m.Pods()...)
+		}
+	}
+	return kept
 }
 
 // Forget removes what is left of the pods of a root on a runtime, after they and their mounts were

@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -41,16 +43,21 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 	if s.Engine.Simulated != nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Engine.Timeouts.Call)
+	return foundPods(ctx, s.Engine, s.Node, s.Local.Foreign)
+}
+
+// foundPods are the pods that an engine's runtime has, but for foreign ones; nil: none is.
+func foundPods(ctx context.Context, engine *worker.Engine, node func() *v1.Node, foreign func(types.UID) bool) ([]roster.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, engine.Timeouts.Call)
 	defer cancel()
 	sandboxes, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListPodSandboxResponse, error) {
-		return s.Engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+		return engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's sandboxes: %s", cri.Text(err))
 	}
 	containers, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListContainersResponse, error) {
-		return s.Engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+		return engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's containers: %s", cri.Text(err))
@@ -58,14 +65,14 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 	found := map[types.UID]*roster.Found{}
 	for _, sandbox := range sandboxes.Items {
 		uid := types.UID(sandbox.GetLabels()[cri.PodUIDLabel])
-		if uid == "" || s.Local.Foreign != nil && s.Local.Foreign(uid) {
+		if uid == "" || foreign != nil && foreign(uid) {
 			continue
 		}
 		if found[uid] == nil {
 			found[uid] = &roster.Found{UID: uid, Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName()}
 		}
 		maker, lifepods := sandbox.GetAnnotations()[criconfig.NodeAnnotation]
-		found[uid].Ours = found[uid].Ours || lifepods && maker == s.Node().Name
+		found[uid].Ours = found[uid].Ours || lifepods && node != nil && maker == node().Name
 		seen := &found[uid].Seen
 		seen.Sandboxes = append(seen.Sandboxes, lifecycle.ObservedSandbox{ID: sandbox.GetId(), Attempt: sandbox.GetMetadata().GetAttempt()})
 	}

@@ -20,7 +20,7 @@ func TestStandIn(t *testing.T) {
 			RestartPolicy: v1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(1)), Containers: []v1.Container{{Name: "a"}, {Name: "b"}},
 		},
 	}
-	if diff := cmp.Diff(want, found.pod()); diff != "" {
+	if diff := cmp.Diff(want, found.StandIn()); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}
 }

@@ -154,7 +154,7 @@ func (m *Machine) endUnwanted() {
 
 // endStranger ends a pod that only the runtime has.
 func endStranger(m *Machine, found Found) {
-	p := &pod{uid: found.UID, source: Runtime, newest: found.pod()}
+	p := &pod{uid: found.UID, source: Runtime, newest: found.StandIn()}
 	add(m, p)
 	m.do(Know{Source: p.source, Pod: p.newest})
 	m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
@@ -176,8 +176,8 @@ func foundLater(m *Machine, found Found) {
 	}
 }
 
-// pod builds a stand-in for the pod, of which only names are known.
-func (f Found) pod() *v1.Pod {
+// StandIn is a pod of which only names are known.
+func (f Found) StandIn() *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name, UID: f.UID}}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1)) // B-WRK-21
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever

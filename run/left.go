@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker/checkpoint"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -34,6 +35,20 @@ func Left(root string) []unattended.Pod {
 	}
 	unattended.Sort(left)
 	return left
+}
+
+// Kept is what killed lifepod runs have left of the pods of a root on a runtime, to end them by.
+func Kept(root, endpoint string) (kept []roster.Remembered) {
+	list, _ := records(root) // what can't be listed is known by the runtime alone
+	for _, r := range list {
+		pod, err := loadPod(recordsDir(root), r.UID)
+		if err != nil || r.Endpoint != endpoint {
+			continue
+		}
+		c, _ := checkpoint.Load(checkpointPath(recordsDir(root), r.UID)) // without one the pod is adopted
+		kept = append(kept, roster.Remembered{Pod: pod, Checkpoint: c})
+	}
+	return kept
 }
 
 // unattended is the pod of a record whose lifepod has ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker/address"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/volumes"
@@ -65,15 +66,15 @@ var besideRecord = []string{".pod", ".checkpoint", ".shown"}
 // forgetScraps removes the files of records that lifepods were killed while making: what
 // is not complete, or belongs to no record. Files of others stay.
 func forgetScraps(root string) error {
+	if _, err := os.Stat(recordsDir(root)); errors.Is(err, os.ErrNotExist) {
+		return nil // the state folder is new
+	}
 	release, err := lockNames(root) // nobody makes a record meanwhile
 	if err != nil {
 		return err
 	}
 	defer release()
 	entries, err := os.ReadDir(recordsDir(root))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	for _, entry := range entries {
 		uid, kind, _ := strings.Cut(entry.Name(), ".") // no UID: it is not complete
 		if uid == "" && !strings.HasPrefix(entry.Name(), newPrefix) || uid != "" && !slices.Contains(besideRecord, "."+kind) {
@@ -130,7 +131,9 @@ func sweepRetrying(ctx context.Context, r *host.Runtime, left *record) error {
 // sweepPod kills what runs of the pod and gives everything back, in the order
 // of a pod's end. It reports whether the runtime had anything of the pod.
 func sweepPod(ctx context.Context, r *host.Runtime, left *record) (found bool, err error) {
-	n, err := r.EndPods(ctx, 0, map[string]string{cri.PodUIDLabel: string(left.UID)})
+	n, err := unattended.Ending{
+		Foreign: func(uid types.UID) bool { return uid != left.UID }, Grace: new(time.Duration), Log: slog.New(slog.DiscardHandler),
+	}.End(ctx, r)
 	if err != nil {
 		return true, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -146,9 +147,9 @@ func bridgeOf(paths bundle.Paths, endpoint string) string {
 	return paths.Bridge()
 }
 
-// sweepRoot removes what is left below a root; it fails with [bundle.ErrInUse]
-// while a lifepod uses it, and keeps others out meanwhile.
-func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, err error) {
+// sweepRoot ends the pods of killed lifepods, each as its own would have, and removes what is
+// left below a root; it fails with [bundle.ErrInUse] while a lifepod uses it.
+func sweepRoot(ctx context.Context, root string, log *slog.Logger) (swept []leftovers.Leftover, err error) {
 	paths, err := bundle.Locate(root, "")
 	if err != nil {
 		return nil, err
@@ -160,11 +161,21 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	if err := release(); err != nil { // the runtime wants it for itself
+		return nil, err
+	}
 	pods := slices.DeleteFunc(node.Left(paths.Root), func(p unattended.Pod) bool { return p.Endpoint != "unix://"+paths.Socket() })
 	if len(pods) > 0 {
 		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
 	}
+	_, failed := down.EndPods(ctx, paths, down.Options{Root: root, Log: log})
+	if ctx.Err() != nil {
+		return nil, failed
+	}
+	if release, err = down.Exclude(paths); err != nil { // what could not be ended is killed
+		return nil, errors.Join(failed, err)
+	}
+	defer func() { err = errors.Join(err, failed, release()) }()
 	return sweepPlace(ctx, paths)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,7 +88,7 @@ func TestDoctorWithoutSweep(t *testing.T) {
 func TestSweepRootRespectsItsUser(t *testing.T) {
 	folder := t.TempDir()
 	absent := filepath.Join(folder, "absent")
-	if swept, err := sweepRoot(t.Context(), absent); len(swept) > 0 || err != nil {
+	if swept, err := sweepRoot(t.Context(), absent, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
 		t.Errorf("absent root: want nothing, got %v, %v", swept, err)
 	}
 	if _, err := os.Stat(absent); err == nil {
@@ -107,13 +108,13 @@ func TestSweepRootRespectsItsUser(t *testing.T) {
 	if used, err := rootInUse(paths); !used || err != nil {
 		t.Errorf("in use: want true, got %v, %v", used, err)
 	}
-	if _, err := sweepRoot(t.Context(), folder); !errors.Is(err, bundle.ErrInUse) {
+	if _, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); !errors.Is(err, bundle.ErrInUse) {
 		t.Errorf("in use: want %v, got %v", bundle.ErrInUse, err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	if swept, err := sweepRoot(t.Context(), folder); len(swept) > 0 || err != nil {
+	if swept, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
 		t.Errorf("clean root: want nothing, got %v, %v", swept, err)
 	}
 }

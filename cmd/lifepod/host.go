@@ -11,6 +11,12 @@ import (
 func (g *global) doctorHost() doctorHost {
 	return doctorHost{
 		Options: func() (doctor.Options, error) { return doctorOptions(g.root, g.endpoint) },
-		Sweep:   func(ctx context.Context) ([]leftovers.Leftover, error) { return sweepRoot(ctx, g.root) },
+		Sweep: func(ctx context.Context) ([]leftovers.Leftover, error) {
+			log, err := g.logger()
+			if err != nil {
+				return nil, err
+			}
+			return sweepRoot(ctx, g.root, log)
+		},
 	}
 }

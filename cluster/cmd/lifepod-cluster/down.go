@@ -13,6 +13,7 @@ import (
 
 func newDownCommand(g *global) *cobra.Command {
 	var o cluster.DownOptions
+	var grace time.Duration
 	command := &cobra.Command{
 		Use:   "down [flags]",
 		Short: "End what up or join runs, with its pods",
@@ -21,6 +22,9 @@ state stays: the next lifepod up begins the pods again, as after a reboot.
 
 On a machine that has joined a cluster it ends lifepod join and this machine's pods.
 
+Each pod ends as its own lifepod would have ended it: with its preStop hooks and its
+grace, which --grace-period replaces, sidecars last.
+
 With --purge everything below the state folder is removed: the cluster's state and
 keys, volumes, images.`,
 		Args: commandline.Arguments(0, 0),
@@ -28,6 +32,9 @@ keys, volumes, images.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
+			if command.Flags().Changed("grace-period") {
+				o.Grace = &grace
+			}
 			log, err := g.logger()
 			if err != nil {
 				return err
@@ -41,6 +48,6 @@ keys, volumes, images.`,
 		},
 	}
 	command.Flags().BoolVar(&o.Purge, "purge", false, "remove the cluster's state, keys, volumes and images as well")
-	commandline.DurationVar(command.Flags(), &o.Grace, "grace-period", 10*time.Second, "`time` that containers have between TERM and KILL")
+	commandline.DurationVar(command.Flags(), &grace, "grace-period", 0, "`time` that each pod has to end in, in place of its own; 0: kill at once")
 	return command
 }
