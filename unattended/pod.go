@@ -108,8 +108,18 @@ func (p Pod) Advice() string {
 
 func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName()) }
 
-// Notice is the one line that a lifepod run prints about others' pods; empty if there
-// are none.
+// Notices are the lines about pods: one for each command whose pods they are.
+func Notices(pods []Pod) (lines []string) {
+	for _, command := range []string{Run, Agent, Up, Join} {
+		of := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Command != command })
+		if len(of) > 0 {
+			lines = append(lines, Notice(of))
+		}
+	}
+	return lines
+}
+
+// Notice is the one line about pods of the same command; empty if there are none.
 func Notice(pods []Pod) string {
 	switch len(pods) {
 	case 0:
@@ -123,6 +133,10 @@ func Notice(pods []Pod) string {
 	}
 	if more := len(pods) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if p := pods[0]; p.Command != Run {
+		return fmt.Sprintf("%d pods are unattended, because their %s does not run (%s): start it again to resume them, or `%s` to end all pods of this state folder",
+			len(pods), p.Command, strings.Join(names, ", "), bundle.Command(p.Root, "down"))
 	}
 	return fmt.Sprintf("%d pods are unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
 		len(pods), strings.Join(names, ", "), bundle.Command(pods[0].Root, "stop POD"))

@@ -40,10 +40,9 @@ func newPsCommand(g *global) *cobra.Command {
 				warn(command.ErrOrStderr(), "the lifepod at %s does not answer: %v", s.Socket, s.Err)
 			}
 			all := inNamespace(pods, c.Unattended(pods), namespace)
-			for _, p := range all.left {
-				if !p.Ended() {
-					warn(command.ErrOrStderr(), "pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
-				}
+			left := slices.DeleteFunc(all.left, unattended.Pod.Ended)
+			for _, line := range unattended.Notices(left) {
+				warn(command.ErrOrStderr(), "%s", line)
 			}
 			return printPods(command, all.pods, output)
 		},
