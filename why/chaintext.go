@@ -153,7 +153,9 @@ func exitText(e *ending) string {
 }
 
 // neverBegan says that the runtime could not start the process: what the exit says is the runtime's.
-func neverBegan(e *journal.Exit) bool { return e.Reason == "StartError" || e.Reason == "ContainerCannotRun" }
+func neverBegan(e *journal.Exit) bool {
+	return e.Reason == "StartError" || e.Reason == "ContainerCannotRun"
+}
 
 // startText is what the runtime says of a process that it could not start; empty: it could.
 func startText(e *journal.Exit) string {
