@@ -31,6 +31,8 @@ type Config struct {
 	FeatureGates map[string]bool
 	// RuntimeConfig turns APIs on and off, as kube-apiserver's flag.
 	RuntimeConfig map[string]string
+	// DisableAdmission are admission plugins that don't run, as kube-apiserver's flag.
+	DisableAdmission []string
 
 	// Manifests is a folder whose add-ons are applied beside those of
 	// DATA/manifests; none if empty.

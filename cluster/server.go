@@ -17,7 +17,7 @@ func (r *run) beginServer(ctx context.Context, place state.Place) (made func() e
 		var err error
 		server, err = apiserver.New(ctx, apiserver.Config{
 			Keys: r.keys, Etcd: place, Listen: r.address, Port: r.ports.API, Advertise: r.advertise, ServiceRange: r.services.String(),
-			RuntimeConfig: r.RuntimeConfig,
+			RuntimeConfig: r.RuntimeConfig, DisableAdmission: r.DisableAdmission,
 		})
 		answer <- err
 	}()

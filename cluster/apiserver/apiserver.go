@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,8 @@ type Config struct {
 	ServiceRange string // CIDR
 	// RuntimeConfig turns APIs on and off, beside the stable and beta ones, which are on.
 	RuntimeConfig map[string]string
+	// DisableAdmission are admission plugins that don't run, as kube-apiserver's flag.
+	DisableAdmission []string
 }
 
 // Server is an API server that is made and does not serve yet.
@@ -161,7 +164,10 @@ func (c Config) options() *options.ServerRunOptions {
 	o.Authentication.ServiceAccounts.KeyFiles = []string{c.Keys.TokenPublicKey()}
 	o.ServiceAccountSigningKeyFile = c.Keys.TokenKey()
 	o.Authorization.Modes = []string{"Node", "RBAC"}
-	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+	o.Admission.GenericAdmission.EnablePlugins = slices.DeleteFunc([]string{"NodeRestriction", "DenyServiceExternalIPs"}, func(plugin string) bool {
+		return slices.Contains(c.DisableAdmission, plugin)
+	})
+	o.Admission.GenericAdmission.DisablePlugins = c.DisableAdmission
 
 	o.KubeletConfig.TLSClientConfig.CertFile = c.Keys.KubeletClient()
 	o.KubeletConfig.TLSClientConfig.KeyFile = c.Keys.KubeletClientKey()

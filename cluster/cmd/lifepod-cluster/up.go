@@ -89,6 +89,7 @@ func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.IntVar(&c.NodePort, "port", 0, "`port` of the API of this machine's node; the configuration's, the port it had before, or the first free one from 10250")
 	flags.Var(flag.NewMapStringBool(&c.FeatureGates), "feature-gates", "feature gates of all parts: `name=true,…`")
 	flags.Var((*flag.ConfigurationMap)(&c.RuntimeConfig), "runtime-config", "APIs to turn on or off: `group/version=true,…`, group/version/resource, api/all, api/ga, api/beta, api/alpha")
+	flags.StringSliceVar(&c.DisableAdmission, "disable-admission-plugins", nil, "admission `plugins` that are not to run, separated by commas: DenyServiceExternalIPs lets Services have externalIPs, and others of kube-apiserver's")
 	flags.StringSliceVar(&c.Disable, "disable", nil, "`parts` that are not to run, separated by commas: some of "+strings.Join(cluster.Parts(), ", "))
 	flags.StringVar(&c.Manifests, "manifests", "", "`folder` whose manifests are applied, now and when they change")
 	commandline.DurationVar(flags, &c.Backup.Every, "backup-every", 0, "`time` between scheduled backups, such as 6h; without it there are none")

@@ -74,7 +74,9 @@ func startCluster(ctx context.Context, t *testing.T, program string) *instance.I
 	must(t, withHandler(root))
 	port, err := machine.FreePort()
 	must(t, err)
-	cluster, err := instance.Start(ctx, instance.Config{Program: program, Root: root, Args: []string{"--listen", fmt.Sprintf("%s:%d", near, port)}})
+	cluster, err := instance.Start(ctx, instance.Config{Program: program, Root: root, Args: []string{
+		"--listen", fmt.Sprintf("%s:%d", near, port), "--disable-admission-plugins", "DenyServiceExternalIPs", // one of the tests is about external IPs
+	}})
 	must(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Close(context.WithoutCancel(ctx)); err != nil {
