@@ -163,6 +163,9 @@ func purge(paths bundle.Paths) (string, error) {
 	for _, name := range rootfolder.Entries() {
 		err = errors.Join(err, os.RemoveAll(name.In(paths.Root)))
 	}
+	for _, name := range rootfolder.Shared {
+		_ = os.Remove(name.In(paths.Root)) // what others have there stays, and is named below
+	}
 	if err = errors.Join(err, release()); err != nil {
 		return "", err
 	}

@@ -49,6 +49,10 @@ func TestDown(t *testing.T) {
 	if _, err := os.Stat(root); err == nil {
 		t.Error("the folder is there")
 	}
+	node := folder(t, "pod-resources/kubelet.sock", "device-plugins/kubelet.sock", "plugins_registry/driver.sock") // a driver's is its own
+	if did, err := end(t, node, true); err != nil || did != "Ended 0 pods. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
+		t.Errorf("%q, %v", did, err)
+	}
 	mixed := folder(t, "letters/to-mum", "thesis.tex")
 	if did, err := end(t, mixed, true); err != nil || did != "Ended 0 pods. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
 		t.Errorf("%q, %v", did, err)

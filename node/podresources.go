@@ -2,8 +2,8 @@ package node
 
 import (
 	"context"
-	"path/filepath"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podresources"
 	"github.com/lifepod/lifepod/pods"
@@ -18,7 +18,7 @@ func (s *setup) listenPodResources(p *parts) (serve func(context.Context) error,
 	}
 	server := podresources.New(config)
 	s.counts.Register(server.Collectors()...)
-	return server.Listen(filepath.Join(s.options.rootDir(), "pod-resources"))
+	return server.Listen(rootfolder.PodResources.In(s.options.rootDir()))
 }
 
 // withResources are the pods, and which of them are active: those that have not ended (A-DEV-13).

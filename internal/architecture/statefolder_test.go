@@ -17,7 +17,7 @@ var notState = []string{
 	"containerd.d", "config.json", // the user's
 	"sys/devices/system/cpu/online", "proc", "sys/kernel/mm/hugepages", // the machine's root
 	// the kubelet's, in the folder of a node's pods
-	"plugins_registry", "plugins", "device-plugins", "pod-resources", "checkpoints", "cpu_manager_state", "memory_manager_state", "dra_manager_state", "dra_health_state",
+	"plugins_registry", "plugins", "device-plugins", "checkpoints", "cpu_manager_state", "memory_manager_state", "dra_manager_state", "dra_health_state",
 }
 
 // TestStateFolder: `lifepod down --purge` removes what rootfolder.Entries names and nothing else,

@@ -41,7 +41,13 @@ var (
 	Journal      = entry("journal")
 	_            = entry("journal.lock") // the locks of its pods, see package journal
 	ImageManager = entry("image_manager")
+	PodResources = entry("pod-resources")
+	_            = entry("device-plugins/kubelet.sock")
+	_            = entry("device-plugins/kubelet_internal_checkpoint")
 )
+
+// Shared are folders in which drivers have sockets, too: lifepod down --purge removes them if they are empty.
+var Shared = []Entry{"device-plugins", "plugins_registry"}
 
 // What clusters have there, and their program.
 var (
