@@ -199,6 +199,16 @@ test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU 
 test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff
 test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, lifepod up with a Deployment, poweroff
 
+# What the programs of bin/lifepod are made of.
+PROGRAMS = $(BINARY) .cache/cluster/bin/lifepod $(wildcard .cache/bundle/bin/c* .cache/bundle/bin/runc .cache/bundle/toolbox* .cache/bundle/cni/*)
+.PHONY: vulnerabilities update-vulnerabilities
+vulnerabilities: build ## fail on a known vulnerability of what bin/lifepod is made of (govulncheck, with a database kept here)
+	@$(GO) run ./hack/vulnerabilities $(PROGRAMS)
+
+update-vulnerabilities: ## renew that database from a clone of github.com/golang/vulndb: VULNDB=folder
+	@[ -n "$(VULNDB)" ] || { echo "make update-vulnerabilities: want VULNDB=<a clone of github.com/golang/vulndb>" >&2; exit 1; }
+	$(GO) run ./hack/vulnerabilities -renew $(VULNDB)
+
 .PHONY: contract
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
