@@ -151,7 +151,7 @@ unit: test-packages ## tests that don't need the runtime (some make mounts and c
 CLUSTERTAGS := selinux,notest,grpcnotrace
 check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
 check-cluster: test-packages ## the same for the module cluster, which takes longer
-	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
+	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance,attack ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance,attack ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
 test: test-packages build controlplane drivers jobset kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
@@ -198,6 +198,15 @@ test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU 
 
 test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff
 test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, lifepod up with a Deployment, poweroff
+
+# The namespaces have no network to download from, so that everything is built before. ATTACK='-seed 1 -pods 2000' repeats a
+# run or makes a longer one.
+ATTACK ?=
+.PHONY: attack
+attack: test-packages build ## hostile values in all fields of pods and what they use, and a container that tries to leave (as root)
+	cd cluster && $(GO) build -o $(CURDIR)/bin/escape ./e2e/attack/escape
+	cd cluster && $(GO) test -c -tags $(CLUSTERTAGS),attack -o $(CURDIR)/bin/attack.test ./e2e/attack
+	cd cluster/e2e/attack && LIFEPOD=$(CURDIR)/bin/lifepod ./inside $(CURDIR)/bin/attack.test -test.v -test.timeout 30m $(ATTACK)
 
 # What the programs of bin/lifepod are made of.
 PROGRAMS = $(BINARY) .cache/cluster/bin/lifepod $(wildcard .cache/bundle/bin/c* .cache/bundle/bin/runc .cache/bundle/toolbox* .cache/bundle/cni/*)

@@ -1,0 +1,162 @@
+//go:build attack
+
+package attack
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// TestEscapes: a container with a container's default rights, and one without a seccomp filter, can't leave. There is a pod
+// with a port of the host, and something listens on the machine's 127.0.0.1.
+func TestEscapes(t *testing.T) {
+	ctx := t.Context()
+	image := escapeImage(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	seen := watchPods(ctx, others)
+	mapped := pod()
+	mapped.Namespace, mapped.Spec.Containers[0].Ports = others, []v1.ContainerPort{{ContainerPort: 80, HostPort: 30080}}
+	mapped.Spec.ActiveDeadlineSeconds = nil // it is there until the end
+	made, err := create(ctx, admin, mapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := seen.until(ctx, func(p *podState) bool { return p.settled }, made.(*v1.Pod).UID); err != nil {
+		t.Fatal(err)
+	}
+	before, err := here.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, local, _ := net.SplitHostPort(listener.Addr().String())
+	for _, seccomp := range []v1.SeccompProfileType{"", v1.SeccompProfileTypeUnconfined} {
+		volume, err := create(ctx, admin, block())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pod()
+		p.Namespace, p.Spec.NodeName = others, ""
+		p.Spec.Volumes[0].VolumeSource = v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: volume.(*v1.PersistentVolumeClaim).Name}}
+		main := &p.Spec.Containers[0]
+		root, address := int64(0), gatewayAddress(t)
+		main.Image, main.Command, main.VolumeMounts = image, nil, nil
+		main.VolumeDevices = []v1.VolumeDevice{{Name: "v", DevicePath: "/dev/volume"}}
+		main.Args = []string{"-device", "/dev/volume", "-local", local, "-gateway", address}
+		main.SecurityContext = &v1.SecurityContext{RunAsUser: &root}
+		if seccomp != "" {
+			main.Args = append(main.Args, "-unconfined")
+			main.SecurityContext.SeccompProfile = &v1.SeccompProfile{Type: seccomp}
+		}
+		escape(ctx, t, seen, p)
+		if err := remove(ctx, volume); err != nil {
+			t.Error(err)
+		}
+	}
+	if changes := compare(ctx, t, before); len(changes) > 0 {
+		t.Errorf("the machine has changed: %s", changes)
+	}
+	if err := remove(ctx, made); err != nil {
+		t.Error(err)
+	}
+}
+
+// escape runs a pod of the program to its end.
+func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
+	t.Helper()
+	made, err := create(ctx, admin, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = made.(*v1.Pod)
+	if err := seen.until(ctx, func(p *podState) bool { return p.ended }, p.UID); err != nil {
+		t.Fatal(err)
+	}
+	log, err := admin.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &v1.PodLogOptions{}).DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, err := admin.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := bytes.Count(log, []byte("\nrefused "))
+	if ended.Status.Phase != v1.PodSucceeded || refused < 30 {
+		t.Errorf("%s: %s %s\n%s", p.Spec.Containers[0].Args, ended.Status.Phase, ended.Status.Message, log)
+	}
+	t.Logf("%d escapes refused", refused)
+	if err := remove(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := seen.until(ctx, func(p *podState) bool { return p.gone }, p.UID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// block is a claim of a raw block volume.
+func block() *v1.PersistentVolumeClaim {
+	mode := v1.PersistentVolumeBlock
+	c := &v1.PersistentVolumeClaim{ObjectMeta: *named.DeepCopy(), Spec: *claim.DeepCopy()}
+	c.Namespace, c.Spec.VolumeMode = others, &mode
+	return c
+}
+
+// escapeImage is an image of the program, which the node has pulled from a registry until the test ends.
+func escapeImage(t *testing.T) string {
+	t.Helper()
+	program, err := os.ReadFile(filepath.Join(filepath.Dir(up.Program), "escape"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := imageregistry.Program("escape", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := imageregistry.Serve(listener)
+	t.Cleanup(func() { _ = registry.Close() })
+	image, err := registry.Push("escape", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// gatewayAddress is where pods reach the API server at their bridge.
+func gatewayAddress(t *testing.T) string {
+	t.Helper()
+	bridge, err := net.InterfaceByName(machine.Root{Dir: up.Root}.Bridge())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := bridge.Addrs()
+	if err != nil || len(addresses) == 0 {
+		t.Fatal(addresses, err)
+	}
+	config, err := up.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort(addresses[0].(*net.IPNet).IP.String(), server.Port())
+}
