@@ -20,7 +20,7 @@ import (
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/localdriver"
-	"github.com/lifepod/lifepod/run"
+	local "github.com/lifepod/lifepod/run"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -182,7 +182,7 @@ func (l *layout) endPods(ctx context.Context, grace *time.Duration) (n int, err 
 		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
 	}()
 	return unattended.Ending{
-		Kept:  slices.Concat(run.Kept(l.Root, runtime.Endpoint), node.Kept(l.Root, runtime.Endpoint)),
+		Kept:  slices.Concat(local.Kept(l.Root, runtime.Endpoint), node.Kept(l.Root, runtime.Endpoint)),
 		Grace: grace, Because: "lifepod down", Log: l.Log,
 	}.End(ctx, runtime)
 }
