@@ -133,7 +133,7 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	_, open := open(t.Context(), Config{Root: root}, archive{})
 	_, program := ClusterProgram(root)
 	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
-		if err == nil || !strings.Contains(err.Error(), "state folder "+root+": others can write to it") {
+		if err == nil || !strings.Contains(err.Error(), "state folder "+root+": others can write to "+root) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -79,6 +79,9 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 		what = "pod"
 	}
 	did := fmt.Sprintf("Ended %s and %d %s.", ended, pods, what)
+	if ended == noProcess && pods == 0 {
+		did = "Nothing runs here: there was no process and no pod to end."
+	}
 	if o, err := l.outerBefore(); err == nil && len(o.Endpoints) > 0 {
 		did += fmt.Sprintf(" The state on the etcd at %s stays.", o)
 	}
@@ -127,6 +130,8 @@ func (l *layout) nodeStays() string {
 	return fmt.Sprintf(" The cluster still has the Node: remove it there with kubectl delete node %s", strings.TrimSpace(string(name)))
 }
 
+const noProcess = "no process"
+
 // endProcess ends the process that runs the cluster, by KILL if it doesn't end by itself,
 // and says which one it was.
 func (l *layout) endProcess(ctx context.Context, patience time.Duration) (string, error) {
@@ -135,7 +140,7 @@ func (l *layout) endProcess(ctx context.Context, patience time.Duration) (string
 		return "", err
 	}
 	if pid == 0 {
-		return "no process", nil
+		return noProcess, nil
 	}
 	ended, err := l.endBy(ctx, pid, syscall.SIGTERM, patience)
 	if err != nil || ended {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle"
 )
 
 // lock keeps a second process from the same cluster, until it is released; the
@@ -21,13 +23,30 @@ func (l *layout) lock() (release func(), err error) {
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		pid, _ := os.ReadFile(path) // without it the error says less
-		return nil, errors.Join(fmt.Errorf("the cluster or node of %s runs already (process %s): see `lifepod status`, end it with `lifepod down`, or use another --root",
-			l.Root, strings.TrimSpace(string(pid))), file.Close())
+		return nil, errors.Join(l.runsAlready(strings.TrimSpace(string(pid))), file.Close())
 	}
 	if err := errors.Join(file.Truncate(0), writePid(file)); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the cluster: %w", err), file.Close())
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+func (l *layout) runsAlready(pid string) error {
+	return fmt.Errorf("the cluster or node of %s runs already (process %s): see `%s`, end it with `%s`, or use another --root",
+		l.Root, pid, bundle.Command(l.Root, "status"), bundle.Command(l.Root, "down"))
+}
+
+// Idle returns an error if a process runs the cluster, or the node, of a state folder.
+func Idle(root string) error {
+	l, err := Config{Root: root}.layout()
+	if err != nil {
+		return err
+	}
+	pid, err := l.process()
+	if err == nil && pid != 0 {
+		err = l.runsAlready(strconv.Itoa(pid))
+	}
+	return err
 }
 
 func writePid(file *os.File) error {

@@ -66,6 +66,9 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	did := "Ended " + plural(pods, "pod") + "."
+	if pods == 0 {
+		did = "There was no pod to end."
+	}
 	if stay := elsewhere(paths); len(stay) > 0 {
 		did += " Pods on another runtime stay: " + strings.Join(stay, ", ") + "."
 		if o.Purge {

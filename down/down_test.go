@@ -35,7 +35,7 @@ func end(t *testing.T, root string, purge bool) (string, error) {
 // lifepod goes, and nothing of others.
 func TestDown(t *testing.T) {
 	root := folder(t)
-	if did, err := end(t, root, false); err != nil || did != "Ended 0 pods." {
+	if did, err := end(t, root, false); err != nil || did != "There was no pod to end." {
 		t.Errorf("%q, %v", did, err)
 	}
 	for name, stays := range map[string]bool{"containerd/images": true, "runs/1.json": false, "logs/default_web_1": false} {
@@ -43,18 +43,18 @@ func TestDown(t *testing.T) {
 			t.Errorf("%s: %v, want it there: %v", name, err, stays)
 		}
 	}
-	if did, err := end(t, root, true); err != nil || did != "Ended 0 pods. Removed "+root+"." {
+	if did, err := end(t, root, true); err != nil || did != "There was no pod to end. Removed "+root+"." {
 		t.Errorf("%q, %v", did, err)
 	}
 	if _, err := os.Stat(root); err == nil {
 		t.Error("the folder is there")
 	}
 	node := folder(t, "pod-resources/kubelet.sock", "device-plugins/kubelet.sock", "plugins_registry/driver.sock") // a driver's is its own
-	if did, err := end(t, node, true); err != nil || did != "Ended 0 pods. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
+	if did, err := end(t, node, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
 		t.Errorf("%q, %v", did, err)
 	}
 	mixed := folder(t, "letters/to-mum", "thesis.tex")
-	if did, err := end(t, mixed, true); err != nil || did != "Ended 0 pods. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
+	if did, err := end(t, mixed, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
 		t.Errorf("%q, %v", did, err)
 	}
 }

@@ -91,9 +91,12 @@ func TestBadInput(t *testing.T) {
 	if want := "lifepod: the cluster did not come up:\n--listen \"nonsense\": want ADDRESS:PORT"; a.code != 125 || !strings.HasPrefix(a.complaint, want) {
 		t.Errorf("lifepod up --detach: %+v, want exit code 125 and %s", a, want)
 	}
-	a = lifepod(t, up.Root, "up")
-	if want := fmt.Sprintf("lifepod: the cluster or node of %s runs already (process %d)", up.Root, up.Pid()); a.code != 125 || !strings.HasPrefix(a.complaint, want) {
-		t.Errorf("a second lifepod up: %+v, want exit code 125 and %s", a, want)
+	for _, again := range [][]string{{"up"}, {"up", "--detach"}} {
+		a = lifepod(t, up.Root, again...)
+		want := fmt.Sprintf("lifepod: the cluster or node of %s runs already (process %d): see `lifepod --root %s status`", up.Root, up.Pid(), up.Root)
+		if a.code != 125 || !strings.HasPrefix(a.complaint, want) {
+			t.Errorf("a second lifepod %s: %+v, want exit code 125 and %s", again, a, want)
+		}
 	}
 }
 

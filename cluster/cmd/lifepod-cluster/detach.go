@@ -32,6 +32,9 @@ func upDetached(ctx context.Context, out io.Writer, root string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("only root may run a cluster: run it with sudo")
 	}
+	if err := cluster.Idle(root); err != nil {
+		return err
+	}
 	logFile, err := cluster.LogFile(root)
 	if err != nil {
 		return err
