@@ -19,7 +19,7 @@ import (
 // canary is a file of root's that hostile values name; written is what they try to put there.
 const (
 	canary  = "/tmp/lifepod-canary"
-	written = "WRITTEN-BY-A-POD\n"
+	written = "written by a pod\n"
 )
 
 // texts are hostile values in the place of a text that was right.
