@@ -152,7 +152,8 @@ touch /v/$n
 // TestExecProbeTimeout: A-PROBE-13: an exec probe that times out leaves no
 // process, neither of a command that hangs, nor of one that has ended and left
 // another with its output, nor of one that has become another program. The
-// runtime alone kills only the command itself.
+// runtime alone kills only the command itself. The command that has ended has
+// succeeded.
 func TestExecProbeTimeout(t *testing.T) {
 	t.Parallel()
 	sleeps := fmt.Sprintf("sleep %d", 1_000_000+os.Getpid())
@@ -164,11 +165,12 @@ containers:
 		shell("other", "exec sleep infinity",
 			probe("readinessProbe", sleeps+" & exec "+sleeps, "timeoutSeconds: 1", "periodSeconds: 60"))), "-o", "json")
 	for _, probe := range []string{
-		"{main}.*Liveness probe failed: command timed out", "{main}.*Readiness probe failed: command timed out",
-		"{other}.*Readiness probe failed: command timed out",
+		"{main}.*Liveness probe failed: command timed out", "{other}.*Readiness probe failed: command timed out",
 	} {
 		c.await(c.stdout, probe+`: \\"sh -c .*`+sleeps+`.*\\" timed out after 1s`)
 	}
+	c.await(c.stdout, "{main}.*ProbeWarning.*Readiness probe warning: the command has ended, but a process that it left held its output open for 1s")
+	c.await(c.stdout, `"subject":"main","what":"ready"`)
 	// the liveness probe may be at its next attempt, but never at two
 	if left := processesOf(sleeps); len(left) > 2 {
 		t.Errorf("%d processes are left: %v", len(left), left)

@@ -78,6 +78,11 @@ func (s *processView) claimOrphans() bool {
 	return len(orphans) > 0 || len(s.sessions) > 0
 }
 
+// hadEnded says that the command ended before it was given up: nobody has seen its leader since.
+func (s *processView) hadEnded() bool {
+	return len(s.sessions) > 0 && !slices.ContainsFunc(s.recent, func(p process) bool { return p.entered && s.sessions[p.session] })
+}
+
 func (s *processView) hasOwner(p process) bool {
 	return slices.ContainsFunc(s.recent, func(o process) bool { return o.entered && !o.ended && overlap(o.writes, p.writes) })
 }

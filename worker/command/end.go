@@ -29,8 +29,8 @@ const (
 // others may run commands in the container at the same time. The leader is known
 // by its arguments. One that has become another program shows when the runtime
 // gives the call up, and what a leader has left that has ended is known by the
-// output that it holds.
-func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc, answered <-chan struct{}) {
+// output that it holds: then hadEnded is true.
+func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc, answered <-chan struct{}) (hadEnded bool) {
 	wanted := ctx
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer done()
@@ -39,7 +39,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	r.giveUp(c)
 	s, err := newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
 	if err != nil {
-		return // a runtime that doesn't say, or the container has ended
+		return false // a runtime that doesn't say, or the container has ended
 	}
 	pause := lookEvery
 	for judge := time.Now().Add(orphanTime); ; {
@@ -48,7 +48,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 		late := time.Now().After(judge)
 		known := s.claimLeader(c) || answered == nil && s.claimEnded(c) || late && s.claimOrphans()
 		if left := s.killLeft(); known && !left {
-			return
+			return s.hadEnded()
 		}
 		if late && !known && answered != nil && s.hasStrangers(c) {
 			cancel()
@@ -62,7 +62,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 			pause = min(2*pause, lookAtLeast)
 		}
 		if !wait(ctx, pause, over) {
-			return
+			return false
 		}
 	}
 }

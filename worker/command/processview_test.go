@@ -96,6 +96,28 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
+// TestHadEnded: A-PROBE-13: a command has ended in time if only what it left was seen since.
+func TestHadEnded(t *testing.T) {
+	orphan := process{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}
+	leader := process{ID: pidfd.ID{PID: 40}, session: 40, entered: true, ended: true}
+	for _, tc := range []struct {
+		name   string
+		recent []process
+		want   bool
+	}{
+		{"its own process was not seen", []process{orphan}, true},
+		{"its own process has ended since", []process{orphan, leader}, false},
+		{"nothing of it was seen", nil, false},
+	} {
+		s := twoCommands()
+		s.recent = append(s.recent, tc.recent...)
+		s.claimOrphans()
+		if got := s.hadEnded(); got != tc.want {
+			t.Errorf("%s: had ended: %v", tc.name, got)
+		}
+	}
+}
+
 // TestKillLeft: the processes of the command's sessions are killed, and none
 // that has come to the number of one.
 func TestKillLeft(t *testing.T) {

@@ -35,13 +35,30 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("command '%s' exited with %d: %s", strings.Join(e.Args, " "), e.Code, e.Stderr)
 }
 
+// HeldError says that the command has ended in time, and that a process which it left
+// held its output open until the command's timeout, when that process was ended.
+type HeldError struct {
+	Timeout time.Duration
+	Err     error // how the command has ended: nil, or an ExitError
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("the command has ended, but a process that it left held its output open for %s, and was ended", e.Timeout)
+}
+
+// Unwrap is how the command has ended.
+func (e *HeldError) Unwrap() error { return e.Err }
+
 // backstop is how much longer than lifepod the runtime waits before it ends a
 // command by itself: it does so only if lifepod can't.
 const backstop = 10 * time.Second
 
+// heldTime is how long the runtime may take to answer when what held a command's output has ended.
+const heldTime = 2 * time.Second
+
 // Run waits for the command's end and gives its standard output followed by its
-// standard error. The error is an ExitError, one that wraps ErrTimedOut, the
-// cause of ctx, or the runtime's (cri.Text).
+// standard error. The error is an ExitError, a HeldError, one that wraps ErrTimedOut,
+// the cause of ctx, or the runtime's (cri.Text).
 func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
 	c := r.begin(command)
 	defer r.forget(c)
@@ -64,15 +81,27 @@ func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
 	case <-ctx.Done():
 		gaveUp = context.Cause(ctx)
 	}
-	r.end(ctx, c, cancel, answered)
+	hadEnded := r.end(ctx, c, cancel, answered)
+	if hadEnded {
+		wait(ctx, heldTime, answered)
+	}
 	cancel()
 	<-answered // at once: the call is cancelled
+	if hadEnded && errors.Is(gaveUp, ErrTimedOut) && a.isEnd() {
+		return a.output, &HeldError{Timeout: c.Timeout, Err: a.err}
+	}
 	return nil, gaveUp
 }
 
 type answer struct {
 	output []byte
 	err    error
+}
+
+// isEnd says that the command has ended by itself.
+func (a answer) isEnd() bool {
+	_, exited := errors.AsType[*ExitError](a.err)
+	return a.err == nil || exited
 }
 
 func (c Command) patience() time.Duration {

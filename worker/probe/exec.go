@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/command"
 	"github.com/lifepod/lifepod/worker/environment"
 )
@@ -20,6 +21,9 @@ func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
 		ContainerID: a.ContainerID, Args: environment.ExpandLiterally(e.Command, a.Container.Env), Timeout: a.timeout(),
 	})
 	text := string(output[:min(len(output), maxOutputBytes)])
+	if held, ok := errors.AsType[*command.HeldError](err); ok {
+		return ended(held, text)
+	}
 	if err == nil {
 		return success(text)
 	}
@@ -30,4 +34,12 @@ func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
 		return failure("%v", err)
 	}
 	return errored(errors.New(cri.Text(err)))
+}
+
+// ended is the result of a command whose output was held open: its exit code is the answer (A-PROBE-13).
+func ended(held *command.HeldError, text string) Result {
+	if held.Err == nil {
+		return Result{Outcome: lifecycle.ProbeWarning, Output: held.Error()}
+	}
+	return failure("%s (%v)", text, held)
 }

@@ -62,6 +62,15 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// TestExecHeld: A-PROBE-13: of a command that has ended in time the exit code counts, and it is said that a process
+// that it left held its output.
+func TestExecHeld(t *testing.T) {
+	const held = "the command has ended, but a process that it left held its output open for 2s, and was ended"
+	want{lifecycle.ProbeWarning, held}.check(t, ended(&command.HeldError{Timeout: 2 * time.Second}, "fine"))
+	want{lifecycle.ProbeFailure, `sick \(` + held + `\)`}.check(t,
+		ended(&command.HeldError{Timeout: 2 * time.Second, Err: &command.ExitError{Code: 1}}, "sick"))
+}
+
 // TestExecIsGivenUp: the attempt ends with its context, at once.
 func TestExecIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
