@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -132,6 +133,11 @@ func (f *Files) open(older []string) (files []File, newest string, missed bool) 
 			continue
 		}
 		files = append(files, file)
+	}
+	if f.inode == 0 && len(files) > 0 {
+		if begun, err := openBegun(f.path, older[0]); err == nil {
+			files = slices.Insert(files, 0, begun)
+		}
 	}
 	return files, newest, missed
 }

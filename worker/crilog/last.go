@@ -90,14 +90,10 @@ func (s *lastLines) scan(f *os.File) (cut int64, found bool, err error) {
 // before takes the record that comes before those it has seen; true if that one
 // is not needed any more, nor any before it.
 func (s *lastLines) before(record []byte) bool {
-	_, rest, _ := bytes.Cut(record, []byte(" "))
-	name, rest, found := bytes.Cut(rest, []byte(" "))
-	stream := string(name)
-	if !found || stream != string(runtimeapi.Stdout) && stream != string(runtimeapi.Stderr) {
+	stream, partial, ok := kindOf(record)
+	if !ok {
 		return false
 	}
-	partial := bytes.HasPrefix(rest, []byte(runtimeapi.LogTagPartial+runtimeapi.LogTagDelimiter)) ||
-		bytes.HasPrefix(rest, []byte(runtimeapi.LogTagPartial+" "))
 	if partial {
 		s.open[stream] = true
 		return false

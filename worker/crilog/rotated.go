@@ -63,8 +63,8 @@ func Stamp(log, path string) string {
 func RemoveAll(log string) error {
 	files, err := filepath.Glob(escape(log) + ".*")
 	errs := []error{err}
-	for _, path := range append(files, log) {
-		if path != log && Stamp(log, path) == "" {
+	for _, path := range append(files, log, begunPath(log)) {
+		if strings.HasPrefix(path, log+".") && Stamp(log, path) == "" {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

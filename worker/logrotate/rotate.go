@@ -93,7 +93,11 @@ func removeOldest(log string, keep int) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range older[:max(0, len(older)-keep)] {
+	surplus := max(0, len(older)-keep)
+	for i, path := range older[:surplus] {
+		if next := i + 1; next == surplus && next < len(older) {
+			_ = crilog.KeepBegun(log, path, older[next]) // a full disk must not keep the file
+		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove an old log: %w", err)
 		}

@@ -112,6 +112,35 @@ func TestRotate(t *testing.T) {
 	}
 }
 
+// Of a line that goes on in a file that is left the beginning is left, too (B-LOG-1).
+func TestRotateKeepsBegunLine(t *testing.T) {
+	const begun, rest = "2026-01-02T03:04:05Z stdout P 106\n", "2026-01-02T03:04:05Z stdout F 570\n"
+	log := logWith(t, "0.log", "0.log.20260101-000000", "0.log.20260101-000001", "0.log.20260101-000002")
+	for stamp, text := range map[string]string{"1": begun, "2": rest} {
+		if err := os.WriteFile(log+".20260101-00000"+stamp, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rotate(t.Context(), Log{Path: log}, Policy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, nil)); err != nil {
+		t.Fatal(err)
+	}
+	files := crilog.Open(log, func() { t.Error("dropped") })
+	defer files.Close()
+	var got strings.Builder
+	r := crilog.NewReader(files, func(record string) {
+		if _, ok := crilog.Parse(record); ok {
+			got.WriteString(record)
+		}
+	})
+	over := make(chan struct{})
+	close(over)
+	r.Until(over)
+	r.Close()
+	if diff := cmp.Diff(begun+rest, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A call that failed may have opened the log all the same: then both files stay.
 func TestRotateReopenUncertain(t *testing.T) {
 	log := logWith(t, "0.log")
