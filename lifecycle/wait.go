@@ -17,7 +17,9 @@ type Wait struct {
 	// Because is the failure or the decision behind it, in the words of the status and the
 	// story; may be empty.
 	Because string `json:"because,omitzero"`
-	Rule    string `json:"rule,omitzero"`
+	// Held is why a hook has not ended though its process has, as the worker says; empty as a rule.
+	Held string `json:"held,omitzero"`
+	Rule string `json:"rule,omitzero"`
 }
 
 // WaitFor is a kind of wait.

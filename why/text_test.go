@@ -63,6 +63,24 @@ default/slow
 	}
 }
 
+// TestHeldHook: A-HOOK-2: of a hook whose own process has ended it is said what it waits for.
+func TestHeldHook(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	const held = `its process has ended, but the process sleep (PID 41), which it left, holds its output open`
+	for want, wait := range map[string]lifecycle.Wait{
+		"main has not started yet: its postStart hook has been running for 29 s: " + held:                           {Subject: "main", For: lifecycle.WaitHook, On: "postStart", Since: now.Add(-29 * time.Second), Held: held},
+		"main is being stopped: its preStop hook has been running for 5 s and may until 12:00:20, in 20 s: " + held: {Subject: "main", For: lifecycle.WaitPreStop, On: "preStop", Since: now.Add(-5 * time.Second), Until: now.Add(20 * time.Second), Held: held},
+	} {
+		var b strings.Builder
+		if err := (Layout{Width: 400}).WriteAll(&b, Overview([]*journal.Record{waiting("web", wait)}, now), 1); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q, want %q", b.String(), want)
+		}
+	}
+}
+
 // TestHarmless: what others have written can't steer the terminal.
 func TestHarmless(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -30,7 +30,7 @@ func (t *teller) containerWait(s *Sentence) string {
 	case lifecycle.WaitGroup:
 		return w.Subject + " is created and waits for its group" + t.soFar(w.Since) + ifSome(": ", bare(w.Because))
 	case lifecycle.WaitHook:
-		return w.Subject + " has not started yet: its " + w.On + " hook has been running" + t.lasting(w.Since)
+		return w.Subject + " has not started yet: its " + w.On + " hook has been running" + t.lasting(w.Since) + ifSome(": ", w.Held)
 	case lifecycle.WaitProbe:
 		return t.probeWait(w)
 	case lifecycle.WaitPreStop, lifecycle.WaitStopTurn, lifecycle.WaitGrace, lifecycle.WaitStopRetry:
@@ -137,7 +137,7 @@ func (t *teller) stopWait(w *lifecycle.Wait) string {
 	because := inBrackets(bare(w.Because))
 	switch w.For {
 	case lifecycle.WaitPreStop:
-		return w.Subject + " is being stopped" + because + ": its preStop hook has been running" + t.lasting(w.Since) + ifSome(" and may until ", t.whenOf(w))
+		return w.Subject + " is being stopped" + because + ": its preStop hook has been running" + t.lasting(w.Since) + ifSome(" and may until ", t.whenOf(w)) + ifSome(": ", w.Held)
 	case lifecycle.WaitStopTurn:
 		if w.On == "" {
 			return w.Subject + " is to be stopped" + because + " once what is being set up for the pod has ended"

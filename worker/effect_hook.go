@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -13,11 +14,35 @@ import (
 // PostStartHookError (A-HOOK-1); one that reached its deadline is Uncertain.
 func (h *executor) runHook(ctx context.Context, e lifecycle.RunHook) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
+	defer h.held.Delete(e.Container)
 	warnings, err := hook.Run{
 		Commands: h.commands, Log: h.engine.Log, Handler: hookSpec(spec, e.Hook),
 		Pod: h.pod, Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
+		Held: func(by string) {
+			if ctx.Err() != nil {
+				return // nobody waits for it any more
+			}
+			h.held.Store(e.Container, "its process has ended, but the process "+by+", which it left, holds its output open")
+			h.post(nowMoved{})
+		},
 	}.Await(ctx, e.Deadline)
 	return lifecycle.HookEnded{Result: result(ctx, e.ID, err), Warnings: warnings}
+}
+
+// heldHooks are the hooks whose own process has ended while another one holds their output, by
+// container: what is to be said of each (A-HOOK-2).
+type heldHooks struct{ sync.Map }
+
+// addTo says so where the pod waits for such a hook.
+func (h *heldHooks) addTo(waits []lifecycle.Wait) {
+	for i := range waits {
+		w := &waits[i]
+		text, held := h.Load(w.Subject)
+		if !held || w.For != lifecycle.WaitHook && w.For != lifecycle.WaitPreStop {
+			continue
+		}
+		w.Held = text.(string)
+	}
 }
 
 func hookSpec(c *v1.Container, kind lifecycle.HookKind) *v1.LifecycleHandler {

@@ -52,7 +52,7 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 func (h *executor) progress(image string) func(images.Progress) {
 	return func(p images.Progress) {
 		h.pulls.moved(image, p)
-		h.post(pullMoved{})
+		h.post(nowMoved{})
 		if h.engine.PullProgress != nil {
 			h.engine.PullProgress(h.pod, image, p)
 		}
@@ -66,8 +66,9 @@ func (h *executor) pullEnded(image string) {
 	}
 }
 
-// pullMoved says that a pull has come further.
-type pullMoved struct{}
+// nowMoved says that what the journal says of now has changed without a step: a pull has come further,
+// or a hook's output is held.
+type nowMoved struct{}
 
 // pulls are those under way, by image.
 type pulls struct {

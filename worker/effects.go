@@ -24,7 +24,7 @@ type executor struct {
 	pod    *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*results
 	commands *command.Runner
-	// post is for what is known before an effect is answered: a lifecycle.Fact, or pullMoved.
+	// post is for what is known before an effect is answered: a lifecycle.Fact, or nowMoved.
 	post func(any)
 }
 
@@ -40,6 +40,7 @@ type results struct {
 	attempt   uint32                       // of the sandbox that another lifepod created
 	created   runningReports               // by events, for startContainer
 	pulls     pulls                        // by pullImage, for the journal
+	held      heldHooks                    // by runHook, for the journal
 }
 
 // of is the same executor for a changed pod.

@@ -105,7 +105,7 @@ func killedIn(end journal.End) *journal.Killed {
 	return nil
 }
 
-// noteNow writes and tells how the pod is after a step, and how far its pulls are.
+// noteNow writes and tells how the pod is after a step, how far its pulls are, and which hooks are held.
 func (w *Worker) noteNow(at time.Time) {
 	tell := w.executor.engine.Now
 	if w.chronicle.writer == nil && tell == nil {
@@ -113,6 +113,7 @@ func (w *Worker) noteNow(at time.Time) {
 	}
 	now := journal.NowOf(at, w.machine)
 	now.Pulls = w.results.pulls.list()
+	w.results.held.addTo(now.Waits)
 	if tell != nil {
 		tell(w.machine.Pod(), now)
 	}

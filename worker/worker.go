@@ -38,7 +38,7 @@ type Worker struct {
 	pod     *v1.Pod // as first given
 	sink    Sink
 	log     *slog.Logger
-	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, *runtimeapi.ContainerStatus of one that exited, pullMoved …
+	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, *runtimeapi.ContainerStatus of one that exited, nowMoved …
 	results *results              // of all executors
 
 	relist chan struct{} // holds a value to request a snapshot now
@@ -200,7 +200,7 @@ func (w *Worker) receive(ctx context.Context, item any) {
 		w.compareDigest(ctx, item)
 	case lifecycle.Fact:
 		w.step(ctx, item)
-	case pullMoved:
+	case nowMoved:
 		w.noteNow(w.clock.soon())
 	case *runtimeapi.ContainerStatus:
 		executor := w.executor

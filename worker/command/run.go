@@ -19,6 +19,9 @@ type Command struct {
 	ContainerID string
 	Args        []string
 	Timeout     time.Duration // 0: none
+	// Held is called once if the command's own process has ended, and is not answered because
+	// another process, which by names, holds its output open. nil: nobody asks.
+	Held func(by string)
 }
 
 // ErrTimedOut is in the error of a command whose timeout has passed.
@@ -70,6 +73,9 @@ func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
 		defer close(answered)
 		a = c.call(call, r.runtime)
 	}()
+	if c.Held != nil {
+		go r.watchHeld(call, c)
+	}
 	timer := time.NewTimer(c.patience())
 	defer timer.Stop()
 	var gaveUp error

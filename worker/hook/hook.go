@@ -22,7 +22,8 @@ type Run struct {
 	Pod         *v1.Pod
 	Container   *v1.Container // whose ports the handler may name
 	ContainerID string
-	PodIP       string // where httpGet goes unless it names a host; may be empty
+	PodIP       string          // where httpGet goes unless it names a host; may be empty
+	Held        func(by string) // see command.Command
 }
 
 // Error is why a hook failed, in the words of the waiting reason
@@ -110,7 +111,7 @@ func (r Run) run(ctx context.Context) ([]lifecycle.Warning, error) {
 
 // exec runs the command as it is written, without a timeout (A-HOOK-2, B-HOOK-5).
 func (r Run) exec(ctx context.Context, e *v1.ExecAction) error {
-	output, err := r.Commands.Run(ctx, command.Command{ContainerID: r.ContainerID, Args: e.Command})
+	output, err := r.Commands.Run(ctx, command.Command{ContainerID: r.ContainerID, Args: e.Command, Held: r.Held})
 	if err == nil {
 		return nil
 	}
