@@ -74,6 +74,34 @@ func TestKeepBegun(t *testing.T) {
 	}
 }
 
+// TestKeepBegunFollowsNoLinks: what a pod with the folder of logs as a hostPath puts in the file's place is neither
+// written nor read.
+func TestKeepBegunFollowsNoLinks(t *testing.T) {
+	const record = "2026-01-02T03:04:05Z stdout P secret\n"
+	log := filepath.Join(t.TempDir(), "0.log")
+	victim := filepath.Join(t.TempDir(), "victim")
+	put(t, log+".20260101-000001", record)
+	put(t, log+".20260101-000002", "")
+	put(t, log, "")
+	put(t, victim, "20260101-000001\n"+record)
+	link := filepath.Join(filepath.Dir(log), ".0.log.begun")
+	if err := os.Symlink(victim, link); err != nil {
+		t.Fatal(err)
+	}
+	if got := readRecords(t, log); got != record {
+		t.Errorf("read %q", got)
+	}
+	if err := KeepBegun(log, log+".20260101-000001", log+".20260101-000002"); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "20260101-000001\n"+record {
+		t.Errorf("written: %q, %v", text, err)
+	}
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 // readRecords is what a reader of the whole log gets that is a record.
 func readRecords(t *testing.T, path string) (text string) {
 	t.Helper()
