@@ -139,7 +139,7 @@ func (n memberNetwork) run(ctx context.Context) error {
 	g.essential("services", func(ctx context.Context) error {
 		return proxy.Run(ctx, proxy.Config{
 			Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), Bridge: n.bridge, APIServer: l.serviceIP(apiService),
-			Serves: n.traffic.serves, Table: proxy.Table(l.paths), Log: l.Log,
+			Serves: n.traffic.serves, Ports: true, Table: proxy.Table(l.paths), Log: l.Log,
 		})
 	})
 	return g.wait()
@@ -165,7 +165,7 @@ func internalIPv4(n *v1.Node) net.IP {
 }
 
 // trimNode is for informers of a machine with many Nodes around it: it needs to know
-// where they are, and no more.
+// where they are and whether they take traffic, and no more.
 func trimNode(object any) (any, error) {
 	n, ok := object.(*v1.Node)
 	if !ok {
@@ -173,7 +173,9 @@ func trimNode(object any) (any, error) {
 	}
 	kept := &v1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, CreationTimestamp: n.CreationTimestamp, Labels: n.Labels,
+		DeletionTimestamp: n.DeletionTimestamp,
 	}}
+	kept.Spec.Taints = n.Spec.Taints // of the cluster autoscaler
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs, kept.Status.Addresses = n.Spec.PodCIDR, n.Spec.PodCIDRs, n.Status.Addresses
 	return kept, nil
 }

@@ -8,14 +8,19 @@ import (
 )
 
 // TestTrimNode: a joined machine knows how old Nodes are, which decides between two that
-// claim the same podCIDR.
+// claim the same podCIDR, and which of them take traffic no more.
 func TestTrimNode(t *testing.T) {
 	made := metav1.Unix(1e9, 0)
-	got, err := trimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", CreationTimestamp: made}})
+	got, err := trimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", CreationTimestamp: made, DeletionTimestamp: &made},
+		Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := got.(*v1.Node).CreationTimestamp; !kept.Equal(&made) {
-		t.Errorf("made at %v, want %v", kept, made)
+	kept := got.(*v1.Node)
+	if !kept.CreationTimestamp.Equal(&made) {
+		t.Errorf("made at %v, want %v", kept.CreationTimestamp, made)
+	}
+	if len(kept.Spec.Taints) != 1 || kept.DeletionTimestamp == nil {
+		t.Errorf("taints %v, deleted at %v: the node seems to take traffic", kept.Spec.Taints, kept.DeletionTimestamp)
 	}
 }

@@ -91,7 +91,7 @@ func Parts() []string {
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	return names
+	return append(names, proxy.PortsPart)
 }
 
 func (c Config) runs(part string) bool { return !slices.Contains(c.Disable, part) }

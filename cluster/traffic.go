@@ -44,6 +44,7 @@ func (r *run) runTraffic(ctx context.Context, shared informers.SharedInformerFac
 		Bridge:    bridge,
 		APIServer: r.serviceIP(apiService),
 		Serves:    r.traffic.serves,
+		Ports:     r.runs(proxy.PortsPart),
 		Table:     proxy.Table(r.paths),
 		Log:       r.Log,
 	})

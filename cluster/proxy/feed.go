@@ -83,8 +83,9 @@ func (f *feed) serviceRanges(_, _ *networking.ServiceCIDR) {
 	f.to.OnServiceCIDRsChanged(all)
 }
 
-// ownNode tells in which zone the node is.
+// ownNode tells whether there is a node, and in which zone.
 func (f *feed) ownNode(_, now *core.Node) {
+	f.to.health.node.Store(now)
 	if now == nil {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,6 +35,7 @@ type Config struct {
 	// Serves is called when the rules send what is for APIServer to an endpoint for the
 	// first time; may be nil.
 	Serves func()
+	Ports  bool // answer at kube-proxy's own ports, too
 
 	Log *slog.Logger
 }
@@ -44,6 +46,8 @@ const (
 	betweenSyncs = 20 * time.Millisecond
 	// retry is when a transaction that went wrong is tried again.
 	retry = 5 * time.Second
+	// PortsPart is the name of Config's Ports among the parts of a cluster.
+	PortsPart = "proxy-ports"
 	// masqueradeBit of packet marks means: give it this node's address.
 	masqueradeBit = 14
 )
@@ -86,6 +90,11 @@ func (c Config) serve(ctx context.Context, table knftables.Interface) error {
 		return err
 	}
 	c.Informers.Start(ctx.Done())
+	var ports sync.WaitGroup
+	defer ports.Wait()
+	if c.Ports {
+		ports.Go(func() { c.servePorts(ctx, p.health) })
+	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -109,6 +118,7 @@ type proxier struct {
 	*nftables.Proxier
 	syncs       *runner.BoundedFrequencyRunner
 	healthPorts healthcheck.ServiceHealthServer
+	health      *health
 }
 
 func (c Config) proxier(ctx context.Context, table knftables.Interface) (*proxier, error) {
@@ -117,12 +127,13 @@ func (c Config) proxier(ctx context.Context, table knftables.Interface) (*proxie
 		local = proxyutil.NewDetectLocalByBridgeInterface(c.Bridge)
 	}
 	ctx = klog.NewContext(ctx, c.klog())
+	health := newHealth()
 	made, err := nftables.NewProxier(ctx, core.IPv4Protocol, retry, betweenSyncs, false, masqueradeBit,
-		local, c.Node, c.NodeIP, nil, healthcheck.NewProxyHealthServer("", time.Hour, nil), nil, false)
+		local, c.Node, c.NodeIP, nil, health.ProxyHealthServer, nil, false)
 	if err != nil {
 		return nil, fmt.Errorf("service traffic: %w", err)
 	}
-	p := &proxier{Proxier: made}
+	p := &proxier{Proxier: made, health: health}
 	if err := set(made, "nftables", table); err != nil {
 		return nil, err
 	}
