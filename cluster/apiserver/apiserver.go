@@ -89,6 +89,7 @@ func prepare(config app.CompletedConfig) (front *genericapiserver.GenericAPIServ
 	generic.OpenAPIConfig, generic.SkipOpenAPIInstallation = nil, true // v3's stays, for server-side apply
 	upstreams := defaults.Take(generic)
 	limit(config.Aggregator.GenericConfig)
+	noteOrigin(config.Aggregator.GenericConfig)
 	chain, err := app.CreateServerChain(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the API server: %w", err)

@@ -46,6 +46,7 @@ func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1
 		ObjectMeta: metav1.ObjectMeta{Name: "csr"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:n2", Groups: []string{"system:nodes", "system:authenticated"},
+			Extra:  map[string]certificatesv1.ExtraValue{OriginKey: {"192.0.2.2"}},
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
 		},
 	}
@@ -88,6 +89,7 @@ func TestDecideNames(t *testing.T) {
 			r := request(t, func(in *x509.CertificateRequest, csr *certificatesv1.CertificateSigningRequest) {
 				in.Subject.CommonName, csr.Spec.Username = userPrefix+name, userPrefix+name
 				in.DNSNames, in.IPAddresses = []string{name}, []net.IP{net.IPv4(192, 0, 2, 77)}
+				csr.Spec.Extra[OriginKey] = certificatesv1.ExtraValue{"192.0.2.77"}
 				change(in)
 			})
 			if err := decide(r, owner, nil, reserved); err != nil {
@@ -137,7 +139,11 @@ func TestDecide(t *testing.T) {
 		{"of another form", func(r *in, c *csr) {
 			r.IPAddresses = []net.IP{net.ParseIP("2001:DB8:0::2")}
 			r.DNSNames = []string{"N2"}
+			c.Spec.Extra[OriginKey] = certificatesv1.ExtraValue{"2001:db8::2"}
 		}, ""},
+		{"an address that it does not ask from", func(r *in, c *csr) { r.IPAddresses = append(r.IPAddresses, net.ParseIP("2001:db8::2")) },
+			`2001:db8::2 is not the address that the request came from ("192.0.2.2")`},
+		{"from an unknown address", func(_ *in, c *csr) { c.Spec.Extra = nil }, `192.0.2.2 is not the address that the request came from ("")`},
 		{"of an RSA key", func(_ *in, c *csr) { c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageKeyEncipherment) }, ""},
 		{"of a person", func(_ *in, c *csr) { c.Spec.Username = "me" }, "me is no node"},
 		{"without the group", func(_ *in, c *csr) { c.Spec.Groups = nil }, "system:node:n2 is no node"},

@@ -16,6 +16,9 @@ import (
 
 const userPrefix = "system:node:"
 
+// OriginKey is what of a request's Extra the address is that it came from: the API server's word, not the node's.
+const OriginKey = "lifepod.dev/request-from"
+
 // usages are those that a request must have, with or without key encipherment.
 var usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 
@@ -69,6 +72,9 @@ func decide(r *certificatesv1.CertificateSigningRequest, node *v1.Node, others [
 	for _, ip := range request.IPAddresses {
 		if err := mayHaveIP(ip, node, others, reserved); err != nil {
 			return err
+		}
+		if from := strings.Join(r.Spec.Extra[OriginKey], ","); !ip.Equal(net.ParseIP(from)) {
+			return fmt.Errorf("%s is not the address that the request came from (%q)", ip, from)
 		}
 	}
 	return nil
