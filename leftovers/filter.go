@@ -67,8 +67,8 @@ func sweepRule(ctx context.Context, run command, rule string) error {
 		_, err := run(ctx, "", "iptables", append([]string{"-w", "-t", tablesOf[match[1]], verb}, match[1:]...)...)
 		return err
 	}
-	if call("-C") != nil {
-		return nil // it is gone already
+	if gone := call("-C") != nil; gone {
+		return nil
 	}
 	return call("-D")
 }

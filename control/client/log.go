@@ -34,7 +34,7 @@ func (p *Pod) Log(ctx context.Context, o LogOptions) (io.ReadCloser, error) {
 	if !o.Since.IsZero() {
 		q.Set("sinceTime", o.Since.UTC().Format(time.RFC3339Nano))
 	}
-	response, err := p.send(ctx, http.MethodGet, p.path("/log?"+q.Encode()), nil)
+	response, err := p.send(ctx, http.MethodGet, p.path("/log?"+q.Encode()), nil) //nolint:bodyclose // by who has the answer
 	if err != nil {
 		return nil, err
 	}

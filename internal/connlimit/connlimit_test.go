@@ -95,7 +95,7 @@ func TestFilesAreLeft(t *testing.T) {
 	l := New(inner, Share(4))
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	var idle []int // file descriptors of the clients, which this process has, too
 	for range 250 {
 		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

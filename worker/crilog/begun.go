@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -40,7 +41,7 @@ func KeepBegun(log, path, next string) error {
 			return err
 		}
 	}
-	text := append(b[string(runtimeapi.Stdout)].text, b[string(runtimeapi.Stderr)].text...)
+	text := slices.Concat(b[string(runtimeapi.Stdout)].text, b[string(runtimeapi.Stderr)].text)
 	if len(text) == 0 {
 		return nil // what was kept for another file isn't read any more
 	}

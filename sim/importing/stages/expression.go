@@ -160,25 +160,34 @@ func (r *requirement) has(found any) bool {
 
 // durationOf is a duration of a Stage; false: it has none.
 func (v value) durationOf(milliseconds *int64, pod map[string]any, now time.Time) (time.Duration, bool) {
-	if v.query != nil {
-		if found := results(v.query, pod); len(found) > 0 {
-			if text, is := found[0].(string); is {
-				if text == "" {
-					return 0, false
-				}
-				if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-					return at.Sub(now), true
-				}
-				if d, err := time.ParseDuration(text); err == nil {
-					return d, true
-				}
-			}
+	if text, is := v.text(pod); is {
+		if text == "" {
+			return 0, false
+		}
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return at.Sub(now), true
+		}
+		if d, err := time.ParseDuration(text); err == nil {
+			return d, true
 		}
 	}
 	if milliseconds == nil {
 		return 0, false
 	}
 	return time.Duration(*milliseconds) * time.Millisecond, true
+}
+
+// text is the first result of the query; false: there is none that is text.
+func (v value) text(pod map[string]any) (string, bool) {
+	if v.query == nil {
+		return "", false
+	}
+	found := results(v.query, pod)
+	if len(found) == 0 {
+		return "", false
+	}
+	text, is := found[0].(string)
+	return text, is
 }
 
 // numberOf is a weight; false: it has none.
