@@ -77,7 +77,7 @@ func TestWithLimit(t *testing.T) {
 	if got := withLimit(low, spec); !errors.Is(got, low) || got.Error() != low.Error()+": the limit is 1048576 bytes" {
 		t.Error(got)
 	}
-	if other := errors.New("other"); withLimit(other, spec) != other || withLimit(low, &specs.Spec{Linux: &specs.Linux{}}) != low {
+	if other := errors.New("other"); withLimit(other, spec) != other || withLimit(low, &specs.Spec{Linux: &specs.Linux{}}) != low { //nolint:errorlint // the very same errors
 		t.Error("an error that has nothing to do with it was changed")
 	}
 }

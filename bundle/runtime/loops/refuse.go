@@ -49,8 +49,9 @@ func permits(action specs.LinuxSeccompAction) bool {
 	switch action {
 	case specs.ActErrno, specs.ActKill, specs.ActKillProcess, specs.ActKillThread, specs.ActTrap:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // others are the conditions of a rule, without the loop driver's requests. A filter can't ask for what differs from

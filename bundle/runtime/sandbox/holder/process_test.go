@@ -275,7 +275,7 @@ func TestHostnameIsNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(folder)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	canary := filepath.Join(folder, "c")
 	if err := os.WriteFile(canary, []byte("as before"), 0o600); err != nil {
 		t.Fatal(err)
