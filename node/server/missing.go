@@ -17,7 +17,7 @@ import (
 // A client that wants all output of a container, as kubectl run -i does, first reads its log and then attaches. A runtime gives it what
 // is written from some moment after that on, so what is written in between would be missing. It is in the log.
 const (
-	// justNow is how long after its log was read, or after its start, a container that is attached to has its output since then shown.
+	// justNow is how long after its log was read a container that is attached to has its output since then shown.
 	justNow = 5 * time.Second
 	// oneLook is when a session that has got nothing from the runtime yet is looked after, and a container's end may take to be known.
 	oneLook = time.Second
@@ -75,14 +75,11 @@ type missing struct {
 }
 
 // missing is that of a session which begins now.
-func (s *Server) missing(pod *v1.Pod, container string, wanted streams) *missing {
+func (s *Server) missing(pod *v1.Pod, container string) *missing {
 	status, now := podlog.StatusOf(pod, container), time.Now()
 	m := &missing{server: s, of: logOf{pod: pod, container: container, instance: int(status.RestartCount)}, stdout: now, stderr: now}
-	running := status.State.Running
 	if read, found := s.reads.of(instanceKey{pod.UID, container, m.of.instance}); found {
 		m.stdout, m.stderr = read.stdout.Add(1), read.stderr.Add(1)
-	} else if wanted.stdin && running != nil && now.Sub(running.StartedAt.Time) <= justNow {
-		m.stdout, m.stderr = time.Time{}, time.Time{}
 	}
 	return m
 }

@@ -189,14 +189,12 @@ func TestNothingIsMissing(t *testing.T) {
 	const late = "2026-01-02T03:04:03Z stdout F three\n2026-01-02T03:04:04Z stdout F four\n2026-01-02T03:04:05Z stderr F worse\n"
 	for _, tc := range []struct {
 		name string
-		look bool   // at the log, before
 		live string // what the runtime gives of stdout
 		want string
 	}{
-		{"after a look at the log, nothing given", true, "", "two\nthree\nfour\n|worse\n"},
-		{"after a look at the log, the end given", true, "four\n", "two\nfour\nthree\n|worse\n"},
-		{"after a look at the log, all given", true, "three\nfour\n", "two\nthree\nfour\n|worse\n"},
-		{"right after the start, without a look", false, "four\n", "one\ntwo\nfour\nthree\n|err\nworse\n"},
+		{"nothing given", "", "two\nthree\nfour\n|worse\n"},
+		{"the end given", "four\n", "two\nfour\nthree\n|worse\n"},
+		{"all given", "three\nfour\n", "two\nthree\nfour\n|worse\n"},
 	} {
 		node := &fakeNode{logs: t.TempDir()}
 		log := filepath.Join(node.logs, "main", "0.log")
@@ -216,20 +214,18 @@ func TestNothingIsMissing(t *testing.T) {
 		})}
 		address, end := nodeWith(t, c)
 		put(t, log, read)
-		if tc.look {
-			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-			answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "one\nerr\n" {
-				t.Errorf("the log: %q, %v", text, err)
-			}
-			_ = answer.Body.Close() // only read
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+		answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
+		if err != nil {
+			t.Fatal(err)
 		}
+		if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "one\nerr\n" {
+			t.Errorf("the log: %q, %v", text, err)
+		}
+		_ = answer.Body.Close() // only read
 		put(t, log, read+between)
 		var out, stderr strings.Builder
-		err := sessionOn(t.Context(), address, "/attach/default/web/main?input=1&output=1&error=1", remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &stderr})
+		err = sessionOn(t.Context(), address, "/attach/default/web/main?input=1&output=1&error=1", remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &stderr})
 		if got := out.String() + "|" + stderr.String(); err != nil || got != tc.want {
 			t.Errorf("%s: %q, %v, want %q", tc.name, got, err, tc.want)
 		}

@@ -84,7 +84,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tty, _ := control.TerminalOf(pod, container)
-	missing := s.missing(pod, container, wanted)
+	missing := s.missing(pod, container)
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	response, err := s.Runtime.Attach(ctx, &runtimeapi.AttachRequest{
