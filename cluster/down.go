@@ -27,7 +27,7 @@ import (
 // DownOptions say how a cluster ends.
 type DownOptions struct {
 	Purge bool           // what it has on disk as well
-	Grace *time.Duration // in the place of each pod's own; nil: its own
+	Grace *time.Duration // replaces the grace of each pod; nil: each pod keeps its own
 }
 
 // endPatience is how long the process may take to end, killPatience how long after it

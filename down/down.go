@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Root  string
 	Purge bool           // what is on disk as well
-	Grace *time.Duration // in the place of each pod's own; nil: its own
+	Grace *time.Duration // replaces the grace of each pod; nil: each pod keeps its own
 	Log   *slog.Logger
 }
 

@@ -19,7 +19,7 @@ import (
 type Ending struct {
 	Kept    []roster.Remembered  // what lifepods have left of their pods
 	Foreign func(types.UID) bool // pods that stay; nil: none does
-	Grace   *time.Duration       // in the place of each pod's own; nil: its own, 0: no grace and no hooks
+	Grace   *time.Duration       // replaces the grace of each pod; nil: each pod keeps its own, 0: no grace and no hooks
 	Because string               // who asks
 	Log     *slog.Logger
 }

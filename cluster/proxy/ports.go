@@ -72,7 +72,7 @@ func answer(w http.ResponseWriter, now healthcheck.ProxyHealth, healthy bool, to
 	_ = json.NewEncoder(w).Encode(now) // a client that is gone needs none
 }
 
-// figures are those of kube-proxy's nftables mode, and of nothing else in this process: nobody has to show who they
+// figures has the metrics of kube-proxy's nftables mode and no others of this process: clients are not asked who they
 // are. They exist once for all proxiers of the process.
 var figures = sync.OnceValue(func() metrics.KubeRegistry {
 	r := metrics.NewKubeRegistry()
