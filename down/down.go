@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	if !isRoot(paths.Root) {
-		return fmt.Sprintf("There is nothing of lifepod in %s.", paths.Root), nil
+		return endLost(ctx, paths)
 	}
 	release, err := Exclude(paths)
 	if errors.Is(err, bundle.ErrInUse) {

@@ -1,6 +1,7 @@
 package down
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -83,5 +84,45 @@ func TestDownRefuses(t *testing.T) {
 	defer func() { _ = release() }()
 	if _, err := end(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
 		t.Errorf("in use: %v", err)
+	}
+}
+
+// Of a folder that somebody has deleted, what is left on the machine goes, unless a lifepod still uses it.
+func TestDownOfDeletedFolder(t *testing.T) {
+	for _, below := range []string{"", "node"} { // a cluster has its pods in the second
+		root := filepath.Join(t.TempDir(), "lifepod")
+		paths, err := bundle.Locate(filepath.Join(root, below), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release, err := paths.Exclude()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(paths.RunDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(paths.RunDir) })
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := end(t, root, false); err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf("has been deleted, but process %d still uses it: end it first", os.Getpid())) {
+			t.Errorf("in use: %v", err)
+		}
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+		want := root + " has been deleted. Removed what was left of its pods on this machine: 1 leftover."
+		if did, err := end(t, root, false); err != nil || did != want {
+			t.Errorf("%q, %v, want %q", did, err, want)
+		}
+		for _, path := range []string{paths.RunDir, root} {
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("%s is there", path)
+			}
+		}
+		if did, err := end(t, root, false); err != nil || did != "There is nothing of lifepod in "+root+"." {
+			t.Errorf("%q, %v", did, err)
+		}
 	}
 }
