@@ -103,6 +103,12 @@ demo: packages ## build what lifepod run needs and run examples/hello.yaml (as r
 
 # --- checking ---------------------------------------------------------------
 
+# Tests of one module by gotestsum: $(call gotest,name,packages,flags of go test). A part of a target that is timed is
+# `hack/part name command`; $(REPORT) prints what both have noted.
+gotest = $(CURDIR)/hack/gotest $(1) "$(2)" $(3)
+PART   := @$(CURDIR)/hack/part
+REPORT := $(GO) run ./hack/testreport
+
 # The linters, pinned in a module of their own and configured in .golangci.yml. The limit
 # of memory is a soft one: without it the module cluster takes 11 GB.
 LINT := GOMEMLIMIT=4GiB $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run
@@ -141,10 +147,10 @@ lint: packages ## golangci-lint, pinned in hack/tools
 	cd e2e/simulated/operator && $(LINT) ./...
 
 unit: test-packages ## tests that don't need the runtime (some make mounts and cgroups: as root)
-	$(GO) test $$($(GO) list ./... | grep -v /e2e)
-	cd bundle/runtime && $(SHIM) test $(SHIMTAGS) ./...
-	cd packaging/build && $(GO) test ./...
-	cd node/localdriver/sanity && $(GO) test ./...
+	@$(call gotest,unit,$$($(GO) list ./... | grep -v /e2e),$(UNITFLAGS))
+	@cd bundle/runtime && GOFLAGS= CGO_ENABLED=1 $(call gotest,shim,./...,$(SHIMTAGS))
+	@cd packaging/build && $(call gotest,packaging,./...)
+	@cd node/localdriver/sanity && $(call gotest,csi-sanity,./...)
 
 .PHONY: check-cluster
 # Those that bundle/build and e2e/controlplane/build compile Kubernetes with.
@@ -152,19 +158,65 @@ CLUSTERTAGS := selinux,notest,grpcnotrace
 check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
 check-cluster: test-packages ## the same for the module cluster, which takes longer
 	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance,attack ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance,attack ./...
-	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
+	@cd cluster && $(call gotest,cluster-unit,$$($(GO) list ./... | grep -v /e2e))
 
-test: test-packages build controlplane drivers jobset kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
-	@echo "tests of the packages, some on real containers"
-	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
-	cd bundle/runtime && $(SHIM) test $(SHIMTAGS) ./...
-	cd packaging/build && $(GO) test ./...
-	cd node/localdriver/sanity && $(GO) test ./...
-	@echo "tests of bin/lifepod: pods, and nodes of a cluster"
-	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -p 1 -timeout 30m -count=1 ./e2e/...
-	cd e2e/simulated/operator && $(GO) test -timeout 10m -count=1 ./...
-	@echo "tests of lifepod up: compiled with Kubernetes' control plane, which takes minutes"
-	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 20m -count=1 ./e2e/...
+# --- testing on real containers ---------------------------------------------
+
+# What shows that the product works: the main promise of each mode. The suites below have all the variations.
+PODS  := TestExamples|TestRejected|TestTooLargeForTheKernel|TestSeveralPods|TestExitCode|TestExec|TestAttach|TestLogs|TestPreStop|TestKilledLifepod|TestKilledContainerd|TestInterrupt|TestResume|TestRestartPolicies|TestRestartAllContainers|TestSidecars|TestLivenessProbeRestarts|TestPublish|TestPodToPod|TestConfigVolumes|TestOOMKill|TestSecurity|TestDamagedCheckpoint|TestWhy
+AGENT := TestPodLives|TestPodEnds|TestRestartOfTheAgentIsInvisible|TestDelete|TestExec|TestLogs|TestProbesDecide|TestIndexedJob|TestStaticPod
+UP    := TestAPI|TestBadInput|TestDetached|TestRestart|TestKillUnderLoad|TestStatefulSetVolume|TestDaemonSet|TestNames|TestRollout
+
+.PHONY: test test-parts test-all
+test: ## unit tests, and what shows that run, agent and up work on real containers (as root)
+	@rm -rf .cache/tests
+	@$(MAKE) --no-print-directory test-parts; code=$$?; $(REPORT); exit $$code
+
+test-parts:
+	$(PART) "build" $(MAKE) --no-print-directory test-packages build controlplane
+	$(PART) "unit tests" $(MAKE) --no-print-directory unit
+	$(PART) "lifepod run" $(MAKE) --no-print-directory test-pods RUN='^($(PODS))\z'
+	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent
+	$(PART) "lifepod up" $(MAKE) --no-print-directory test-up RUN='^($(UP))\z'
+
+test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, each a target of its own; over an hour (as root)
+	@rm -rf .cache/tests
+	@$(MAKE) --no-print-directory test-parts && $(GO) run ./hack/suites -minutes 600 -run; code=$$?; $(REPORT); exit $$code
+
+# Suites. RUN is a regular expression of tests' names.
+RUN        ?= .
+AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/join ./e2e/machine ./e2e/member ./e2e/objects ./e2e/podstatus ./e2e/source
+ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
+ONCE       := -p 1 -timeout 30m -count=1 -run '$(RUN)'
+UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
+.PHONY: test-pods test-agent test-up test-storage test-servers test-real test-faults test-groups test-simulated
+test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 10 minutes
+	@$(ONREAL) $(call gotest,pods,./e2e,$(ONCE))
+
+test-agent: test-packages build controlplane drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 9 minutes
+	@$(ONREAL) $(call gotest,agent,$(AGENTTESTS),$(ONCE))
+
+test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 6 minutes
+	@$(UPREAL) $(call gotest,up,./e2e ./e2e/traffic,$(ONCE))
+
+test-storage: test-packages build ## volumes of lifepod up; 4 minutes
+	@$(UPREAL) $(call gotest,storage,./e2e/storage,$(ONCE))
+
+test-servers: test-packages build kubelet ## machines that join, several servers, another network; 5 minutes
+	@$(UPREAL) $(call gotest,servers,./e2e/cni ./e2e/grow ./e2e/several,$(ONCE))
+
+test-real: test-packages build ## the carried runtime, CRI calls, images and leftovers by themselves; 3 minutes
+	@$(call gotest,real,./bundle/... ./cri/cricheck ./leftovers ./worker/images,-tags realruntime -timeout 20m)
+
+test-faults: test-packages build controlplane ## killed processes, hung calls, lost connections of an agent; 5 minutes
+	@$(ONREAL) $(call gotest,faults,./e2e/faults,$(ONCE))
+
+test-groups: test-packages build controlplane jobset ## groups that restart as one, with the JobSet controller; 3 minutes
+	@$(ONREAL) $(call gotest,groups,./e2e/groups,$(ONCE))
+
+test-simulated: test-packages build controlplane jobset kubelet metrics-server ## simulated nodes and lifepod sim; 4 minutes
+	@$(ONREAL) $(call gotest,simulated,./e2e/simulated ./e2e/kwok,$(ONCE))
+	@cd e2e/simulated/operator && $(call gotest,operator,./...,-timeout 10m -count=1)
 
 # Control planes of other versions run as their users have them, the kubelet is the one whose
 # place lifepod takes (a kubelet of another minor version begins static pods anew). Then some tests once

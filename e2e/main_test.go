@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/e2e/machine"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 var (
@@ -52,7 +51,7 @@ func testAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	shared = &root{dir: filepath.Join(work, "root")}
-	code = verdict.Run(m, nil)
+	code = m.Run()
 	if left := shared.left(); len(left) > 0 {
 		return code, fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // What all tests share. Those that end and start it again, or keep its node from
@@ -60,7 +59,10 @@ func whole(m *testing.M) (code int, err error) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return 1, err
 	}
-	return verdict.Run(m, func() { fmt.Fprintln(os.Stderr, up.Log()) }), nil
+	if code = m.Run(); code != 0 {
+		fmt.Fprintln(os.Stderr, up.Log())
+	}
+	return code, nil
 }
 
 // freeAddress is one for --listen.

@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 var (
@@ -73,7 +72,7 @@ func testOnNode(m *testing.M) (code int, err error) {
 	if err := shared.AwaitReady(ctx); err != nil {
 		return 0, err
 	}
-	return verdict.Run(m, plane.ShowComplaints), nil
+	return plane.Run(m), nil
 }
 
 // parallelByDefault lets more tests run at a time than there are CPUs: they

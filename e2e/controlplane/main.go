@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
+
+// Tests are a package's, as testing.M runs them.
+type Tests interface{ Run() int }
 
 // Main runs a package's tests against a control plane of their own, to which it
 // points plane, and ends the process with their exit code: all that a TestMain does.
-// When tests fail the parts' complaints are shown.
-func Main(tests verdict.Tests, plane **ControlPlane) {
+func Main(tests Tests, plane **ControlPlane) {
 	code, err := runTests(tests, plane)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "control plane of the tests:", err)
@@ -21,12 +22,22 @@ func Main(tests verdict.Tests, plane **ControlPlane) {
 	os.Exit(code)
 }
 
-func runTests(tests verdict.Tests, plane **ControlPlane) (code int, err error) {
+func runTests(tests Tests, plane **ControlPlane) (code int, err error) {
 	c, err := Start(context.Background(), Config{})
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	*plane = c
-	return verdict.Run(tests, c.ShowComplaints), nil
+	return c.Run(tests), nil
+}
+
+// Run runs a package's tests and returns their exit code; when one fails, the parts' complaints
+// are shown.
+func (c *ControlPlane) Run(tests Tests) int {
+	code := tests.Run()
+	if code != 0 {
+		c.ShowComplaints()
+	}
+	return code
 }

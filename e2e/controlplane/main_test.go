@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // plane is the control plane of the tests that need none of their own.
@@ -39,7 +38,7 @@ func testAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, plane.Close()) }()
-	return verdict.Run(m, plane.ShowComplaints), nil
+	return plane.Run(m), nil
 }
 
 // startAndWait tells the test that everything runs, and then waits to be killed.

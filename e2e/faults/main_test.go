@@ -15,7 +15,6 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // The sizes of the short forms; `make soak-agent` has the long ones.
@@ -71,7 +70,7 @@ func testAll(m *testing.M) (code int, err error) {
 	if admin, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return 1, err
 	}
-	return verdict.Run(m, plane.ShowComplaints), nil
+	return plane.Run(m), nil
 }
 
 // parallelByDefault lets more tests run at a time than there are CPUs: they

@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/jobset"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -84,5 +83,5 @@ func testAll(m *testing.M) (code int, err error) {
 			return 0, err
 		}
 	}
-	return verdict.Run(m, plane.ShowComplaints), nil
+	return plane.Run(m), nil
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
-	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // What all tests share.
@@ -51,7 +50,10 @@ func whole(m *testing.M) (code int, err error) {
 	if client, err = up.Client(); err != nil {
 		return 1, err
 	}
-	return verdict.Run(m, func() { fmt.Fprintln(os.Stderr, up.Log()) }), nil
+	if code = m.Run(); code != 0 {
+		fmt.Fprintln(os.Stderr, up.Log())
+	}
+	return code, nil
 }
 
 // apply applies manifests, and removes what they made when the test ends.

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// suite is one of suites.yaml.
+type suite struct {
+	Target  string   `json:"target"`
+	Minutes int      `json:"minutes"`
+	Tests   []string `json:"tests"`
+	Folders []string `json:"folders"`
+}
+
+func load(file string) (suites []suite, err error) {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &suites)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return suites, nil
+}
+
+func names(suites []suite) string {
+	if len(suites) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, s := range suites {
+		all = append(all, s.Target)
+	}
+	return strings.Join(all, " ")
+}
+
+// everything says whether what has changed is part of all suites: versions of modules, and how tests are run.
+func everything(paths []string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return path.Base(p) == "go.mod" || p == "Makefile" || below(p, ".ci") ||
+			path.Dir(p) == "hack" || below(p, "hack/tools") || below(p, "hack/suites")
+	})
+}
+
+func below(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
+
+// isText says that a path is documentation, which the unit tests hold against the code.
+func isText(p string) bool { return below(p, "docs") || strings.HasSuffix(p, ".md") || p == "LICENSE" }
+
+// split says which suites the changes touch.
+func split(suites []suite, changed []string) (touched, rest []suite, err error) {
+	changed = slices.DeleteFunc(slices.Clone(changed), isText)
+	for _, s := range suites {
+		touches, err := s.touchedBy(changed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if touches {
+			touched = append(touched, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	return touched, rest, nil
+}
+
+func (s suite) touchedBy(changed []string) (bool, error) {
+	var ofTests []string
+	for _, p := range changed {
+		if isOfTests(p) {
+			ofTests = append(ofTests, p)
+			continue
+		}
+		if slices.ContainsFunc(s.Folders, func(folder string) bool { return below(p, folder) }) {
+			return true, nil
+		}
+	}
+	if len(ofTests) == 0 {
+		return false, nil
+	}
+	own, err := s.ownFolders()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(ofTests, func(p string) bool {
+		return slices.ContainsFunc(own, func(folder string) bool {
+			rest, is := strings.CutPrefix(path.Dir(p)+"/", folder+"/")
+			return is && (rest == "" || strings.HasPrefix(rest, "testdata/"))
+		})
+	}), nil
+}
+
+func isOfTests(p string) bool { return below(p, "e2e") || below(p, "cluster/e2e") }
+
+// ownFolders are the folders below e2e and cluster/e2e that the suite's tests are made of.
+func (s suite) ownFolders() ([]string, error) {
+	const module = "github.com/lifepod/lifepod/"
+	var own []string
+	for _, pattern := range s.Tests {
+		dir, flags := ".", "-tags=testmachine"
+		if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
+			dir, pattern, flags = "cluster", "./"+rest, "-tags=selinux,notest,grpcnotrace"
+		}
+		list := exec.Command("go", "list", flags, "-deps", "-test", "-f", "{{.ImportPath}}", pattern)
+		list.Dir, list.Stderr = dir, os.Stderr
+		out, err := list.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list %s in %s: %w", pattern, dir, err)
+		}
+		for _, line := range strings.Split(string(out), "\n") {
+			name, _, _ := strings.Cut(line, " ") // p [p.test] is p, compiled for its tests
+			if folder, is := strings.CutPrefix(name, module); is && isOfTests(folder) {
+				own = append(own, folder)
+			}
+		}
+	}
+	slices.Sort(own)
+	return slices.Compact(own), nil
+}
