@@ -102,7 +102,7 @@ func TestDownOfDeletedFolder(t *testing.T) {
 		if err := os.Mkdir(paths.RunDir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { os.Remove(paths.RunDir) })
+		t.Cleanup(func() { _ = os.Remove(paths.RunDir) })
 		if err := os.RemoveAll(root); err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,8 @@ func sweepRule(ctx context.Context, run command, rule string) error {
 		_, err := run(ctx, "", "iptables", append([]string{"-w", "-t", tablesOf[match[1]], verb}, match[1:]...)...)
 		return err
 	}
-	if gone := call("-C") != nil; gone {
+	there := func() bool { return call("-C") == nil }
+	if !there() {
 		return nil
 	}
 	return call("-D")
