@@ -106,7 +106,7 @@ func (s suite) ownFolders() ([]string, error) {
 	for _, pattern := range s.Tests {
 		dir, flags := ".", "-tags=testmachine"
 		if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
-			dir, pattern, flags = "cluster", "./"+rest, "-tags=selinux,notest,grpcnotrace"
+			dir, pattern, flags = "cluster", "./"+rest, "-tags=selinux,notest,grpcnotrace,attack"
 		}
 		list := exec.Command("go", "list", flags, "-deps", "-test", "-f", "{{.ImportPath}}", pattern)
 		list.Dir, list.Stderr = dir, os.Stderr

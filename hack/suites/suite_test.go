@@ -11,7 +11,7 @@ import (
 )
 
 // unitOnly are folders for which no suite stands: the unit tests and the linters, which are always run, are all there is.
-var unitOnly = []string{"bench", "docs", "hack", "node/localdriver/sanity", "cluster/e2e/attack", "cluster/e2e/conformance", "e2e/critest"}
+var unitOnly = []string{"bench", "docs", "hack", "node/localdriver/sanity", "cluster/e2e/conformance", "e2e/critest"}
 
 func suitesOfFile(t *testing.T) []suite {
 	t.Helper()
