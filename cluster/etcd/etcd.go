@@ -148,7 +148,7 @@ func (s *Server) configuration() (*embed.Config, error) {
 	config.InitialElectionTickAdvance = true
 	config.QuotaBackendBytes = s.config.quota
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(s.config.Log, s.ended, s.failed))
-	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(readBuffer), grpc.SharedWriteBuffer(true)}
+	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(readBuffer)}
 	config.AutoCompactionMode, config.AutoCompactionRetention = embed.CompactorModePeriodic, "0" // the API server compacts
 	return config, nil
 }

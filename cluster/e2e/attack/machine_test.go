@@ -99,10 +99,8 @@ func tree(state map[string]string, dir string) error {
 func sysctls(state map[string]string) {
 	counts := regexp.MustCompile(`/kernel/(ns_last_pid|random/|sched_domain)|/net/ipv[46]/(conf|neigh)/veth`)
 	_ = filepath.WalkDir("/proc/sys", func(path string, entry fs.DirEntry, err error) error { // what can't be read has no value
-		if err != nil || entry.IsDir() || counts.MatchString(path) {
-			return nil
-		}
-		if info, err := entry.Info(); err == nil && info.Mode()&0o200 != 0 {
+		readable := err == nil && !entry.IsDir() && !counts.MatchString(path)
+		if info, err := entry.Info(); readable && err == nil && info.Mode()&0o200 != 0 {
 			value, _ := os.ReadFile(path)
 			state["sysctl "+path] = string(value)
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -99,8 +100,8 @@ func syn(from, to netip.AddrPort) []byte {
 	binary.BigEndian.PutUint16(tcp[2:], to.Port())
 	tcp[12], tcp[13] = 5<<4, 2
 	binary.BigEndian.PutUint16(tcp[14:], 1<<15)
-	binary.BigEndian.PutUint16(tcp[16:], checksum(append(append(append([]byte{}, ip[12:]...), 0, unix.IPPROTO_TCP, 0, 20), tcp...)))
-	return append(ip, tcp...)
+	binary.BigEndian.PutUint16(tcp[16:], checksum(slices.Concat(ip[12:], []byte{0, unix.IPPROTO_TCP, 0, 20}, tcp)))
+	return slices.Concat(ip, tcp)
 }
 
 func checksum(data []byte) uint16 {
