@@ -21,7 +21,8 @@ func Check(path string) error {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	info, err := os.Stat(path)
-	if _, missing := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && missing == nil {
+	link, linkErr := os.Lstat(path) // a folder, if another process has made it meanwhile
+	if errors.Is(err, fs.ErrNotExist) && linkErr == nil && link.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("state folder %s: it is a link to a folder that does not exist: make that, or use another folder", path)
 	}
 	if err == nil && !info.IsDir() {

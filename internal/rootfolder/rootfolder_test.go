@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -123,5 +124,24 @@ func TestEnsure(t *testing.T) {
 	}
 	if err := Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("a file in its place: %v", err)
+	}
+}
+
+// TestMadeMeanwhile: several processes may begin with a folder that none of them has made yet.
+func TestMadeMeanwhile(t *testing.T) {
+	for range 200 {
+		path := filepath.Join(t.TempDir(), "root")
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := Make(path); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if t.Failed() {
+			return
+		}
 	}
 }
