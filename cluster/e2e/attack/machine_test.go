@@ -135,7 +135,11 @@ func kernel(state map[string]string) error {
 		}
 		rules := strings.FieldsFunc(counters.ReplaceAllString(string(out), ""), func(r rune) bool { return strings.ContainsRune(",{}\n\t", r) })
 		for _, rule := range rules { // sets have no order
-			state[command+": "+strings.TrimSpace(rule)] += "1"
+			// What is in a chain are lines of their own. kube-proxy empties that of a Service which is gone, and
+			// deletes it half a minute later.
+			if rule = strings.TrimSpace(rule); !strings.HasPrefix(rule, "chain ") {
+				state[command+": "+rule] += "1"
+			}
 		}
 	}
 	return nil
