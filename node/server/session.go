@@ -26,12 +26,23 @@ var errEnding = errors.New("the node's API is ending")
 // session is a command, or a container's own streams, at the runtime's streaming server.
 type session struct {
 	target  *url.URL
+	wanted  streams
 	missing *missing // of a container's own output; nil: nothing can be
 }
 
 // ExecInContainer has the session until its end, which it returns.
 func (s session) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out, stderr io.WriteCloser, tty bool, resize <-chan cristreaming.TerminalSize, _ time.Duration) error {
-	o := remotecommand.StreamOptions{Stdin: in, Stdout: writer(out), Stderr: writer(stderr), Tty: tty}
+	o := remotecommand.StreamOptions{Tty: tty}
+	// A WebSocket has channels for all streams. The runtime takes only those that it was asked for.
+	if s.wanted.stdin {
+		o.Stdin = in
+	}
+	if s.wanted.stdout {
+		o.Stdout = out
+	}
+	if s.wanted.stderr {
+		o.Stderr = stderr
+	}
 	if resize != nil {
 		o.TerminalSizeQueue = sizes(resize)
 	}
@@ -65,14 +76,6 @@ func reason(err error) error {
 		text = strings.TrimPrefix(text, added)
 	}
 	return errors.New(text)
-}
-
-// writer is nil if there is no stream.
-func writer(w io.WriteCloser) io.Writer {
-	if w == nil {
-		return nil
-	}
-	return w
 }
 
 // sizes are those of the client's terminal.

@@ -19,6 +19,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
 	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -161,6 +162,43 @@ type toldWriter struct {
 func (w toldWriter) Write(p []byte) (int, error) {
 	defer w.told()
 	return w.Writer.Write(p)
+}
+
+// TestOldWebSockets: a client of the protocol before v5 has channels for all streams; the runtime gets those that were asked for.
+func TestOldWebSockets(t *testing.T) {
+	t.Parallel()
+	for query, wanted := range map[string]cristreaming.Options{
+		"output=1":                 {Stdout: true},
+		"input=1&output=1":         {Stdin: true, Stdout: true},
+		"output=1&error=1":         {Stdout: true, Stderr: true},
+		"input=1&output=1&error=1": {Stdin: true, Stdout: true, Stderr: true},
+	} {
+		c := streamConfig(t, &fakeRuntime{url: streamingServer(t, wanted, func(_ context.Context, in io.Reader, out, stderr io.Writer, _ func()) error {
+			if got := (cristreaming.Options{Stdin: in != nil, Stdout: out != nil, Stderr: stderr != nil}); got != wanted {
+				t.Errorf("%s: the runtime got streams %+v", query, got)
+			}
+			_, err := io.WriteString(out, "out")
+			return err
+		})})
+		address, end := nodeWith(t, c)
+		config := &rest.Config{Host: address, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+		e, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, "https://"+address+"/exec/default/web/main?command=a&"+query, "v4.channel.k8s.io")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		o := remotecommand.StreamOptions{Stdout: &out}
+		if wanted.Stdin {
+			o.Stdin = strings.NewReader("")
+		}
+		if wanted.Stderr {
+			o.Stderr = io.Discard
+		}
+		if err := e.StreamWithContext(t.Context(), o); err != nil || out.String() != "out" {
+			t.Errorf("%s: %q, %v", query, &out, err)
+		}
+		end()
+	}
 }
 
 // TestClientGone: the runtime learns that a client has gone; it then has nobody to write to.

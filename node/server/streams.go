@@ -102,7 +102,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, to string, err e
 	}
 	transport := s.relay(r, func(w http.ResponseWriter, r *http.Request) {
 		options := &cristreaming.Options{Stdin: wanted.stdin, Stdout: wanted.stdout, Stderr: wanted.stderr, TTY: wanted.tty}
-		cristreaming.ServeExec(w, r, session{target, missing}, "", "", "", nil, options, 0, answerTimeout, sessionProtocols)
+		cristreaming.ServeExec(w, r, session{target, wanted, missing}, "", "", "", nil, options, 0, answerTimeout, sessionProtocols)
 	})
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		translator.NewStreamTranslatorHandler(relayed, transport, 0, translator.Options{
