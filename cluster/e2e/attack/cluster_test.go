@@ -5,6 +5,7 @@ package attack
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,8 +66,8 @@ func remove(ctx context.Context, object runtime.Object) error {
 	return err
 }
 
-// podState is what has been seen of a pod: it is Ready, or has said why not; it has ended; it is gone.
-type podState struct{ settled, ended, gone bool }
+// podState is what has been seen of a pod: it was Ready; that, or it has said why not; it has ended; it is gone.
+type podState struct{ ready, settled, ended, gone bool }
 
 type seenPods struct {
 	mu      sync.Mutex
@@ -81,7 +82,7 @@ func watchPods(ctx context.Context, namespace string) *seenPods {
 	see := func(object any) {
 		switch object := object.(type) {
 		case *v1.Pod:
-			s.see(object.UID, podState{settled: settled(object), ended: over(object)})
+			s.see(object.UID, podState{ready: ready(object), settled: settled(object), ended: over(object)})
 		case *v1.Event:
 			s.see(object.InvolvedObject.UID, podState{settled: object.Type == v1.EventTypeWarning})
 		}
@@ -94,7 +95,7 @@ func watchPods(ctx context.Context, namespace string) *seenPods {
 					object = late.Obj
 				}
 				if p, is := object.(*v1.Pod); is {
-					s.see(p.UID, podState{true, true, true})
+					s.see(p.UID, podState{settled: true, ended: true, gone: true})
 				}
 			},
 		})
@@ -113,12 +114,11 @@ func settled(p *v1.Pod) bool {
 			return true
 		}
 	}
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == v1.PodReady && condition.Status == v1.ConditionTrue {
-			return true
-		}
-	}
-	return over(p)
+	return ready(p) || over(p)
+}
+
+func ready(p *v1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 func over(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed }
@@ -131,7 +131,7 @@ func (s *seenPods) see(uid types.UID, now podState) {
 		p = &podState{}
 		s.pods[uid] = p
 	}
-	p.settled, p.ended, p.gone = p.settled || now.settled, p.ended || now.ended, p.gone || now.gone
+	p.ready, p.settled, p.ended, p.gone = p.ready || now.ready, p.settled || now.settled, p.ended || now.ended, p.gone || now.gone
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -36,7 +36,7 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := seen.until(ctx, func(p *podState) bool { return p.settled }, made.(*v1.Pod).UID); err != nil {
+	if err := seen.until(ctx, func(p *podState) bool { return p.ready }, made.(*v1.Pod).UID); err != nil {
 		t.Fatal(err)
 	}
 	before, err := here.state()

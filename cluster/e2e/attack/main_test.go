@@ -136,7 +136,7 @@ func prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := seen.until(ctx, func(p *podState) bool { return p.settled }, made.UID); err != nil {
+	if err := seen.until(ctx, func(p *podState) bool { return p.ready }, made.UID); err != nil {
 		return err
 	}
 	here = testedMachine{root: up.Root, victim: filepath.Join(up.Root, "node", "pods", string(made.UID)), seen: seen, uid: made.UID}
