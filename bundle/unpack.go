@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
-	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -81,7 +80,6 @@ func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
 	if err := p.extract(a); err != nil {
 		return nil, p.explainSpace(err, a.manifest)
 	}
-	footprint.ForgetFiles()
 	return p.claim(a.manifest)
 }
 

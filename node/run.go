@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer traces.Close(ctx)
-	rest := footprint.NewRest(restTime, !o.Embedded)
+	rest := footprint.NewRest(restTime)
 	defer rest.Stop()
 	s := &setup{
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,

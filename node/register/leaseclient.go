@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-
-	"github.com/lifepod/lifepod/internal/footprint"
 )
 
 // leaseClient is the lease controller's. It bounds each call, to which the
@@ -33,7 +31,7 @@ func (c *leaseClient) CoordinationV1() coordinationclient.CoordinationV1Interfac
 func (c *leaseClient) call(ctx context.Context, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	ctx, done := context.WithTimeout(ctx, c.timeout)
 	defer done()
-	lease, err := footprint.Aside(func() (*coordinationv1.Lease, error) { return do(ctx) })
+	lease, err := do(ctx)
 	if err == nil || isAnswer(err) {
 		c.unanswered = 0
 		return lease, err

@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/internal/footprint"
 )
 
 const (
@@ -198,7 +196,7 @@ func (r *reporter) write(ctx context.Context) {
 	}
 	limited, done := context.WithTimeout(ctx, writeTimeout)
 	defer done()
-	written, err := footprint.Aside(func() (*v1.Node, error) { return patchStatus(limited, r.config.API.Heartbeats, before, after) })
+	written, err := patchStatus(limited, r.config.API.Heartbeats, before, after)
 	if ctx.Err() != nil {
 		return
 	}
