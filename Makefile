@@ -427,11 +427,6 @@ soak: ## SOAK random lives of the core, and times of a node, others at each call
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
 	$(GO) test ./pods -run NodeWalks -rapid.checks=$$(($(SOAK) / 20)) -rapid.seed=$(SOAKSEED) -timeout 30m
 
-MUTATIONS ?= -n 120 -seed 1
-.PHONY: mutations
-mutations: ## make one-line mistakes in lifecycle and roster, and print which test or law catches each
-	$(GO) run ./hack/mutate $(MUTATIONS)
-
 PROVE     ?= 10m
 PROVESEED ?= 0
 .PHONY: prove prove-lives prove-issue prove-issues

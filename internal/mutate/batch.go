@@ -31,12 +31,6 @@ type Batch struct {
 // variable chooses the mistake, by its index in the batch.
 const variable = "LIFEPOD_MUTANT"
 
-// Batchable says whether the mistake is inside a function that can be copied.
-func (p Package) Batchable(m Mutant) bool {
-	_, err := p.copyOf(m, 0)
-	return err == nil
-}
-
 // Build compiles the mistakes; those that the compiler refuses are left out. Close removes
 // what it has made.
 func (p Package) Build(ctx context.Context, mistakes []Mutant) (built *Batch, err error) {
@@ -217,7 +211,7 @@ func (p Package) copyOf(m Mutant, i int) (functionCopy, error) {
 		}
 		return c, nil
 	}
-	return functionCopy{}, fmt.Errorf("%s:%d: not in a function that can be copied", m.File, m.Line)
+	return functionCopy{}, fmt.Errorf("%s: %q is not in a function that can be copied", m.File, m.Was)
 }
 
 // callOf calls the copy of a function with the function's own parameters. It says false if

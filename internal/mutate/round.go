@@ -3,26 +3,16 @@ package mutate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// Trial is what has become of a mutant.
-type Trial struct {
-	Mutant
-	Uncompiled bool   // the compiler has refused it, which proves nothing
-	CaughtBy   string // the first tests that failed, with what they said; empty: it survived
-	Excuse     string // why it survives rightly; empty: there is none
-}
 
 // Round is one run of a package's tests: which, and with what flags.
 type Round struct {
@@ -34,68 +24,6 @@ type Round struct {
 type Package struct {
 	Root   string // of its module
 	Folder string // below the root
-}
-
-// Try builds the package's tests with the mistakes in it, and runs rounds until one fails.
-// Without any mistake it says whether the tests pass as they are.
-func (p Package) Try(ctx context.Context, mistakes []Mutant, rounds []Round) (t Trial, err error) {
-	if len(mistakes) > 0 {
-		t.Mutant = mistakes[0]
-	}
-	work, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	overlay, err := writeOverlay(p.Root, work, mistakes)
-	if err != nil {
-		return t, err
-	}
-	binary := filepath.Join(work, "package.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-ldflags", "-s -w", "-o", binary, "./"+p.Folder)
-	build.Dir = p.Root
-	if out, err := build.CombinedOutput(); err != nil {
-		if !bytes.Contains(out, []byte(p.Folder)) { // not the compiler's complaint about the package
-			return t, fmt.Errorf("%s: %w\n%s", build, err, out)
-		}
-		t.Uncompiled = true
-		return t, nil
-	}
-	for _, r := range rounds {
-		if t.CaughtBy, err = r.run(ctx, binary, filepath.Join(p.Root, p.Folder), -1); err != nil || t.CaughtBy != "" {
-			return t, err
-		}
-	}
-	return t, nil
-}
-
-// writeOverlay writes the files with the mistakes, and the file that tells the go command
-// of them.
-func writeOverlay(root, work string, mistakes []Mutant) (string, error) {
-	replace := map[string]string{}
-	for i, m := range mistakes {
-		path, err := filepath.Abs(filepath.Join(root, m.File))
-		if err != nil {
-			return "", err
-		}
-		if replace[path] != "" {
-			return "", fmt.Errorf("two mistakes in %s", m.File)
-		}
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		replace[path] = filepath.Join(work, fmt.Sprintf("%d_%s", i, filepath.Base(path)))
-		if err := os.WriteFile(replace[path], m.Apply(source), 0o600); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(work, "overlay.json")
-	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
 // What a run of tests may use: a mistake can make a loop endless. Its CPU time counts, not
