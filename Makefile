@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers jobset kubelet kwok metrics-server prometheus stock-runtime
+.PHONY: controlplane drivers jobset kubelet metrics-server prometheus stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -56,9 +56,6 @@ jobset: ## build the JobSet controller that the tests of groups use, and its age
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
-
-kwok: ## build KWOK, whose simulated nodes lifepod's are compared with
-	cd e2e/controlplane/kwok && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/kwok sigs.k8s.io/kwok/cmd/kwok
 
 # Upstream's, in the versions that lifepod carries; runc is built alike by both.
 stock-runtime: runtime ## build the container runtime as upstream ships it, which ours is compared with
@@ -215,7 +212,7 @@ test-groups: test-packages build controlplane jobset ## groups that restart as o
 	@$(ONREAL) $(call gotest,groups,./e2e/groups,$(ONCE))
 
 test-simulated: test-packages build controlplane jobset kubelet metrics-server ## simulated nodes and lifepod sim; 4 minutes
-	@$(ONREAL) $(call gotest,simulated,./e2e/simulated ./e2e/kwok,$(ONCE))
+	@$(ONREAL) $(call gotest,simulated,./e2e/simulated,$(ONCE))
 	@cd e2e/simulated/operator && $(call gotest,operator,./...,-timeout 10m -count=1)
 
 # Control planes of other versions run as their users have them, the kubelet is the one whose
@@ -358,24 +355,16 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-moves bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-nodes bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-groups-sim bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
 bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
 	hack/usual-mounts $(GO) run ./bench/steps
 
-bench-moves: ## how long the kernel takes to move a process into its cgroup, and with lifepod's preparation (as root)
-	$(GO) test ./worker/podcgroup -run '^$$' -bench Moves -benchtime 20x
-
 BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
 	GOMAXPROCS=1 GOGC=400 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM) # GOGC as in lifepod sim --runs
-
-BENCHSERVE ?= -pods 10000
-bench-serve: build controlplane kubelet ## lifepod agent with 10,000 pods on lifepod sim serve, and what each takes of that runtime alone (as root)
-	$(GO) test ./sim/endpoint -run '^$$' -bench Pods -benchtime 10000x
-	$(GO) run ./bench/serve -lifepod bin/lifepod $(BENCHSERVE)
 
 BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)
@@ -392,10 +381,6 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
-BENCHDEVICES ?= -blocks 2 -n 10
-bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
-	$(GO) run ./bench/devices -lifepod bin/lifepod $(BENCHDEVICES)
-
 BENCHGROUPS ?= -n 10 -kubelet
 bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as one on three nodes with containers, beside JobSet's agents and the kubelet (as root)
 	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
@@ -403,18 +388,6 @@ bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as
 BENCHGROUPSSIM ?= -pods 200 -rounds 10
 bench-groups-sim: controlplane jobset ## the same on simulated nodes, 200 if nothing else is said, beside the bare writes
 	$(GO) run ./bench/groups/simulated $(BENCHGROUPSSIM)
-
-BENCHNODES ?= -n 3
-bench-nodes: build controlplane kwok ## simulated nodes of lifepod against those of KWOK: pods in a second, CPU and memory of each
-	$(GO) run ./bench/nodes -lifepod bin/lifepod $(BENCHNODES)
-
-BENCHVOLUMES ?= -blocks 1 -n 10
-bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)
-	$(GO) run ./bench/volumes -lifepod bin/lifepod $(BENCHVOLUMES)
-
-BENCHPRESSURE ?= -blocks 1 -n 5
-bench-pressure: test-packages build controlplane kubelet ## evictions, shutdown and watching, lifepod agent against the kubelet (as root)
-	$(GO) run ./bench/pressure -lifepod bin/lifepod $(BENCHPRESSURE)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0

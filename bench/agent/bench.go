@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/lifepod/lifepod/bench/storage"
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
@@ -48,7 +47,7 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 			b.boards.leases.Run(ctx, b.API.CoordinationV1().Leases(v1.NamespaceNodeLease).Watch)
 		})
 		b.Beside(func(ctx context.Context) { b.boards.nodes.Run(ctx, b.API.CoreV1().Nodes().Watch) })
-		err = errors.Join(b.createService(ctx), storage.CreateObject(ctx, b.API))
+		err = b.createService(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

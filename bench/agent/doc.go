@@ -12,8 +12,6 @@
 //	lease back     kill -9, and the process is started again → the node's Lease is renewed
 //	status back    the same → its conditions are written anew
 //	N at once      the first request → all are Ready, and → all are gone
-//	N with volumes the first request → the median of N pods with a volume of a CSI driver
-//	               each is Ready, and the last one is
 //	CPU for each   the CPU that the node uses for each of N pods, created at once, until all their statuses and events are written
 //	idle           memory and CPU while those N pods do nothing
 //	writes         to the API server, by kind, for each pod: what the API server's audit log has of

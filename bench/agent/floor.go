@@ -19,11 +19,6 @@ func (s *bench) measureFloor(ctx context.Context, r *results) error {
 			return err
 		}
 	}
-	if s.plan.volumes > 0 {
-		if err := s.floorVolumes(ctx, r.times.When(true).Prefixed(floor+" ")); err != nil {
-			return err
-		}
-	}
 	if s.plan.pods == 0 {
 		return nil
 	}

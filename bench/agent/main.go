@@ -15,7 +15,6 @@ type plan struct {
 	testbed.Settings
 	n        int // measurements of each kind in a block
 	pods     int // at once
-	volumes  int // pods with a volume at once
 	writes   int // pods whose writes are counted
 	idle     time.Duration
 	gates    string // of the kubelet
@@ -27,7 +26,6 @@ func main() {
 	p.AddFlags(3, "floor, kubelet or lifepod")
 	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
-	flag.IntVar(&p.volumes, "volumes", 50, "pods with a volume of a CSI driver at once; 0 leaves this out")
 	flag.IntVar(&p.writes, "writes", 4, "pods whose writes to the API server are counted, in the first turn; 0 leaves this out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
 	flag.StringVar(&p.gates, "kubelet-gates", "", "feature `gates` of the kubelet, such as EventedPLEG=true")

@@ -47,11 +47,6 @@ func (s *side) measureSingles(ctx context.Context, r *results) error {
 
 // measureMany measures pods that are created at once.
 func (s *side) measureMany(ctx context.Context, r *results) error {
-	if s.plan.volumes > 0 {
-		if err := s.volumes(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
-			return err
-		}
-	}
 	if s.plan.pods == 0 {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/storage"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
@@ -32,9 +31,6 @@ func (p plan) targets() []target {
 	}
 	if p.pods > 0 {
 		list = append(list, crowd(p.pods), faster(fmt.Sprintf("%d deleted at once", p.pods), 1.8))
-	}
-	if p.volumes > 0 {
-		list = append(list, faster(storage.Median(p.volumes), 1), faster(storage.Last(p.volumes), 1))
 	}
 	return list
 }

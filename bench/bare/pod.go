@@ -21,25 +21,16 @@ type pod struct {
 	pod     *v1.Pod
 	config  *runtimeapi.PodSandboxConfig
 	sandbox string
-	mounts  []*runtimeapi.Mount // of its volumes
 }
 
-// create runs the sandbox, and makes the volumes meanwhile.
+// create runs the sandbox.
 func (r *Runtime) create(ctx context.Context, of *v1.Pod) (*pod, error) {
 	p := &pod{Runtime: r, pod: of, config: criconfig.Sandbox(criconfig.SandboxInput{
 		Node: r.Node, Pod: of, CgroupParent: r.CgroupOf(of), Hostname: of.Name,
 	})}
-	var (
-		beside     sync.WaitGroup
-		volumesErr error
-	)
-	if r.Volumes != nil {
-		beside.Go(func() { p.mounts, volumesErr = r.Volumes(ctx, of) })
-	}
 	sandbox, err := r.Client.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: p.config})
 	p.sandbox = sandbox.GetPodSandboxId()
-	beside.Wait()
-	return p, errors.Join(err, volumesErr)
+	return p, err
 }
 
 // instance is one instance of a container.
@@ -55,10 +46,7 @@ func (p *pod) start(ctx context.Context, c *v1.Container, attempt int) (instance
 	}
 	in := criconfig.ContainerInput{
 		Node: p.Node, Pod: p.pod, Container: c, RestartCount: attempt,
-		ImageRef: c.Image, Environment: environment.Result{Command: c.Command}, Mounts: p.mounts,
-	}
-	if p.Assigned != nil {
-		in.Assigned = p.Assigned(c)
+		ImageRef: c.Image, Environment: environment.Result{Command: c.Command},
 	}
 	config, err := criconfig.Container(in)
 	if err != nil {

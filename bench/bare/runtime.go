@@ -26,11 +26,7 @@ type Runtime struct {
 	Node   criconfig.Node
 	// CgroupOf is the cgroup of a pod.
 	CgroupOf func(pod *v1.Pod) string
-	// Assigned is what a container is given of the node by name; nil: nothing.
-	Assigned func(container *v1.Container) criconfig.Assigned
-	// Volumes makes a pod's volumes, beside its sandbox; nil: it has none.
-	Volumes func(ctx context.Context, pod *v1.Pod) ([]*runtimeapi.Mount, error)
-	Log     *slog.Logger
+	Log      *slog.Logger
 
 	mu    sync.Mutex
 	exits map[string]chan struct{} // closed at the exit of the container with that ID

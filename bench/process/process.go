@@ -46,12 +46,6 @@ func Memory(pid int) (resident, anonymous float64, err error) {
 	return resident, anonymous, nil
 }
 
-// OpenFiles is how many files a process has open.
-func OpenFiles(pid int) (int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	return len(entries), err
-}
-
 // Exiting says whether the kernel is about to end a process, or has.
 func Exiting(pid int) (bool, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -72,14 +66,4 @@ func Exiting(pid int) (bool, error) {
 	}
 	value, err := strconv.ParseUint(fields[flags], 10, 64)
 	return value&exiting != 0, err
-}
-
-// LoadAverage is the machine's of the last minute, as the kernel writes it.
-func LoadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	load, _, _ := strings.Cut(string(text), " ")
-	return load
 }

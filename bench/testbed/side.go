@@ -116,16 +116,10 @@ func (s *Side) Turn(ctx context.Context, measure func(context.Context) error) er
 	return errors.Join(s.Member.Stop(), s.sweep(ctx))
 }
 
-// restTime is how long many pods that have just started may still stir things.
-const restTime = 10 * time.Second
-
-// Rest waits until pods that have just started stir nothing any more.
-func (s *Side) Rest(ctx context.Context) error { return Sleep(ctx, restTime) }
-
 // CPUTime is what the process has used since its start.
 func (s *Side) CPUTime() (time.Duration, error) { return process.CPUTime(s.Member.Process().PID()) }
 
-// Idle watches the process for a while in which its pods do nothing; they must have had their Rest.
+// Idle watches the process for a while in which its pods do nothing.
 func (s *Side) Idle(ctx context.Context, watched time.Duration) (l Load, err error) {
 	pid := s.Member.Process().PID()
 	before, err := process.CPUTime(pid)

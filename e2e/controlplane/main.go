@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
 )
 
 // Tests are a package's, as testing.M runs them.

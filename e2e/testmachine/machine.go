@@ -157,9 +157,6 @@ func (m *Machine) read() {
 	}
 }
 
-// Emulated says whether there is no hardware acceleration.
-func (m *Machine) Emulated() bool { return m.accelerator.name == emulation }
-
 // Slack is d, or as much longer as this machine is slower than real ones.
 func (m *Machine) Slack(d time.Duration) time.Duration { return d * time.Duration(m.accelerator.slack) }
 
@@ -255,9 +252,6 @@ func (m *Machine) ReadFile(path string) (string, error) {
 	}
 	return string(out), nil
 }
-
-// Console is the path of what the machine has written to its serial console.
-func (m *Machine) Console() string { return console(m.work) }
 
 // Stop switches the machine off hard, if it runs, and removes its sockets.
 func (m *Machine) Stop() error {

@@ -88,7 +88,7 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 	flags.StringVarP(&o.output, "output", "o", "", "`format`: json, one object per line; timeline, a chart; svg, html, perfetto: the chart as a picture, a page, a trace")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	flags.BoolVar(&o.explain, "explain", false, "show what each rule says when it comes for the first time; implies -v")
-	command.AddCommand(newSchemaCommand(), newDiffCommand(code), newImportCommand(code))
+	command.AddCommand(newSchemaCommand(), newDiffCommand(code))
 	return command
 }
 

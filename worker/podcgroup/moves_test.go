@@ -3,7 +3,6 @@ package podcgroup
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -117,53 +116,5 @@ func TestOwnProcs(t *testing.T) {
 	}
 	if !slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())) {
 		t.Errorf("%s lacks this process", path)
-	}
-}
-
-// BenchmarkMoves is a runtime's move of a process into a cgroup, a while after the last
-// one, and expected 30 ms before.
-func BenchmarkMoves(b *testing.B) {
-	here, err := ownProcs()
-	if err != nil {
-		b.Fatal(err)
-	}
-	there := filepath.Join(filepath.Dir(here), "lifepod-benchmark-moves")
-	if err := os.Mkdir(there, 0o755); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := os.Remove(there); err != nil {
-			b.Error(err)
-		}
-	})
-	process := exec.Command("sleep", "infinity")
-	if err := process.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
-	pid := []byte(strconv.Itoa(process.Process.Pid))
-	move := func(to string) time.Duration {
-		began := time.Now()
-		if err := os.WriteFile(to, pid, 0); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(began)
-	}
-	for _, c := range []struct {
-		name  string
-		moves *Moves
-	}{{"unexpected", nil}, {"expected", new(Moves)}} {
-		b.Run(c.name, func(b *testing.B) {
-			var took time.Duration
-			for b.Loop() {
-				time.Sleep(100 * time.Millisecond)
-				end := Driver{Moves: c.moves}.Expect()
-				time.Sleep(30 * time.Millisecond)
-				took += move(filepath.Join(there, "cgroup.procs"))
-				end()
-				move(here)
-			}
-			b.ReportMetric(float64(took.Microseconds())/float64(b.N), "µs/move")
-		})
 	}
 }
