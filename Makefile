@@ -255,7 +255,7 @@ ATTACK ?=
 attack: test-packages build ## hostile values in all fields of pods and what they use, and a container that tries to leave (as root)
 	cd cluster && $(GO) build -o $(CURDIR)/bin/escape ./e2e/attack/escape
 	cd cluster && $(GO) test -c -tags $(CLUSTERTAGS),attack -o $(CURDIR)/bin/attack.test ./e2e/attack
-	cd cluster/e2e/attack && LIFEPOD=$(CURDIR)/bin/lifepod ./inside $(CURDIR)/bin/attack.test -test.v -test.timeout 30m $(ATTACK)
+	cd cluster/e2e/attack && LIFEPOD=$(CURDIR)/bin/lifepod ./inside $(CURDIR)/bin/attack.test -test.v -test.timeout 60m $(ATTACK)
 
 # What the programs of bin/lifepod are made of.
 PROGRAMS = $(BINARY) .cache/cluster/bin/lifepod $(wildcard .cache/bundle/bin/c* .cache/bundle/bin/runc .cache/bundle/toolbox* .cache/bundle/cni/*)

@@ -80,24 +80,28 @@ func TestHostileValues(t *testing.T) {
 	trials := accepted(ctx, t)
 	trials = trials[:min(*pods, len(trials))]
 	seen := watchPods(ctx, attacker)
+	before, err := here.state()
+	if err != nil {
+		t.Fatal(err)
+	}
 	const batch = 40
 	for from := 0; from < len(trials); from += batch {
-		find(ctx, t, seen, trials[from:min(from+batch, len(trials))])
+		find(ctx, t, seen, before, trials[from:min(from+batch, len(trials))])
 	}
 	t.Logf("%d made", len(trials))
 }
 
 // find reports which of the trials changes the machine.
-func find(ctx context.Context, t *testing.T, seen *seenPods, trials []trial) {
-	changes := attempt(ctx, t, seen, trials)
+func find(ctx context.Context, t *testing.T, seen *seenPods, before map[string]string, trials []trial) {
+	changes := attempt(ctx, t, seen, before, trials)
 	switch {
 	case len(changes) == 0:
 	case len(trials) == 1:
 		t.Errorf("%s\nchanged the machine: %s", trials[0], changes)
 	default:
 		failed := t.Failed()
-		find(ctx, t, seen, trials[:len(trials)/2])
-		find(ctx, t, seen, trials[len(trials)/2:])
+		find(ctx, t, seen, before, trials[:len(trials)/2])
+		find(ctx, t, seen, before, trials[len(trials)/2:])
 		if !failed && !t.Failed() {
 			t.Errorf("%s\nchanged the machine together, and not one by one: %s", trials, changes)
 		}
@@ -105,12 +109,8 @@ func find(ctx context.Context, t *testing.T, seen *seenPods, trials []trial) {
 }
 
 // attempt makes what is tried, waits until the node has done with it what it does, deletes it, and says what is not as before.
-func attempt(ctx context.Context, t *testing.T, seen *seenPods, trials []trial) []string {
+func attempt(ctx context.Context, t *testing.T, seen *seenPods, before map[string]string, trials []trial) []string {
 	t.Helper()
-	before, err := here.state()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	var made []runtime.Object
 	var uids []types.UID
@@ -144,9 +144,12 @@ func attempt(ctx context.Context, t *testing.T, seen *seenPods, trials []trial) 
 	return compare(ctx, t, before)
 }
 
+// backPatience is for what is taken back later: the node looks for volumes that are staged for no pod once a minute.
+const backPatience = 3 * time.Minute
+
 // compare waits until the machine is as it was, and if it does not become so restores what it can.
 func compare(ctx context.Context, t *testing.T, before map[string]string) (changes []string) {
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, backPatience, true, func(context.Context) (bool, error) {
 		after, err := here.state()
 		changes = differences(before, after)
 		return len(changes) == 0, err

@@ -63,7 +63,7 @@ func whole(m *testing.M) (code int, err error) {
 	}
 	fmt.Printf("seed %d: `make attack ATTACK='-seed %d'` repeats this\n", *seed, *seed)
 	chance = rand.New(rand.NewPCG(*seed, 0))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	program, err := instance.Program("../../..")
 	if err != nil {
