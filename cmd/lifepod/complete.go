@@ -44,8 +44,8 @@ func completeOutput(command *cobra.Command, _ []string, _ string) ([]cobra.Compl
 
 // outputs are the values of -o by command.
 var outputs = map[string][]string{
-	"run": {"json"}, "doctor": {"json"}, "ls": {"json", "wide"}, "ps": {"wide", "yaml", "json"}, "status": {"yaml", "json"}, "timeline": {"json", "svg", "html", "perfetto", "otlp"},
-	"sim": {"json", "timeline", "svg", "html", "perfetto"}, "diff": {"json"},
+	"run": {"json"}, "doctor": {"json"}, "ls": {"json", "wide"}, "ps": {"wide", "yaml", "json"}, "status": {"yaml", "json"}, "timeline": {"json", "svg", "html", "otlp"},
+	"sim": {"json", "timeline", "svg", "html"}, "diff": {"json"},
 }
 
 // known are the pods that a line can name; nobody but root sees any.

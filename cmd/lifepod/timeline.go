@@ -19,8 +19,6 @@ import (
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/choose"
 	"github.com/lifepod/lifepod/timeline/gantt"
-	"github.com/lifepod/lifepod/timeline/live"
-	"github.com/lifepod/lifepod/timeline/perfetto"
 	"github.com/lifepod/lifepod/timeline/picture"
 	"github.com/lifepod/lifepod/timeline/spans"
 )
@@ -30,7 +28,6 @@ type timelineFlags struct {
 	wanted choose.Wanted
 	output string
 	diff   bool
-	follow bool
 	colour bool
 	group  choose.Group
 	rounds int
@@ -66,12 +63,11 @@ as one: who began each restart, what all waited for, and for whom.`,
 	flags := command.Flags()
 	flags.StringVarP(&t.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
-	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
+	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
 	flags.StringVar(&t.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
 	flags.IntVar(&t.rounds, "rounds", usualRounds,
-		"of a group, this `number` of the newest attempts; 0: all, as -o json, perfetto and otlp have, and -f without a terminal")
+		"of a group, this `number` of the newest attempts; 0: all, as -o json and otlp have")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
-	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
 	return command
 }
@@ -96,7 +92,7 @@ func (t *timelineFlags) complete(open journals) completer {
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {
-	if err := commandline.CheckOutput(t.output, "json", "svg", "html", "perfetto", "otlp"); err != nil {
+	if err := commandline.CheckOutput(t.output, "json", "svg", "html", "otlp"); err != nil {
 		return err
 	}
 	switch n := len(t.wanted.Names); {
@@ -117,12 +113,8 @@ func (t *timelineFlags) checkHow() error {
 	switch {
 	case t.diff && len(t.wanted.Names) != 2:
 		return errors.New("--diff wants two pods")
-	case t.diff && t.follow:
-		return errors.New("--diff and -f exclude each other")
 	case t.diff && t.output != "" && t.output != "json":
 		return fmt.Errorf("--diff and -o %s exclude each other: there is -o json", t.output)
-	case t.follow && t.output != "":
-		return errors.New("-f and -o exclude each other")
 	}
 	return nil
 }
@@ -134,13 +126,10 @@ func (t *timelineFlags) checkGroup(command *cobra.Command) error {
 		return errors.New("--group excludes names of pods and -l")
 	case t.diff:
 		return errors.New("--group and --diff exclude each other")
-	case t.follow && t.output != "":
-		return errors.New("-f and -o exclude each other")
 	case t.rounds < 0:
 		return fmt.Errorf("--rounds %d: want 0 or more", t.rounds)
 	}
-	_, terminal := screenOf(command.OutOrStdout())
-	forPrograms := t.output == "json" || t.output == "perfetto" || t.output == "otlp" || t.follow && !terminal
+	forPrograms := t.output == "json" || t.output == "otlp"
 	if forPrograms && !command.Flags().Changed("rounds") {
 		t.rounds = 0
 	}
@@ -152,18 +141,11 @@ func (t *timelineFlags) checkGroup(command *cobra.Command) error {
 
 // show shows what the journal has.
 func (t *timelineFlags) show(command *cobra.Command, source journal.Source) error {
-	look, err := t.looks(source)
+	charts, err := t.charts(source)
 	if err != nil {
 		return err
 	}
 	out := command.OutOrStdout()
-	if t.follow {
-		return t.live(command.Context(), out, look)
-	}
-	charts, _, err := look()
-	if err != nil {
-		return err
-	}
 	if t.diff {
 		return t.compare(out, charts)
 	}
@@ -173,37 +155,28 @@ func (t *timelineFlags) show(command *cobra.Command, source journal.Source) erro
 	return t.write(out, charts)
 }
 
-// looks is what reads the charts anew, and says whether any of the pods still changes.
-func (t *timelineFlags) looks(source journal.Source) (look func() (charts []*timeline.Chart, more bool, err error), err error) {
+// charts reads the charts.
+func (t *timelineFlags) charts(source journal.Source) ([]*timeline.Chart, error) {
 	if t.group.Name != "" {
-		return func() ([]*timeline.Chart, bool, error) { return t.lookAtGroup(source) }, nil
+		namespace, records, err := t.group.From(source)
+		if err != nil {
+			return nil, err
+		}
+		return []*timeline.Chart{timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.rounds)}, nil
 	}
 	pods, err := t.wanted.From(source)
 	if err != nil {
 		return nil, err
 	}
-	return func() (charts []*timeline.Chart, more bool, err error) {
-		for _, p := range pods {
-			record, err := source.Read(p.UID)
-			if err != nil {
-				return nil, false, err
-			}
-			c := timeline.Of(record, time.Now())
-			charts, more = append(charts, c), more || record.Living && !c.Gone
+	var charts []*timeline.Chart
+	for _, p := range pods {
+		record, err := source.Read(p.UID)
+		if err != nil {
+			return nil, err
 		}
-		return charts, more, nil
-	}, nil
-}
-
-// lookAtGroup reads the chart of a group.
-func (t *timelineFlags) lookAtGroup(source journal.Source) (charts []*timeline.Chart, more bool, err error) {
-	namespace, records, err := t.group.From(source)
-	if err != nil {
-		return nil, false, err
+		charts = append(charts, timeline.Of(record, time.Now()))
 	}
-	c := timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.rounds)
-	more = !c.Gone && slices.ContainsFunc(records, func(r *journal.Record) bool { return r.Living })
-	return []*timeline.Chart{c}, more, nil
+	return charts, nil
 }
 
 // sendSpans sends charts as traces, and says which.
@@ -228,11 +201,6 @@ func (t *timelineFlags) write(out io.Writer, charts []*timeline.Chart) error {
 		return picture.WriteSVG(out, charts)
 	case t.output == "html":
 		return picture.WritePage(out, charts)
-	case t.output == "perfetto":
-		if _, is := screenOf(out); is {
-			return errors.New("-o perfetto is not for a terminal: write it to a file, and open that with https://ui.perfetto.dev")
-		}
-		return perfetto.Write(out, charts)
 	}
 	return gantt.Write(out, charts, t.options(out))
 }
@@ -252,40 +220,23 @@ func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
 func (t *timelineFlags) options(out io.Writer) gantt.Options {
 	const usual = 80
 	o := gantt.Options{Width: usual, Colour: t.colour}
-	if s, is := screenOf(out); is {
-		o.Width, _ = s.Size()
+	if fd, is := terminalOf(out); is {
+		columns, _, err := term.GetSize(fd)
+		if o.Width = columns; err != nil || columns == 0 {
+			o.Width = gantt.MinWidth
+		}
 	}
 	return o
 }
 
-func (t *timelineFlags) live(ctx context.Context, out io.Writer, look func() ([]*timeline.Chart, bool, error)) error {
-	const every = 250 * time.Millisecond
-	f := live.Follower{Look: look, Out: out, Colour: t.colour, Every: every}
-	if s, is := screenOf(out); is {
-		f.Screen = s
+// terminalOf is the terminal that an output is; false: it is none.
+func terminalOf(out io.Writer) (fd int, is bool) {
+	file, isFile := out.(*os.File)
+	if !isFile {
+		return 0, false
 	}
-	return f.Run(ctx)
-}
-
-// screen is a terminal.
-type screen struct{ fd int }
-
-// screenOf is the terminal that an output is; false: it is none.
-func screenOf(out io.Writer) (screen, bool) {
-	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return screen{}, false
-	}
-	return screen{int(file.Fd())}, true
-}
-
-// Size is how large the terminal is now.
-func (s screen) Size() (columns, rows int) {
-	columns, rows, err := term.GetSize(s.fd)
-	if err != nil || columns == 0 {
-		return gantt.MinWidth, 0
-	}
-	return columns, rows
+	fd = int(file.Fd())
+	return fd, term.IsTerminal(fd)
 }
 
 func writeJSON(out io.Writer, value any) error {

@@ -18,20 +18,16 @@ func TestTimelineCheck(t *testing.T) {
 		{timelineFlags{wanted: pods("a")}, ""},
 		{timelineFlags{wanted: pods("a", "b"), output: "html"}, ""},
 		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "json"}, ""},
-		{timelineFlags{wanted: choose.Wanted{Labels: "app=a"}, follow: true}, ""},
 		{timelineFlags{}, "want a pod, -l or --group: timeline POD…"},
 		{timelineFlags{group: choose.Group{Name: "ml/train"}}, ""},
 		{timelineFlags{group: choose.Group{Name: "/train"}}, "--group /train: want NAME or NAMESPACE/NAME"},
 		{timelineFlags{group: choose.Group{Name: "train"}, wanted: pods("a")}, "--group excludes names of pods and -l"},
 		{timelineFlags{group: choose.Group{Name: "train"}, diff: true}, "--group and --diff exclude each other"},
-		{timelineFlags{group: choose.Group{Name: "train"}, follow: true, output: "json"}, "-f and -o exclude each other"},
 		{timelineFlags{group: choose.Group{Name: "train"}, rounds: -1}, "--rounds -1: want 0 or more"},
 		{timelineFlags{wanted: choose.Wanted{Names: []string{"a"}, Labels: "app=a"}}, "names of pods and -l exclude each other"},
 		{timelineFlags{wanted: pods("a"), diff: true}, "--diff wants two pods"},
 		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "svg"}, "--diff and -o svg exclude each other: there is -o json"},
-		{timelineFlags{wanted: pods("a", "b"), diff: true, follow: true}, "--diff and -f exclude each other"},
-		{timelineFlags{wanted: pods("a"), follow: true, output: "json"}, "-f and -o exclude each other"},
-		{timelineFlags{wanted: pods("a"), output: "png"}, `unknown output "png": want json, svg, html, perfetto or otlp`},
+		{timelineFlags{wanted: pods("a"), output: "png"}, `unknown output "png": want json, svg, html or otlp`},
 	} {
 		got := ""
 		if err := test.flags.check(command); err != nil {

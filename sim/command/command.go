@@ -85,7 +85,7 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 	o.lifeFlags(flags)
 	flags.IntVar(&o.runs, "runs", 1, "simulate so many lives, with this seed and those that follow, and show statistics: a `number`")
 	flags.StringArrayVar(&o.asserts, "assert", nil, "what must hold, else the exit code is 1: a `text` such as 'Ready within 30s', 'restarts(main) <= 3', 'never two of main'")
-	flags.StringVarP(&o.output, "output", "o", "", "`format`: json, one object per line; timeline, a chart; svg, html, perfetto: the chart as a picture, a page, a trace")
+	flags.StringVarP(&o.output, "output", "o", "", "`format`: json, one object per line; timeline, a chart; svg, html: the chart as a picture, a page")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	flags.BoolVar(&o.explain, "explain", false, "show what each rule says when it comes for the first time; implies -v")
 	command.AddCommand(newSchemaCommand(), newDiffCommand(code))

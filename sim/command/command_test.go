@@ -112,7 +112,7 @@ events:
 		stdout, stderr, _ := simulate(t, examples+"crashloop.yaml", "--scenario", scenario, "--seed", seed, "-o", output)
 		return stdout + stderr
 	}
-	for _, output := range []string{"json", "html", "timeline", "perfetto", "svg"} {
+	for _, output := range []string{"json", "html", "timeline", "svg"} {
 		first := run("7", output)
 		if again := run("7", output); first != again {
 			t.Errorf("-o %s: seed 7 gives another output the second time", output)

@@ -15,7 +15,7 @@ func TestPicturesAreNotForATerminal(t *testing.T) {
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	for _, format := range []string{"svg", "html", "perfetto"} {
+	for _, format := range []string{"svg", "html"} {
 		code := 0
 		c := New(&code)
 		c.SilenceUsage, c.SilenceErrors = true, true

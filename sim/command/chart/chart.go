@@ -11,20 +11,16 @@ import (
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/gantt"
-	"github.com/lifepod/lifepod/timeline/perfetto"
 	"github.com/lifepod/lifepod/timeline/picture"
 )
 
 // Formats of charts.
-var Formats = []string{"timeline", "svg", "html", "perfetto"}
-
-// viewers are what charts are opened with that are nothing to read.
-var viewers = map[string]string{"svg": "a browser", "html": "a browser", "perfetto": "https://ui.perfetto.dev"}
+var Formats = []string{"timeline", "svg", "html"}
 
 // Check refuses a format that is not for where it goes.
 func Check(format string, out io.Writer) error {
-	if viewers[format] != "" && isTerminal(out) {
-		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with %s", format, viewers[format])
+	if (format == "svg" || format == "html") && isTerminal(out) {
+		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with a browser", format)
 	}
 	return nil
 }
@@ -42,8 +38,6 @@ func Write(out io.Writer, format string, life *sim.Life) error {
 		return picture.WriteSVG(out, charts)
 	case "html":
 		return picture.WritePage(out, charts)
-	case "perfetto":
-		return perfetto.Write(out, charts)
 	}
 	const width = 80
 	return gantt.Write(out, charts, gantt.Options{Width: width})
