@@ -82,9 +82,8 @@ type Options struct {
 type LocalVolumes interface {
 	// Serve serves the driver and its registration at a socket until ctx ends.
 	Serve(ctx context.Context, socket string) error
-	// Controller serves the calls that the cluster makes, which come by the node's API, by
-	// the names of their gRPC services.
-	Controller() map[string]http.Handler
+	// Controller serves the calls that the cluster makes, which come by the node's API.
+	Controller() http.Handler
 }
 
 // kubeletRoot is where a kubelet keeps its pods, so that lifepod finds them in its

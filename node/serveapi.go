@@ -41,7 +41,7 @@ func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *s
 	if c == nil || c.serving == nil {
 		return nil, nil
 	}
-	var controller map[string]http.Handler
+	var controller http.Handler
 	if s.options.LocalVolumes != nil {
 		controller = s.options.LocalVolumes.Controller()
 	}

@@ -98,9 +98,15 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := p.create(ctx, node, request)
+	driver, err := p.controller.drivers.On(node)
+	if err != nil {
+		return "", err
+	}
+	call, cancel := context.WithTimeout(ctx, longCall)
+	defer cancel()
+	answer, err := driver.CreateVolume(call, request)
 	if status.Code(err) == codes.ResourceExhausted && p.late {
-		return "", p.chooseAgain(ctx, fmt.Sprintf("node %s: %v", node, shown(err)))
+		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s: %v", node, shown(err)))
 	}
 	if err != nil {
 		return "", err
@@ -111,31 +117,6 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 		return "", fmt.Errorf("create PersistentVolume: %w", err)
 	}
 	return name, nil
-}
-
-// create has the driver of a node make the volume. What its source is may be on another node: then
-// this process takes the content from there to here.
-func (p *provisioning) create(ctx context.Context, node string, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	target, err := p.controller.drivers.Conn(node)
-	if err != nil {
-		return nil, err
-	}
-	holder := node
-	if source := sourceID(request.GetVolumeContentSource()); source != "" {
-		if holder, err = localdriver.NodeOf(source); err != nil {
-			return nil, err
-		}
-	}
-	if holder != node {
-		from, err := p.controller.drivers.Conn(holder)
-		if err != nil {
-			return nil, fmt.Errorf("source of the volume: %w", err)
-		}
-		return localdriver.Copy(ctx, from, target, request)
-	}
-	ctx, cancel := context.WithTimeout(ctx, longCall)
-	defer cancel()
-	return csi.NewControllerClient(target).CreateVolume(ctx, request)
 }
 
 // request is what the driver is asked for.
@@ -199,21 +180,39 @@ func unsupported(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass)
 	return fmt.Errorf("the StorageClass has the provisioner %s by now", class.Provisioner)
 }
 
-// nodeFor is where the volume is to be: where the scheduler wants it, or, if it is to be made at
-// once, where its source is, or where most room is.
+// nodeFor is where the volume is to be: where its source is, or where the scheduler wants it,
+// or, if it is to be made at once, where most room is.
 func (p *provisioning) nodeFor(ctx context.Context, request *csi.CreateVolumeRequest) (string, error) {
 	selected := p.claim.Annotations[selectedNode]
-	if source := sourceID(request.GetVolumeContentSource()); source != "" && !p.late {
-		return localdriver.NodeOf(source)
+	if source := sourceID(request.GetVolumeContentSource()); source != "" {
+		return p.nodeOfSource(ctx, source, selected)
 	}
 	if !p.late {
 		return p.roomiest(ctx, request.GetCapacityRange().GetRequiredBytes())
 	}
 	if n, err := p.controller.csiNodes.Get(selected); err != nil || !hasDriver(n) {
-		return "", p.chooseAgain(ctx, fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
+		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
 			selected, localdriver.Name, selected))
 	}
 	return selected, nil
+}
+
+// nodeOfSource is where the source of the volume is: nothing is copied from one node to another. If the scheduler has
+// selected another node, the annotation names the right one from now on: the scheduler gives its choice up, and the
+// next try makes the volume, whose node affinity then leads the pod there. Without a node in the annotation, the
+// scheduler would select the wrong one again.
+func (p *provisioning) nodeOfSource(ctx context.Context, source, selected string) (string, error) {
+	holder, err := localdriver.NodeOf(source)
+	if err != nil {
+		return "", err
+	}
+	if node, err := p.controller.Informers.Core().V1().Nodes().Lister().Get(holder); err == nil && !allows(p.class, node) {
+		return "", fmt.Errorf("the source of the volume is on node %s, which the allowedTopologies of the StorageClass leave out: use a class that allows node %s, as a clone or a restored snapshot is on the node of its source", holder, holder)
+	}
+	if p.late && selected != holder {
+		return "", p.chooseAgain(ctx, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s: a clone or a restored snapshot is on the node of its source; have the pod run on node %s", selected, holder, holder))
+	}
+	return holder, nil
 }
 
 // roomiest is the node that has most room, of those that the class allows.
@@ -243,11 +242,15 @@ func (p *provisioning) roomiest(ctx context.Context, bytes int64) (best string, 
 
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
-// chooseAgain has the scheduler choose another node. The error is errElsewhere once it is told so.
-func (p *provisioning) chooseAgain(ctx context.Context, why string) error {
+// chooseAgain has the scheduler choose another node, or the one that is given. The error is
+// errElsewhere once it is told so.
+func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error {
 	p.controller.recorder.Eventf(p.claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", p.class.Name, why)
-	none := map[string]any{selectedNode: nil}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.claim.ResourceVersion, "annotations": none}})
+	choice := map[string]any{selectedNode: nil}
+	if node != "" {
+		choice[selectedNode] = node
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.claim.ResourceVersion, "annotations": choice}})
 	if err == nil {
 		_, err = p.controller.Client.CoreV1().PersistentVolumeClaims(p.claim.Namespace).Patch(ctx, p.claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}

@@ -33,14 +33,9 @@ import (
 )
 
 // nodes are real drivers, by the names of their nodes.
-type nodes map[string]grpc.ClientConnInterface
+type nodes map[string]csi.ControllerClient
 
 func (n nodes) On(node string) (csi.ControllerClient, error) {
-	conn, err := n.Conn(node)
-	return csi.NewControllerClient(conn), err
-}
-
-func (n nodes) Conn(node string) (grpc.ClientConnInterface, error) {
 	driver, ok := n[node]
 	if !ok {
 		return nil, fmt.Errorf("node %s is not in the cluster: its volumes can't be reached", node)
@@ -57,14 +52,14 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 }
 
 // newDriver is the driver of a node.
-func newDriver(t *testing.T, node string) grpc.ClientConnInterface {
+func newDriver(t *testing.T, node string) csi.ControllerClient {
 	t.Helper()
 	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
-	driver.RegisterController(server)
+	csi.RegisterControllerServer(server, driver)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -72,11 +67,8 @@ func newDriver(t *testing.T, node string) grpc.ClientConnInterface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conn
+	return csi.NewControllerClient(conn)
 }
-
-// driver is that of n1.
-func (s scene) driver() csi.ControllerClient { return csi.NewControllerClient(s.drivers.(nodes)["n1"]) }
 
 // scene is a controller with the nodes n1 and n2, whose informers know what the test has given
 // them.
@@ -331,7 +323,8 @@ func TestImmediateBinding(t *testing.T) {
 	}
 }
 
-// A copy is made on the node that the scheduler has selected, wherever its source is.
+// A copy is made where its source is. If the scheduler has selected another node, the claim's event says so, and the
+// annotation names the right one.
 func TestCopies(t *testing.T) {
 	first := newClaim(nil)
 	s := newScene(t, first)
@@ -339,7 +332,7 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.bound(t, first)
-	taken, err := s.driver().CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
+	taken, err := s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,11 +360,22 @@ func TestCopies(t *testing.T) {
 			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
 				t.Fatal(err)
 			}
-			v := s.volume(t, "pvc-"+name)
-			if got := v.Spec.CSI.VolumeHandle; got != "n2:pvc-"+name {
-				t.Errorf("volume %s, want it on the node that was selected", got)
+			if got := s.event(); !strings.Contains(got, "ProvisioningFailed") || !strings.Contains(got, "node n2 was selected, but the source of the volume is on node n1") || !strings.Contains(got, "have the pod run on node n1") {
+				t.Errorf("event %q", got)
 			}
-			if got := v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; len(got) != 1 || got[0] != "n2" {
+			claim = s.claim(t, name)
+			if got := claim.Annotations[selectedNode]; got != "n1" {
+				t.Fatalf("selected node %q, want n1", got)
+			}
+			s.know(t, claim)
+			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
+				t.Fatal(err)
+			}
+			v := s.volume(t, "pvc-"+name)
+			if got := v.Spec.CSI.VolumeHandle; got != "n1:pvc-"+name {
+				t.Errorf("volume %s, want it on the node of its source", got)
+			}
+			if got := v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; len(got) != 1 || got[0] != "n1" {
 				t.Errorf("its pods are to be on %q", got)
 			}
 			small := newClaim(func(c *v1.PersistentVolumeClaim) {
@@ -385,6 +389,31 @@ func TestCopies(t *testing.T) {
 			}
 			s.event()
 		})
+	}
+}
+
+// A class that allows no volumes on the node of the source has no copies of it.
+func TestCopyOutsideAllowedTopologies(t *testing.T) {
+	first := newClaim(nil)
+	limited := class()
+	limited.Name = "limited"
+	limited.AllowedTopologies = []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelHostname, Values: []string{"n2"}}}}}
+	s := newScene(t, limited, first)
+	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
+		t.Fatal(err)
+	}
+	s.bound(t, first)
+	s.event() // of the source
+	s.know(t, newClaim(func(c *v1.PersistentVolumeClaim) {
+		c.Name, c.UID, c.Spec.StorageClassName = "clone", "u2", new("limited")
+		c.Spec.DataSourceRef = &v1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "data"}
+		c.Annotations[selectedNode] = "n2"
+	}))
+	if err := s.sync(t.Context(), item{"shop", "clone"}); err == nil {
+		t.Error("no error, so that it is not tried again")
+	}
+	if got := s.event(); !strings.Contains(got, "is on node n1, which the allowedTopologies of the StorageClass leave out") {
+		t.Errorf("event %q", got)
 	}
 }
 
@@ -492,7 +521,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 			if there := !apierrors.IsNotFound(err); there != c.stays {
 				t.Errorf("PersistentVolume is there: %v (%v)", there, err)
 			}
-			list, err := s.driver().ListVolumes(t.Context(), &csi.ListVolumesRequest{})
+			list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
 			if there := len(list.GetEntries()) == 1; err != nil || there != c.stays {
 				t.Errorf("the driver has it: %v (%v)", there, err)
 			}

@@ -27,7 +27,6 @@ import (
 type drivers interface {
 	On(node string) (csi.ControllerClient, error)
 	Holding(id string) (csi.ControllerClient, error)
-	Conn(node string) (grpc.ClientConnInterface, error)
 }
 
 // Nodes are the drivers of the cluster's nodes.
@@ -55,15 +54,6 @@ func (n *Nodes) Holding(id string) (csi.ControllerClient, error) {
 
 // On is the driver of a node.
 func (n *Nodes) On(node string) (csi.ControllerClient, error) {
-	conn, err := n.Conn(node)
-	if err != nil {
-		return nil, err
-	}
-	return csi.NewControllerClient(conn), nil
-}
-
-// Conn is the connection to the driver of a node.
-func (n *Nodes) Conn(node string) (grpc.ClientConnInterface, error) {
 	object, err := n.nodes.Get(node)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("node %s is not in the cluster: its volumes can't be reached", node)
@@ -84,7 +74,7 @@ func (n *Nodes) Conn(node string) (grpc.ClientConnInterface, error) {
 		}
 		n.conns[address] = conn
 	}
-	return conn, nil
+	return csi.NewControllerClient(conn), nil
 }
 
 // Close ends the connections; calls that are under way fail.

@@ -15,7 +15,7 @@ import (
 // makeVolume has the driver of n1 make one, as if this controller was killed then.
 func (s scene) makeVolume(t *testing.T, name string) {
 	t.Helper()
-	_, err := s.driver().CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+	_, err := s.drivers.(nodes)["n1"].CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 16 << 20},
 		VolumeCapabilities: []*csi.VolumeCapability{{
 			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},
@@ -30,7 +30,7 @@ func (s scene) makeVolume(t *testing.T, name string) {
 // hasVolumes is how many volumes the driver of n1 has.
 func (s scene) hasVolumes(t *testing.T) int {
 	t.Helper()
-	list, err := s.driver().ListVolumes(t.Context(), &csi.ListVolumesRequest{})
+	list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

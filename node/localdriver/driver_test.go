@@ -22,21 +22,20 @@ const megabyte = 1 << 20
 // machine has a driver; a new one takes the place of one that was killed.
 type machine struct {
 	*Driver
-	t    *testing.T
-	dir  string
-	node string
+	t   *testing.T
+	dir string
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, dir: t.TempDir(), node: "node-a"}
+	m := &machine{t: t, dir: t.TempDir()}
 	m.restart()
 	return m
 }
 
 func (m *machine) restart() {
 	m.t.Helper()
-	driver, err := New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: m.node, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	driver, err := New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -22,11 +22,10 @@ func NodeOf(id string) (node string, err error) {
 	return node, nil
 }
 
-// id is ID for this node; "" is that of nothing. What is on another node is called by its ID
-// here.
+// id is ID for this node; "" is that of nothing.
 func (d *Driver) id(local string) string {
-	if _, err := NodeOf(local); err == nil || local == "" {
-		return local
+	if local == "" {
+		return ""
 	}
 	return ID(d.config.Node, local)
 }

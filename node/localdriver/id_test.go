@@ -43,7 +43,10 @@ func TestOtherNode(t *testing.T) {
 	_, expanded := m.ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: other, CapacityRange: &csi.CapacityRange{}})
 	_, staged := m.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: other, StagingTargetPath: t.TempDir(), VolumeCapability: writer(true)})
 	_, snapshot := m.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: other})
-	for call, err := range map[string]error{"DeleteVolume": deleted, "ControllerExpandVolume": expanded, "NodeStageVolume": staged, "CreateSnapshot": snapshot} {
+	_, cloned := m.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "c", VolumeCapabilities: []*csi.VolumeCapability{writer(true)}, VolumeContentSource: &csi.VolumeContentSource{
+		Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: other}},
+	}})
+	for call, err := range map[string]error{"CreateVolume": cloned, "DeleteVolume": deleted, "ControllerExpandVolume": expanded, "NodeStageVolume": staged, "CreateSnapshot": snapshot} {
 		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `is on node "node-b"`) {
 			t.Errorf("%s of a volume of another node: %v", call, err)
 		}

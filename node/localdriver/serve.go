@@ -63,18 +63,11 @@ func (d *Driver) hasEnded() bool {
 	}
 }
 
-// Controller serves the controller's calls and Copy's, to whoever may make them, over HTTP/2: by
-// the names of their gRPC services.
-func (d *Driver) Controller() map[string]http.Handler {
+// Controller serves the controller's calls, to whoever may make them, over HTTP/2.
+func (d *Driver) Controller() http.Handler {
 	server := grpc.NewServer(grpc.UnaryInterceptor(d.log))
-	d.RegisterController(server)
-	return map[string]http.Handler{csi.Controller_ServiceDesc.ServiceName: server, copyService: server}
-}
-
-// RegisterController has a server serve what Controller does.
-func (d *Driver) RegisterController(server grpc.ServiceRegistrar) {
 	csi.RegisterControllerServer(server, d)
-	server.RegisterService(&copies, d)
+	return server
 }
 
 // listen makes a socket that only root reaches, in place of one that a driver has left.

@@ -38,8 +38,7 @@ type record struct {
 	// Shared says that blocks are shared with another image, so that what is written may
 	// need room even where something was written before.
 	Shared bool `json:"shared,omitempty"`
-	// FromVolume or FromSnapshot is what the content was copied from; that of another node
-	// by its ID.
+	// FromVolume or FromSnapshot is what the content was copied from.
 	FromVolume   string    `json:"fromVolume,omitempty"`
 	FromSnapshot string    `json:"fromSnapshot,omitempty"`
 	Created      time.Time `json:"created"`

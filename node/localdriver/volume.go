@@ -29,44 +29,31 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 }
 
 // CreateVolume makes an empty volume, or one with the content of a snapshot or of another
-// volume of this node.
+// volume.
 func (d *Driver) CreateVolume(_ context.Context, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	want, err := d.asked(req)
+	if err := wanted("name", req.GetName()); err != nil {
+		return nil, err
+	}
+	block, err := modeOf(req.GetVolumeCapabilities())
 	if err != nil {
 		return nil, err
 	}
+	if err := known(req.GetParameters()); err != nil {
+		return nil, err
+	}
+	if err := known(req.GetMutableParameters()); err != nil {
+		return nil, err
+	}
+	if !d.here(req.GetAccessibilityRequirements().GetRequisite()) {
+		return nil, status.Errorf(codes.ResourceExhausted, "the volume is wanted on other nodes: this is node %q", d.config.Node)
+	}
+	want := record{ID: idOf(req.GetName()), Name: req.GetName(), Block: block, Unused: true, Created: time.Now().UTC()}
 	if want.FromSnapshot, err = d.given("snapshot", req.GetVolumeContentSource().GetSnapshot().GetSnapshotId()); err != nil {
 		return nil, err
 	}
 	if want.FromVolume, err = d.given("volume", req.GetVolumeContentSource().GetVolume().GetVolumeId()); err != nil {
 		return nil, err
 	}
-	return d.makeOnce(want, req, func() (origin, error) { return d.origin(want) })
-}
-
-// asked is the volume that a request wants, as far as its source does not matter.
-func (d *Driver) asked(req *csi.CreateVolumeRequest) (want record, err error) {
-	if err := wanted("name", req.GetName()); err != nil {
-		return want, err
-	}
-	block, err := modeOf(req.GetVolumeCapabilities())
-	if err != nil {
-		return want, err
-	}
-	if err := known(req.GetParameters()); err != nil {
-		return want, err
-	}
-	if err := known(req.GetMutableParameters()); err != nil {
-		return want, err
-	}
-	if !d.here(req.GetAccessibilityRequirements().GetRequisite()) {
-		return want, status.Errorf(codes.ResourceExhausted, "the volume is wanted on other nodes: this is node %q", d.config.Node)
-	}
-	return record{ID: idOf(req.GetName()), Name: req.GetName(), Block: block, Unused: true, Created: time.Now().UTC()}, nil
-}
-
-// makeOnce makes a volume that nobody else works on, unless it was made before.
-func (d *Driver) makeOnce(want record, req *csi.CreateVolumeRequest, from func() (origin, error)) (*csi.CreateVolumeResponse, error) {
 	end, err := d.begin(thing{volume: want.ID}, thing{volume: want.FromVolume}, thing{snapshot: want.FromSnapshot})
 	if err != nil {
 		return nil, err
@@ -75,11 +62,7 @@ func (d *Driver) makeOnce(want record, req *csi.CreateVolumeRequest, from func()
 	if have, err := d.volumes.get("volume", want.ID); status.Code(err) != codes.NotFound {
 		return d.madeBefore(have, want, req, err)
 	}
-	source, err := from()
-	if err != nil {
-		return nil, internal("create volume", want.ID, err)
-	}
-	made, err := d.create(want, source, req.GetCapacityRange())
+	made, err := d.create(want, req.GetCapacityRange())
 	if err != nil {
 		return nil, internal("create volume", want.ID, err)
 	}
@@ -97,18 +80,12 @@ func (d *Driver) madeBefore(have, want record, req *csi.CreateVolumeRequest, err
 	return &csi.CreateVolumeResponse{Volume: d.shownVolume(have)}, nil
 }
 
-// origin is what a new volume gets its content from, and what makes an image of it. The zero
-// origin is that of an empty volume.
-type origin struct {
-	record
-	fill func(image string, made *record) error
-}
-
-func (d *Driver) create(v record, from origin, limits *csi.CapacityRange) (made record, err error) {
-	if from.fill != nil && from.Block != v.Block {
-		return v, status.Errorf(codes.InvalidArgument, "the source of volume %q has another mode: one is a block device, one has a file system", v.ID)
+func (d *Driver) create(v record, limits *csi.CapacityRange) (record, error) {
+	source, image, err := d.source(v)
+	if err != nil {
+		return v, err
 	}
-	if v.Bytes, err = sizeOf(limits, from.Bytes); err != nil {
+	if v.Bytes, err = sizeOf(limits, source.Bytes); err != nil {
 		return v, err
 	}
 	release, err := d.reserve(v.Bytes)
@@ -117,10 +94,10 @@ func (d *Driver) create(v record, from origin, limits *csi.CapacityRange) (made 
 	}
 	defer release()
 	fill := fillEmpty
-	if from.fill != nil {
+	if image != "" {
 		fill = func(path string, v *record) error {
-			v.FileSystem, v.Used = from.FileSystem, from.Used
-			if err := from.fill(path, v); err != nil {
+			v.FileSystem, v.Used = source.FileSystem, source.Used
+			if err := d.copyFrom(source, v.FromVolume != "", path, v); err != nil {
 				return err
 			}
 			return growImage(path, v.Bytes)
@@ -140,20 +117,21 @@ func fillEmpty(path string, v *record) error {
 	return makeFileSystem(path)
 }
 
-// origin is that of a volume which is a copy of something on this node, or of nothing.
-func (d *Driver) origin(v record) (from origin, err error) {
+// source is what a new volume gets its content from, and the image of it, "" if the volume
+// is to be empty.
+func (d *Driver) source(v record) (source record, image string, err error) {
 	switch {
 	case v.FromSnapshot != "":
-		from.record, err = d.snapshots.get("snapshot", v.FromSnapshot)
+		source, err = d.snapshots.get("snapshot", v.FromSnapshot)
+		image = d.snapshots.image(source.ID)
 	case v.FromVolume != "":
-		from.record, err = d.volumes.get("volume", v.FromVolume)
-	default:
-		return from, nil
+		source, err = d.volumes.get("volume", v.FromVolume)
+		image = d.volumes.image(source.ID)
 	}
-	from.fill = func(image string, made *record) error {
-		return d.copyFrom(from.record, v.FromVolume != "", image, made)
+	if err == nil && image != "" && source.Block != v.Block {
+		err = status.Errorf(codes.InvalidArgument, "source %q of volume %q has another mode: one is a block device, one has a file system", source.ID, v.ID)
 	}
-	return from, err
+	return source, image, err
 }
 
 // DeleteVolume deletes a volume; there may be none.

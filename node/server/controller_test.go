@@ -51,9 +51,7 @@ func TestController(t *testing.T) {
 	let := make(chan struct{})
 	driver := grpc.NewServer()
 	csi.RegisterControllerServer(driver, controller{let: let})
-	s, ca, api, _ := securedWith(t, func(c *Config) {
-		c.Controller = map[string]http.Handler{csi.Controller_ServiceDesc.ServiceName: driver}
-	})
+	s, ca, api, _ := securedWith(t, func(c *Config) { c.Controller = driver })
 	api.allowed["alice create proxy"], api.allowed["bob get proxy"] = true, true
 	alice := ca.controllerClient(t, s, ca.sign(t, "alice"))
 	answer := make(chan error, 1)

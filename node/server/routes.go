@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/node/systemlog"
@@ -16,8 +18,8 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.addFigures(mux)
-	for service, handler := range s.Controller {
-		mux.Handle("POST /"+service+"/", handler)
+	if s.Controller != nil {
+		mux.Handle("POST /"+csi.Controller_ServiceDesc.ServiceName+"/", s.Controller)
 	}
 	if !on(s.Kubelet.EnableDebuggingHandlers) {
 		addDisabled(mux)

@@ -105,9 +105,8 @@ type Config struct {
 	Runtime Runtime
 	Figures Figures
 	Folders Folders
-	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
-	// services; nil: there is none here.
-	Controller map[string]http.Handler
+	// Controller serves the calls of a CSI driver's controller; nil: there is none here.
+	Controller http.Handler
 	About      About // the program
 	Log        *slog.Logger
 }

@@ -89,10 +89,17 @@ func workload(name, node, source string) string {
 	return strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source, "SIZE", size).Replace(placed)
 }
 
-// place starts a pod on a node with a volume, and returns what is in its log then.
-func place(ctx context.Context, t *testing.T, i *instance.Instance, name, node, source string) string {
+// preferring is a workload whose pod may be on any node, and that had better be on one.
+func preferring(name, node, source string) string {
+	only := "nodeSelector: {kubernetes.io/hostname: " + node + "}"
+	rather := "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [" + node + "]}]}}]}}"
+	return strings.Replace(workload(name, node, source), only, rather, 1)
+}
+
+// place starts a workload, and returns what is in the log of its pod then.
+func place(ctx context.Context, t *testing.T, i *instance.Instance, name, manifest string) string {
 	t.Helper()
-	kubectl(ctx, t, i, workload(name, node, source), "apply", "-f", "-")
+	kubectl(ctx, t, i, manifest, "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/"+name, "--timeout=60s")
 	return strings.ReplaceAll(kubectl(ctx, t, i, "", "exec", name+"-0", "--", "cat", "/data/log"), "\n", " ")
 }
@@ -126,11 +133,11 @@ func TestTwoMachines(t *testing.T) {
 
 // joined: a StatefulSet whose pod is placed on a machine that joined has its volume there. The
 // scheduler knows that machine's room; what is written grows, is in snapshots and comes back from
-// them, there and on the first machine.
+// them, there and nowhere else.
 func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string) {
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
-	if got := place(ctx, t, i, "db", neighbour.Node, "null"); got != "db" {
+	if got := place(ctx, t, i, "db", workload("db", neighbour.Node, "null")); got != "db" {
 		t.Errorf("log of the first pod: %q", got)
 	}
 	if list := shelf(t, root, "volumes"); len(list) != 1 {
@@ -147,16 +154,25 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.capacity.storage}=384Mi", "--timeout=60s")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/db", "--timeout=60s")
 
-	for _, c := range []struct{ name, node, root, source, log string }{
-		{"restored", neighbour.Node, root, fromSnapshot, "db restored"},
-		{"fetched", instance.Node, i.Root, fromSnapshot, "db fetched"},
-		{"clone", instance.Node, i.Root, "{kind: PersistentVolumeClaim, name: db}", "db db clone"},
+	for _, c := range []struct{ name, manifest, log string }{
+		{"restored", workload("restored", neighbour.Node, fromSnapshot), "db restored"},
+		{"clone", preferring("clone", instance.Node, "{kind: PersistentVolumeClaim, name: db}"), "db db clone"},
 	} {
-		if got := place(ctx, t, i, c.name, c.node, c.source); got != c.log {
-			t.Errorf("log in volume %s on %s: %q, want %q", c.name, c.node, got, c.log)
+		if got := place(ctx, t, i, c.name, c.manifest); got != c.log {
+			t.Errorf("log in volume %s: %q, want %q", c.name, got, c.log)
 		}
-		if got := sum(t, filepath.Join(mountOf(ctx, t, i, c.root, c.name), "data")); got != want {
-			t.Errorf("volume %s on %s has other data than its source", c.name, c.node)
+		if got := sum(t, filepath.Join(mountOf(ctx, t, i, root, c.name), "data")); got != want {
+			t.Errorf("volume %s has other data than its source", c.name)
+		}
+	}
+	// A pod that may only be on the first machine has no copy there.
+	kubectl(ctx, t, i, workload("elsewhere", instance.Node, fromSnapshot), "apply", "-f", "-")
+	kubectl(ctx, t, i, "", "wait", "pvc/elsewhere", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "pod/elsewhere-0", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "--timeout=60s")
+	for _, claim := range []string{"clone", "elsewhere"} {
+		why := kubectl(ctx, t, i, "", "get", "events", "--field-selector=reason=ProvisioningFailed,involvedObject.name="+claim, "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(why, "node "+instance.Node+" was selected, but the source of the volume is on node "+neighbour.Node) {
+			t.Errorf("events of claim %s: %q", claim, why)
 		}
 	}
 	kubectl(ctx, t, i, "", "delete", "sts", "--all")
