@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers jobset kubelet metrics-server prometheus stock-runtime
+.PHONY: controlplane drivers jobset kubelet metrics-server stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -69,10 +69,6 @@ stock-runtime: runtime ## build the container runtime as upstream ships it, whic
 metrics-server: ## build the metrics-server that reads lifepod's figures in the tests
 	cd e2e/controlplane/metricsserver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
-
-prometheus: ## build the Prometheus that the tests ask docs/grafana.json of, without its discovery of targets
-	cd e2e/controlplane/prometheus && $(GO) build -buildvcs=false -tags remove_all_sd -ldflags '-s -w' \
-		-o $(CURDIR)/.cache/controlplane/bin/prometheus github.com/prometheus/prometheus/cmd/prometheus
 
 # lifepod is one file to copy, so it has a limit, with everything in it.
 .PHONY: size

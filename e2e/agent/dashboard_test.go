@@ -2,21 +2,17 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
-	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // dashboard is what is read of docs/grafana.json.
@@ -26,28 +22,74 @@ type dashboard struct {
 	}
 	Panels []struct {
 		Title, Type string
-		GridPos     struct{ X, Y, W, H int }
 		Targets     []struct{ Expr, LegendFormat string }
 	}
 }
 
-// restarted is a pod whose container is restarted, and whose pod is Ready in between.
-const restarted = `
-apiVersion: v1
-kind: Pod
+// failing are pods of which metrics tell that count failures alone.
+var failing = []string{`
 metadata: {name: restarted}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
+  - {name: main, image: TOOLBOX, command: [sh, -c, sleep 1; exit 3]}
+`, `
+metadata: {name: unpullable}
+spec:
+  containers:
+  - {name: main, image: "127.0.0.1:1/no-such:1"}
+`, `
+metadata: {name: evicted}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes:
+  - {name: data, emptyDir: {sizeLimit: 1Mi}}
+  containers:
   - name: main
     image: TOOLBOX
-    command: [sh, -c, sleep 1; exit 3]
-`
+    command: [sh, -c, "seq 1 500000 >/data/file; sleep 1000000"]
+    volumeMounts: [{name: data, mountPath: /data}]
+`}
 
-// TestDashboard: a real Prometheus scrapes a node while pods live, and each expression of docs/grafana.json has
-// data there.
+// query is an expression of the dashboard, and the labels that are shown of what it results in.
+type query struct {
+	of     string
+	expr   parser.Expr
+	labels []string
+}
+
+// TestDashboard: a node whose pods live and fail serves what each expression of docs/grafana.json selects, with the
+// labels that the expression and its legend name.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
+	missing := queries(t)
+	c := newCluster(t, shared)
+	c.create(busy)
+	for _, manifest := range failing {
+		c.create(manifest)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // metrics cannot be watched
+		served := c.samples("metrics", "metrics/probes")
+		var errs []error
+		missing = slices.DeleteFunc(missing, func(q query) bool {
+			err := served.answer(q)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s: %w", q.of, q.expr, err))
+			}
+			return err == nil
+		})
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(errors.Join(errs...))
+		}
+	}
+}
+
+// queries are those of docs/grafana.json.
+func queries(t *testing.T) (list []query) {
+	t.Helper()
 	content, err := os.ReadFile("../../docs/grafana.json")
 	if err != nil {
 		t.Fatal(err)
@@ -56,32 +98,33 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(content, &d); err != nil {
 		t.Fatal(err)
 	}
-	prometheus := startPrometheus(t)
-	prometheus.await("up", "count(up == 1) == 2", nil)
-	c := newCluster(t, shared)
-	c.create(busy)
-	c.create(restarted)
-	c.awaitReady("busy")
-	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*")
-	asked := 0
+	add := func(of, expression string, labels []string) {
+		expression = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(expression)
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+		if err != nil {
+			t.Errorf("%s: %s: %v", of, expression, err)
+			return
+		}
+		list = append(list, query{of, expr, labels})
+	}
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
-			prometheus.await(p.Title, variables.Replace(target.Expr), labelsOf(target.LegendFormat))
-			asked++
+			add(p.Title, target.Expr, labelsOf(target.LegendFormat))
 		}
 		if (len(p.Targets) == 0) != (p.Type == "row") {
 			t.Errorf("%s has %d expressions", p.Title, len(p.Targets))
 		}
 	}
-	if asked == 0 {
+	if len(list) == 0 {
 		t.Error("the dashboard asks for nothing")
 	}
 	for _, v := range d.Templating.List {
-		if metric, found := strings.CutPrefix(v.Definition, "label_values("); found {
-			metric, label, _ := strings.Cut(strings.TrimSuffix(metric, ")"), ", ")
-			prometheus.await("variable "+v.Name, metric, []string{label})
+		if arguments, found := strings.CutPrefix(v.Definition, "label_values("); found {
+			metric, label, _ := strings.Cut(strings.TrimSuffix(arguments, ")"), ", ")
+			add("variable "+v.Name, metric, []string{label})
 		}
 	}
+	return list
 }
 
 // labelsOf are those that a legend names.
@@ -93,109 +136,123 @@ func labelsOf(legend string) (labels []string) {
 	return labels
 }
 
-// prometheus is one that runs.
-type prometheus struct {
-	t   *testing.T
-	url string
-}
+// samples are what Prometheus has of one node.
+type samples model.Vector
 
-// startPrometheus scrapes the shared node for as long as the test.
-func startPrometheus(t *testing.T) *prometheus {
-	t.Helper()
-	program := plane.Binary("prometheus")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v: run `make prometheus` first", err)
-	}
-	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, config := t.TempDir(), plane.RESTConfig()
-	var jobs []any
-	for name, path := range map[string]string{"lifepod": "/metrics", "lifepod-probes": "/metrics/probes"} {
-		jobs = append(jobs, map[string]any{
-			"job_name": name, "metrics_path": path, "scheme": "https", "scrape_interval": "1s", "scrape_timeout": "1s",
-			"tls_config":     map[string]any{"insecure_skip_verify": true, "cert": string(config.CertData), "key": string(config.KeyData)},
-			"static_configs": []any{map[string]any{"targets": []string{fmt.Sprintf("%s:%d", nodeAddress(t), shared.Port)}}},
-		})
-	}
-	text, err := yaml.Marshal(map[string]any{"scrape_configs": jobs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := "127.0.0.1:" + strconv.Itoa(port)
-	process, err := machine.StartProcess(exec.Command(program,
-		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn",
-	), filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of Prometheus' log:\n%s", process.LastLines(30))
-		}
-		if err := process.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &prometheus{t, "http://" + address}
-}
-
-// await waits until an expression has data, with the labels that its legend shows.
-func (p *prometheus) await(what, expression string, labels []string) {
-	p.t.Helper()
-	var got string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) { // it tells nobody
-		has, answer := p.ask(expression, labels)
-		if has {
-			return
-		}
-		got = answer
-		if strings.Contains(answer, `"ErrorType":"bad_data"`) {
-			break
-		}
-	}
-	p.t.Errorf("%s has no data: %s\n%s", what, expression, got)
-}
-
-// ask asks for the present value of an expression: whether it has one that is a number, with these labels.
-func (p *prometheus) ask(expression string, labels []string) (has bool, answer string) {
-	response, err := http.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(expression))
-	if err != nil {
-		return false, err.Error()
-	}
-	defer func() { _ = response.Body.Close() }() // only read
-	var reply struct {
-		Status, ErrorType, Error string
-		Data                     struct {
-			Result []struct {
-				Metric map[string]string
-				Value  [2]any
+// samples scrapes paths of the node.
+func (c *cluster) samples(paths ...string) (all samples) {
+	c.t.Helper()
+	for _, path := range paths {
+		for _, family := range c.scrape(path) {
+			list, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)
+			if err != nil {
+				c.t.Fatal(err)
 			}
+			for _, sample := range list {
+				sample.Metric[model.InstanceLabel] = "node:10250" // as Prometheus adds it
+			}
+			all = append(all, samples(list)...)
 		}
 	}
-	if err := json.NewDecoder(response.Body).Decode(&reply); err != nil {
-		return false, err.Error()
-	}
-	text, _ := json.Marshal(reply)
-	for _, series := range reply.Data.Result {
-		value, err := strconv.ParseFloat(fmt.Sprint(series.Value[1]), 64)
-		if err == nil && !math.IsNaN(value) && (hasAll(series.Metric, labels) || len(series.Metric) == 0 && strings.HasSuffix(expression, "or on() vector(0)")) {
-			return true, ""
-		}
-	}
-	return false, string(text)
+	return all
 }
 
-func hasAll(metric map[string]string, labels []string) bool {
-	for _, label := range labels {
-		if _, has := metric[label]; !has {
-			return false
+// answer says what a query lacks.
+func (s samples) answer(q query) error {
+	has, err := s.labels(q.expr)
+	if err != nil {
+		return err
+	}
+	return within(has, q.labels)
+}
+
+// labels are those that the result of an expression has.
+func (s samples) labels(of parser.Expr) ([]string, error) {
+	switch e := of.(type) {
+	case *parser.NumberLiteral:
+		return nil, nil
+	case *parser.VectorSelector:
+		return s.selected(e)
+	case *parser.MatrixSelector:
+		return s.labels(e.VectorSelector)
+	case *parser.ParenExpr:
+		return s.labels(e.Expr)
+	case *parser.Call:
+		return s.called(e)
+	case *parser.AggregateExpr:
+		return s.aggregated(e)
+	case *parser.BinaryExpr:
+		return s.combined(e)
+	}
+	return nil, fmt.Errorf("this test does not know expressions such as %s", of)
+}
+
+func (s samples) selected(e *parser.VectorSelector) (names []string, err error) {
+	for _, sample := range s {
+		matches := true
+		for _, m := range e.LabelMatchers { // the name is one of them
+			value, has := sample.Metric[model.LabelName(m.Name)]
+			matches = matches && has && m.Matches(string(value))
+		}
+		if matches {
+			for name := range sample.Metric {
+				names = append(names, string(name))
+			}
+			return names, nil
 		}
 	}
-	return true
+	return nil, fmt.Errorf("no %s", e)
+}
+
+func (s samples) called(e *parser.Call) (names []string, err error) {
+	for _, argument := range e.Args {
+		has, err := s.labels(argument)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, has...)
+	}
+	if e.Func.Name == "histogram_quantile" {
+		return without(names, model.BucketLabel)
+	}
+	return names, nil
+}
+
+func (s samples) aggregated(e *parser.AggregateExpr) ([]string, error) {
+	has, err := s.labels(e.Expr)
+	if err != nil {
+		return nil, err
+	}
+	if e.Without {
+		return without(has, e.Grouping...)
+	}
+	return e.Grouping, within(has, e.Grouping)
+}
+
+func (s samples) combined(e *parser.BinaryExpr) ([]string, error) {
+	left, err := s.labels(e.LHS)
+	if err != nil {
+		return nil, err
+	}
+	right, err := s.labels(e.RHS)
+	if err != nil || e.VectorMatching == nil { // one of them is a number
+		return append(left, right...), err
+	}
+	on := e.VectorMatching.MatchingLabels
+	return left, errors.Join(within(left, on), within(right, on))
+}
+
+// without takes names away, which must be there.
+func without(has []string, names ...string) ([]string, error) {
+	left := slices.DeleteFunc(slices.Clone(has), func(name string) bool { return slices.Contains(names, name) })
+	return left, within(has, names)
+}
+
+func within(has, wanted []string) error {
+	for _, name := range wanted {
+		if !slices.Contains(has, name) {
+			return fmt.Errorf("no label %s, but %q", name, has)
+		}
+	}
+	return nil
 }

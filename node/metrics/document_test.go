@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	v1 "k8s.io/api/core/v1"
 
@@ -66,56 +65,5 @@ func own(t *testing.T) (list []string) {
 		list = append(list, fmt.Sprint(family.GetName(), " ", strings.ToLower(dto.MetricType_name[int32(family.GetType())]), " ", labels))
 	}
 	slices.Sort(list)
-	return list
-}
-
-// selected is a metric in an expression of docs/grafana.json.
-var selected = regexp.MustCompile(`([a-z][a-z0-9_]+?)(_bucket|_sum|_count)?\{instance`)
-
-// The dashboard asks for metrics that there are, also those that have no value before something fails.
-func TestDashboard(t *testing.T) {
-	text, err := os.ReadFile("../../docs/grafana.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := newMetrics()
-	m.Census(func() []Pod { return nil })
-	known := map[string]bool{"lifepod_containers_waiting": true} // which has no value as long as nothing waits
-	for _, registry := range []*prometheus.Registry{m.all, m.probes.registry} {
-		for _, name := range names(t, registry) {
-			known[name] = true
-		}
-	}
-	asked := selected.FindAllStringSubmatch(string(text), -1)
-	if len(asked) < 30 {
-		t.Fatalf("the dashboard asks for %d metrics only", len(asked))
-	}
-	for _, name := range asked {
-		if !known[name[1]] {
-			t.Errorf("docs/grafana.json asks for %s, which there is none of", name[1])
-		}
-	}
-}
-
-// names are those of the metrics of a registry.
-func names(t *testing.T, of *prometheus.Registry) (list []string) {
-	t.Helper()
-	described := make(chan *prometheus.Desc)
-	go func() {
-		of.Describe(described)
-		close(described)
-	}()
-	for d := range described {
-		_, name, _ := strings.Cut(d.String(), `fqName: "`)
-		name, _, _ = strings.Cut(name, `"`)
-		list = append(list, name)
-	}
-	families, err := of.Gather() // those that nobody describes
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		list = append(list, family.GetName())
-	}
 	return list
 }
