@@ -21,6 +21,12 @@ const toolbox = "lifepod.dev/toolbox:1"
 
 func dial(t *testing.T, r *bundle.Runtime) cri.RuntimeServiceClient {
 	t.Helper()
+	return cri.NewRuntimeServiceClient(connect(t, r))
+}
+
+// connect gives the connection to containerd that dial has its client of.
+func connect(t *testing.T, r *bundle.Runtime) *grpc.ClientConn {
+	t.Helper()
 	conn, err := grpc.NewClient(r.Endpoint(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
@@ -30,7 +36,7 @@ func dial(t *testing.T, r *bundle.Runtime) cri.RuntimeServiceClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return cri.NewRuntimeServiceClient(conn)
+	return conn
 }
 
 // pod is a sandbox with one container that sleeps.

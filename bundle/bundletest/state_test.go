@@ -99,7 +99,7 @@ func wantNothingLeft(t *testing.T, root string) {
 	p := locate(t, root)
 	got := programsOf(root)
 	// A network plugin that containerd had called when it was ended goes on for a moment.
-	for limit := time.Now().Add(5 * time.Second); len(got) > 0 && time.Now().Before(limit); got = programsOf(root) {
+	for limit := time.Now().Add(time.Minute); len(got) > 0 && time.Now().Before(limit); got = programsOf(root) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if len(got) > 0 {
