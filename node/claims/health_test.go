@@ -55,7 +55,7 @@ func TestHealth(t *testing.T) {
 			if uid != pod.UID {
 				t.Errorf("told of the pod %s", uid)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nobody is told")
 		}
 	}
@@ -69,7 +69,7 @@ func TestHealth(t *testing.T) {
 					t.Errorf("told of the pod %s", uid)
 				}
 				return
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("nobody is told")
 			}
 		}

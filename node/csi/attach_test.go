@@ -170,7 +170,7 @@ func TestAttachedByNobody(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(2 * attachPause):
+	case <-time.After(patience):
 		t.Fatal("A-CSI-5: the pod still waits")
 	}
 	if err := m.unpublish(pod); err != nil {

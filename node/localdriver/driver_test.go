@@ -102,7 +102,7 @@ func (m *machine) stopUsing(id string) {
 // a moment.
 func (m *machine) detached(id string) {
 	m.t.Helper()
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		device, err := findLoop(m.volumes.image(id))
 		if err == nil && device == "" || errors.Is(err, os.ErrNotExist) {
 			return

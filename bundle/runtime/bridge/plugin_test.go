@@ -24,7 +24,7 @@ import (
 )
 
 // patience is for what happens at once unless it never does.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // serve answers with the name of the pod on a TCP port of it.
 func serve(t testing.TB, s *sandbox, network, address string) {

@@ -83,7 +83,7 @@ func (k *keyboard) types(keys, want string) {
 
 func (k *keyboard) sees(want string) {
 	k.t.Helper()
-	for late := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		k.mu.Lock()
 		fresh := k.text[k.seen:]
 		at := regexp.MustCompile(want).FindStringIndex(fresh)
@@ -165,7 +165,7 @@ func TestInteractiveShellEnds(t *testing.T) {
 // awaitChild waits until a process has a child that has become its program.
 func awaitChild(t *testing.T, parent int) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(time.Millisecond) {
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 		for _, list := range lists {
 			children, _ := os.ReadFile(list)
