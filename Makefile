@@ -219,11 +219,11 @@ SKEWTESTS := ./e2e/agent/... ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/sour
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
-test-skew: test-packages build drivers kubelet metrics-server prometheus ## the tests of lifepod agent against control planes of the versions SKEW (as root)
+test-skew: test-packages build drivers kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
 		$(GO) run ./e2e/controlplane/build -kubernetes $$version; \
 		export LIFEPOD_CONTROLPLANE=$(CURDIR)/.cache/controlplane/$$version/bin; \
-		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/prometheus .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
+		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \
