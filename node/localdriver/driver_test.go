@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/moby/sys/mount"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -232,6 +233,34 @@ func TestExpandOnline(t *testing.T) {
 		m.use("a", false)
 	}
 	if after := size(t, target); after < before+64*megabyte {
+		t.Errorf("the file system had %d bytes, and has %d", before, after)
+	}
+}
+
+// TestExpandWhileCopied: what has a copy of the mount keeps a file system from growing where it grows only
+// unmounted; the next call grows it.
+func TestExpandWhileCopied(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	target := m.use("a", false)
+	before := size(t, target)
+	other := t.TempDir()
+	if err := mount.Mount(target, other, "", "bind"); err != nil {
+		t.Fatal(err)
+	}
+	m.expand("a", 128*megabyte)
+	request := &csi.NodeStageVolumeRequest{VolumeId: m.id("a"), StagingTargetPath: m.staging("a"), VolumeCapability: writer(false)}
+	_, err := m.NodeStageVolume(t.Context(), request)
+	if mayGrowOnline(t) != (err == nil) {
+		t.Errorf("growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
+	}
+	if err := errors.Join(mount.Unmount(other), mount.Unmount(target)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = m.NodeStageVolume(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if after := size(t, m.staging("a")); after < before+64*megabyte {
 		t.Errorf("the file system had %d bytes, and has %d", before, after)
 	}
 }

@@ -1,6 +1,7 @@
 package localdriver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +41,11 @@ func makeFileSystem(image string) error {
 	return run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", image)
 }
 
-// growUnmounted lets an ext4 that is not mounted fill its device.
-func growUnmounted(device string) error {
+// growUnmounted lets an ext4 fill its device. It must not be mounted, but for a moment.
+func growUnmounted(ctx context.Context, device string) error {
+	if err := awaitUnmounted(ctx, device); err != nil {
+		return err
+	}
 	if err := mend(device); err != nil {
 		return err
 	}

@@ -91,6 +91,18 @@ func holdLoop(image string) (device string, hold *os.File, err error) {
 	return device, hold, nil
 }
 
+// awaitUnmounted waits until nobody has a device mounted any more.
+func awaitUnmounted(ctx context.Context, device string) (err error) {
+	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, letGo, true, func(context.Context) (bool, error) {
+		var file *os.File
+		if file, err = os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0); err == nil {
+			err = file.Close()
+		}
+		return !errors.Is(err, unix.EBUSY), nil
+	})
+	return err
+}
+
 // growLoop lets a loop device be as long as its image.
 func growLoop(device string) error {
 	file, err := os.OpenFile(device, os.O_RDWR, 0)

@@ -18,7 +18,7 @@ import (
 
 // NodeStageVolume mounts the file system of a volume, or makes its block device. Both grow
 // if the volume has grown.
-func (d *Driver) NodeStageVolume(_ context.Context, req *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+func (d *Driver) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	if err := wanted("staging_target_path", req.GetStagingTargetPath()); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (d *Driver) NodeStageVolume(_ context.Context, req *csi.NodeStageVolumeRequ
 	if v.Block {
 		err = d.stageBlock(v)
 	} else {
-		err = d.stage(v, req.GetStagingTargetPath(), req.GetVolumeCapability().GetMount().GetMountFlags())
+		err = d.stage(ctx, v, req.GetStagingTargetPath(), req.GetVolumeCapability().GetMount().GetMountFlags())
 	}
 	if err != nil {
 		return nil, internal("stage volume", v.ID, err)
@@ -81,31 +81,31 @@ func (d *Driver) stageBlock(v record) error {
 	return err
 }
 
-func (d *Driver) stage(v record, path string, flags []string) error {
+func (d *Driver) stage(ctx context.Context, v record, path string, flags []string) error {
 	image := d.volumes.image(v.ID)
 	mounted, err := isMounted(image, path)
 	if err != nil {
 		return err
 	}
+	device, hold, err := attachLoop(image, true)
+	if err != nil {
+		return err
+	}
+	defer hold.Close()
 	if !mounted {
-		device, hold, err := attachLoop(image, true)
-		if err != nil {
-			return err
-		}
-		defer hold.Close()
 		if err := mountDevice(device, path, flags); err != nil {
 			return err
 		}
-		if err := d.grow(&v); err != nil {
-			// Without CAP_SYS_RESOURCE an ext4 grows only while it is not mounted.
-			err = errors.Join(unmount(path), growUnmounted(device), mountDevice(device, path, flags))
-			if err != nil {
-				return err
-			}
-			v.FileSystem = v.Bytes
-			if err := d.volumes.save(v); err != nil {
-				return err
-			}
+	}
+	if err := d.grow(&v); err != nil {
+		// Without CAP_SYS_RESOURCE an ext4 grows only while it is not mounted.
+		err = errors.Join(unmount(path), growUnmounted(ctx, device), mountDevice(device, path, flags))
+		if err != nil {
+			return err
+		}
+		v.FileSystem = v.Bytes
+		if err := d.volumes.save(v); err != nil {
+			return err
 		}
 	}
 	if v.Used && !v.Unused {
