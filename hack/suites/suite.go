@@ -114,7 +114,7 @@ func (s suite) ownFolders() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("go list %s in %s: %w", pattern, dir, err)
 		}
-		for _, line := range strings.SplitSeq(string(out), "\n") {
+		for line := range strings.SplitSeq(string(out), "\n") {
 			name, _, _ := strings.Cut(line, " ") // p [p.test] is p, compiled for its tests
 			if folder, is := strings.CutPrefix(name, module); is && isOfTests(folder) {
 				own = append(own, folder)
