@@ -2,7 +2,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -44,26 +43,4 @@ func Memory(pid int) (resident, anonymous float64, err error) {
 		*into = kib / 1024
 	}
 	return resident, anonymous, nil
-}
-
-// Exiting says whether the kernel is about to end a process, or has.
-func Exiting(pid int) (bool, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	const (
-		flags   = 6   // which field it is after the name, which is in parentheses
-		exiting = 0x4 // PF_EXITING of the kernel
-	)
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) <= flags {
-		return false, fmt.Errorf("read the flags of process %d: %q", pid, text)
-	}
-	value, err := strconv.ParseUint(fields[flags], 10, 64)
-	return value&exiting != 0, err
 }

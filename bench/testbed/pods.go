@@ -32,13 +32,13 @@ func NewPod(node string) *v1.Pod {
 			NodeName:                      node,
 			RestartPolicy:                 v1.RestartPolicyAlways,
 			TerminationGracePeriodSeconds: new(int64(30)),
-			Containers:                    []v1.Container{NewContainer("main", "sleep", "infinity")},
+			Containers:                    []v1.Container{newContainer("main", "sleep", "infinity")},
 		},
 	}
 }
 
-// NewContainer is one of the toolbox.
-func NewContainer(name string, command ...string) v1.Container {
+// newContainer is one of the toolbox.
+func newContainer(name string, command ...string) v1.Container {
 	return v1.Container{Name: name, Image: Image, Command: command, ImagePullPolicy: v1.PullIfNotPresent}
 }
 
@@ -119,7 +119,7 @@ func together(pods []*v1.Pod, do func(*v1.Pod) error) error {
 	return bare.Together(len(pods), func(i int) error { return do(pods[i]) })
 }
 
-// MainOf is the ID of a pod's first container, as the runtime has it.
-func (s *Testbed) MainOf(pod string) string {
+// mainOf is the ID of a pod's first container, as the runtime has it.
+func (s *Testbed) mainOf(pod string) string {
 	return strings.TrimPrefix(s.Pods.Now(pod).Status.ContainerStatuses[0].ContainerID, "containerd://")
 }

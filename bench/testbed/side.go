@@ -54,7 +54,7 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 			configuration["featureGates"] = gates
 		}
 		maps.Copy(configuration, fields)
-		m, err := member.Start(ctx, member.Config{Plane: s.Plane, Program: program, Name: name, Kubelet: configuration, Env: s.config.Env})
+		m, err := member.Start(ctx, member.Config{Plane: s.Plane, Program: program, Name: name, Kubelet: configuration})
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // KillMain kills the process of a pod's first container after a pause, and says when.
 func (s *Side) KillMain(ctx context.Context, pod string) (time.Time, error) {
 	s.Pause(ctx)
-	id := s.MainOf(pod)
+	id := s.mainOf(pod)
 	began := time.Now()
 	return began, s.Floor.Kill(ctx, id)
 }

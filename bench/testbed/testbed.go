@@ -20,22 +20,17 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/e2e/controlplane"
-	"github.com/lifepod/lifepod/e2e/relay"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // Config is what a testbed is like.
 type Config struct {
-	Lifepod string   // the binary
-	Keep    string   // folder of the nodes' logs; empty: they are removed
-	Env     []string // of the nodes, beside this process's
-	Audit   bool     // the API server logs what nodes write (Side.CountWrites)
-	Gates   string   // feature gates of the kubelet: NAME=true,NAME=false
-	// Relay gets each call to the runtime, also those of the floor, and carries it out. If it is nil,
-	// the runtime gets the calls itself.
-	Relay func(context.Context, relay.Call) error
-	Log   *slog.Logger
+	Lifepod string // the binary
+	Keep    string // folder of the nodes' logs; empty: they are removed
+	Audit   bool   // the API server logs what nodes write (Side.CountWrites)
+	Gates   string // feature gates of the kubelet: NAME=true,NAME=false
+	Log     *slog.Logger
 
 	kubelet string // its title, once its node was added
 }
@@ -56,7 +51,7 @@ type Testbed struct {
 	Sides []*Side
 
 	root    string
-	runtime containerd
+	runtime *bundle.Runtime
 	client  *cri.Client
 	cgroups podcgroup.Driver // of lifepod's pods
 	closers []func() error   // in the order of their need, the last first
@@ -73,20 +68,6 @@ func Open(ctx context.Context, config Config) (*Testbed, error) {
 	s.Pods = NewBoard[*v1.Pod]()
 	s.Beside(func(ctx context.Context) { s.Pods.Run(ctx, s.API.CoreV1().Pods(Namespace).Watch) })
 	return s, nil
-}
-
-// containerd is the runtime, with what sees its calls.
-type containerd struct {
-	*bundle.Runtime
-	before *relay.Relay // nil: nobody
-}
-
-// Endpoint is where the runtime is called.
-func (c containerd) Endpoint() string {
-	if c.before != nil {
-		return c.before.Endpoint()
-	}
-	return c.Runtime.Endpoint()
 }
 
 func (s *Testbed) onClose(f func() error) { s.closers = append(s.closers, f) }
@@ -107,18 +88,12 @@ func (s *Testbed) openRuntime(ctx context.Context) (err error) {
 		return err
 	}
 	s.onClose(func() error { return os.RemoveAll(s.root) })
-	if s.runtime.Runtime, err = bundle.Open(ctx, bundle.Config{Root: s.root, Log: s.config.Log}); err != nil {
+	if s.runtime, err = bundle.Open(ctx, bundle.Config{Root: s.root, Log: s.config.Log}); err != nil {
 		return err
 	}
 	s.onClose(func() error { return within(time.Minute, s.runtime.Close) })
 	if _, err := s.runtime.ImportImages(ctx); err != nil {
 		return err
-	}
-	if s.config.Relay != nil {
-		if s.runtime.before, err = relay.Listen(s.runtime.Endpoint(), s.config.Relay); err != nil {
-			return err
-		}
-		s.onClose(s.runtime.before.Close)
 	}
 	if s.client, err = cri.Dial(s.runtime.Endpoint()); err != nil {
 		return err

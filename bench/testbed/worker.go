@@ -9,8 +9,8 @@ import (
 // and a main container whose death by a signal restarts all of them.
 func NewWorkerPod(node string) *v1.Pod {
 	pod := NewPod(node)
-	setup, watcher := NewContainer("setup", "true"), NewContainer("watcher", "sleep", "infinity")
-	main := NewContainer("main", "sleep", "infinity")
+	setup, watcher := newContainer("setup", "true"), newContainer("watcher", "sleep", "infinity")
+	main := newContainer("main", "sleep", "infinity")
 	always, never := v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyNever
 	watcher.RestartPolicy, main.RestartPolicy = &always, &never
 	main.RestartPolicyRules = []v1.ContainerRestartRule{{

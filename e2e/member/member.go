@@ -44,8 +44,6 @@ type Config struct {
 	Kubelet map[string]any
 	// Flags follow those that every member needs.
 	Flags []string
-	// Env are variables of the process, beside those that this one has.
-	Env []string
 }
 
 // Member is a node's process, and what it leaves on the machine between two of
@@ -115,9 +113,7 @@ func (m *Member) writeIdentity(ctx context.Context) (err error) {
 
 // Run starts the process, for the first time or again after Stop or Kill.
 func (m *Member) Run() error {
-	command := exec.Command(m.config.Program, m.flags()...)
-	command.Env = append(os.Environ(), m.config.Env...)
-	process, err := machine.StartProcess(command, m.LogFile())
+	process, err := machine.StartProcess(exec.Command(m.config.Program, m.flags()...), m.LogFile())
 	if err != nil {
 		return err
 	}

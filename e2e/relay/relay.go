@@ -1,5 +1,5 @@
-// Package relay stands between an agent and its runtime, and lets a test or a measurement see
-// each call. It knows no messages: calls are carried as they are.
+// Package relay stands between an agent and its runtime, and lets a test see each call. It knows no
+// messages: calls are carried as they are.
 package relay
 
 import (

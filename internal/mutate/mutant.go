@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -24,15 +23,6 @@ func oneLine(text string) string {
 		text = string(runes[:most]) + "…"
 	}
 	return text
-}
-
-// Apply is the file's text with the mistake in it. It has as many lines as before.
-func (m Mutant) Apply(source []byte) []byte {
-	now := m.Now
-	if missing := strings.Count(m.Was, "\n") - strings.Count(now, "\n"); missing > 0 {
-		now += strings.Repeat("\n", missing)
-	}
-	return slices.Concat(source[:m.offset], []byte(now), source[m.offset+len(m.Was):])
 }
 
 // Replacing is the mutant that has new in place of old, which must occur once in the file.

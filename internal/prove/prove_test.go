@@ -67,8 +67,7 @@ func TestEveryBugIsWhole(t *testing.T) {
 }
 
 func mistakeCanBeMade(t *testing.T, bug Bug) {
-	m, err := bug.Mutant(root)
-	if err != nil {
+	if _, err := bug.Mutant(root); err != nil {
 		t.Error(err)
 		return
 	}
@@ -76,7 +75,7 @@ func mistakeCanBeMade(t *testing.T, bug Bug) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.ParseFile(token.NewFileSet(), bug.File, m.Apply(source), 0); err != nil {
+	if _, err := parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0); err != nil {
 		t.Errorf("bug %d: %v", bug.Number, err)
 	}
 }

@@ -1,5 +1,4 @@
-// Package logindtest has a D-Bus of its own, with a pretended systemd-logind on it: for
-// tests, and for measurements.
+// Package logindtest has a D-Bus of its own, with a pretended systemd-logind on it.
 package logindtest
 
 import (
@@ -40,8 +39,8 @@ type Bus struct {
 	daemon *exec.Cmd
 }
 
-// Open starts one with its files in dir. Its package is in hack/install-packages.
-func Open(dir string) (*Bus, error) {
+// open starts one with its files in dir. Its package is in hack/install-packages.
+func open(dir string) (*Bus, error) {
 	b := &Bus{dir: dir}
 	config := fmt.Sprintf(busConfig, b.socket())
 	if err := os.WriteFile(filepath.Join(b.dir, "bus.conf"), []byte(config), 0o600); err != nil {
@@ -105,8 +104,8 @@ type Lock struct {
 	Released chan struct{}
 }
 
-// OpenLogind puts one on the bus, which waits for that long at a shutdown.
-func (b *Bus) OpenLogind(delay time.Duration) (*Logind, error) {
+// openLogind puts one on the bus, which waits for that long at a shutdown.
+func (b *Bus) openLogind(delay time.Duration) (*Logind, error) {
 	conn, err := dbus.Connect(b.Address())
 	if err != nil {
 		return nil, fmt.Errorf("pretend a logind: %w", err)

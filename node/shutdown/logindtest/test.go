@@ -8,7 +8,7 @@ import (
 // NewBus is a bus that ends with the test.
 func NewBus(t testing.TB) *Bus {
 	t.Helper()
-	b, err := Open(t.TempDir())
+	b, err := open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func NewBus(t testing.TB) *Bus {
 // NewLogind is a logind on a bus until the end of the test.
 func NewLogind(t testing.TB, b *Bus, delay time.Duration) *Logind {
 	t.Helper()
-	l, err := b.OpenLogind(delay)
+	l, err := b.openLogind(delay)
 	if err != nil {
 		t.Fatal(err)
 	}
