@@ -67,7 +67,7 @@ func TestEscapes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if changes := compare(ctx, t, before); len(changes) > 0 {
+	if changes := compare(ctx, t, &before); len(changes) > 0 {
 		t.Errorf("the machine has changed: %s", changes)
 	}
 	if err := remove(ctx, made); err != nil {

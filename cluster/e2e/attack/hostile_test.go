@@ -80,10 +80,11 @@ func TestHostileValues(t *testing.T) {
 	trials := accepted(ctx, t)
 	trials = trials[:min(*pods, len(trials))]
 	seen := watchPods(ctx, attacker)
-	before, err := here.state()
+	b, err := here.state()
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := &b
 	const batch = 40
 	for from := 0; from < len(trials); from += batch {
 		find(ctx, t, seen, before, trials[from:min(from+batch, len(trials))])
@@ -92,7 +93,7 @@ func TestHostileValues(t *testing.T) {
 }
 
 // find reports which of the trials changes the machine.
-func find(ctx context.Context, t *testing.T, seen *seenPods, before map[string]string, trials []trial) {
+func find(ctx context.Context, t *testing.T, seen *seenPods, before *map[string]string, trials []trial) {
 	changes := attempt(ctx, t, seen, before, trials)
 	switch {
 	case len(changes) == 0:
@@ -109,7 +110,7 @@ func find(ctx context.Context, t *testing.T, seen *seenPods, before map[string]s
 }
 
 // attempt makes what is tried, waits until the node has done with it what it does, deletes it, and says what is not as before.
-func attempt(ctx context.Context, t *testing.T, seen *seenPods, before map[string]string, trials []trial) []string {
+func attempt(ctx context.Context, t *testing.T, seen *seenPods, before *map[string]string, trials []trial) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var made []runtime.Object
@@ -147,11 +148,11 @@ func attempt(ctx context.Context, t *testing.T, seen *seenPods, before map[strin
 // backPatience is for what is taken back later: the node looks for volumes that are staged for no pod once a minute.
 const backPatience = 3 * time.Minute
 
-// compare waits until the machine is as it was, and if it does not become so restores what it can.
-func compare(ctx context.Context, t *testing.T, before map[string]string) (changes []string) {
+// compare waits until the machine is as it was. If it does not become so, what can be is restored, and what is then counts as before.
+func compare(ctx context.Context, t *testing.T, before *map[string]string) (changes []string) {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, backPatience, true, func(context.Context) (bool, error) {
 		after, err := here.state()
-		changes = differences(before, after)
+		changes = differences(*before, after)
 		return len(changes) == 0, err
 	})
 	if err != nil && !wait.Interrupted(err) {
@@ -163,6 +164,10 @@ func compare(ctx context.Context, t *testing.T, before map[string]string) (chang
 	if len(changes) > 0 {
 		if err := here.plant(); err != nil {
 			t.Fatal(fmt.Errorf("after %s: %w", changes, err))
+		}
+		t.Logf("not as before: %s", changes)
+		if *before, err = here.state(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return changes
