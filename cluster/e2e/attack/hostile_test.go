@@ -131,7 +131,7 @@ func attempt(ctx context.Context, t *testing.T, seen *seenPods, before *map[stri
 	side(len(trials), func(i int) {
 		if created := try(trials[i].object); created != nil {
 			if p := user(created); p != nil {
-				try(p)
+				seen.uses(try(p), created)
 			}
 		}
 	})
