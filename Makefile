@@ -172,7 +172,7 @@ test-parts:
 	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent
 	$(PART) "lifepod up" $(MAKE) --no-print-directory test-up RUN='^($(UP))\z'
 
-test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, each a target of its own; over an hour (as root)
+test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, each a target of its own; 45 minutes (as root)
 	@rm -rf .cache/tests
 	@$(MAKE) --no-print-directory test-parts && $(GO) run ./hack/suites -minutes 600 -run; code=$$?; $(REPORT); exit $$code
 
@@ -183,31 +183,31 @@ ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
 ONCE       := -p 1 -timeout 30m -count=1 -run '$(RUN)'
 UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
 .PHONY: test-pods test-agent test-up test-storage test-servers test-real test-faults test-groups test-simulated
-test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 10 minutes
+test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 4 minutes
 	@$(ONREAL) $(call gotest,pods,./e2e,$(ONCE))
 
-test-agent: test-packages build controlplane drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 9 minutes
+test-agent: test-packages build controlplane drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
 	@$(ONREAL) $(call gotest,agent,$(AGENTTESTS),$(ONCE))
 
-test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 6 minutes
+test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 3 minutes
 	@$(UPREAL) $(call gotest,up,./e2e ./e2e/traffic,$(ONCE))
 
-test-storage: test-packages build ## volumes of lifepod up; 4 minutes
+test-storage: test-packages build ## volumes of lifepod up; 3 minutes
 	@$(UPREAL) $(call gotest,storage,./e2e/storage,$(ONCE))
 
-test-servers: test-packages build kubelet ## machines that join, several servers, another network; 5 minutes
+test-servers: test-packages build kubelet ## machines that join, several servers, another network; 3 minutes
 	@$(UPREAL) $(call gotest,servers,./e2e/cni ./e2e/grow ./e2e/several,$(ONCE))
 
-test-real: test-packages build ## the carried runtime, CRI calls, images and leftovers by themselves; 3 minutes
+test-real: test-packages build ## the carried runtime, CRI calls, images and leftovers by themselves; 2 minutes
 	@$(call gotest,real,./bundle/... ./cri/cricheck ./leftovers ./worker/images,-tags realruntime -timeout 20m)
 
-test-faults: test-packages build controlplane ## killed processes, hung calls, lost connections of an agent; 5 minutes
+test-faults: test-packages build controlplane ## killed processes, hung calls, lost connections of an agent; 2 minutes
 	@$(ONREAL) $(call gotest,faults,./e2e/faults,$(ONCE))
 
 test-groups: test-packages build controlplane jobset ## groups that restart as one, with the JobSet controller; 3 minutes
 	@$(ONREAL) $(call gotest,groups,./e2e/groups,$(ONCE))
 
-test-simulated: test-packages build controlplane jobset kubelet metrics-server ## simulated nodes and lifepod sim; 4 minutes
+test-simulated: test-packages build controlplane jobset kubelet metrics-server ## simulated nodes and lifepod sim; 6 minutes
 	@$(ONREAL) $(call gotest,simulated,./e2e/simulated,$(ONCE))
 	@cd e2e/simulated/operator && $(call gotest,operator,./...,-timeout 10m -count=1)
 
