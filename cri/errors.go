@@ -6,9 +6,9 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -60,13 +60,13 @@ func class(ctx context.Context, err error) lifecycle.FailureClass {
 }
 
 // lacks are what this machine can be short of, so that it makes no connection and opens no file.
-var lacks = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.EADDRNOTAVAIL}
+var lacks = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL}
 
 // Lacking says that a call was not made because this machine lacks files, memory or ports for it. That says
 // nothing about whom it was for (A-PROBE-18).
 func Lacking(err error) bool {
 	lookup, ofName := errors.AsType[*net.DNSError](err) // it keeps the text only
-	return slices.ContainsFunc(lacks, func(lack unix.Errno) bool {
+	return slices.ContainsFunc(lacks, func(lack syscall.Errno) bool {
 		return errors.Is(err, lack) || ofName && strings.HasSuffix(lookup.Err, lack.Error())
 	})
 }
