@@ -13,10 +13,11 @@ import (
 
 // suite is one of suites.yaml.
 type suite struct {
-	Target  string   `json:"target"`
-	Minutes int      `json:"minutes"`
-	Tests   []string `json:"tests"`
-	Folders []string `json:"folders"`
+	Target   string   `json:"target"`
+	Minutes  int      `json:"minutes"`
+	Tests    []string `json:"tests"`
+	Programs []string `json:"programs"`
+	Folders  []string `json:"folders"`
 }
 
 func load(file string) (suites []suite, err error) {
@@ -72,24 +73,16 @@ func split(suites []suite, changed []string) (touched, rest []suite, err error) 
 }
 
 func (s suite) touchedBy(changed []string) (bool, error) {
-	var ofTests []string
-	for _, p := range changed {
-		if isOfTests(p) {
-			ofTests = append(ofTests, p)
-			continue
-		}
-		if slices.ContainsFunc(s.Folders, func(folder string) bool { return below(p, folder) }) {
-			return true, nil
-		}
-	}
-	if len(ofTests) == 0 {
-		return false, nil
+	if slices.ContainsFunc(changed, func(p string) bool {
+		return !isOfTests(p) && slices.ContainsFunc(s.Folders, func(folder string) bool { return below(p, folder) })
+	}) {
+		return true, nil
 	}
 	own, err := s.ownFolders()
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(ofTests, func(p string) bool {
+	return slices.ContainsFunc(changed, func(p string) bool {
 		return slices.ContainsFunc(own, func(folder string) bool {
 			rest, is := strings.CutPrefix(path.Dir(p)+"/", folder+"/")
 			return is && (rest == "" || strings.HasPrefix(rest, "testdata/"))
@@ -99,11 +92,11 @@ func (s suite) touchedBy(changed []string) (bool, error) {
 
 func isOfTests(p string) bool { return below(p, "e2e") || below(p, "cluster/e2e") }
 
-// ownFolders are the folders below e2e and cluster/e2e that the suite's tests are made of.
+// ownFolders are the folders below e2e and cluster/e2e that the suite's tests are made of, and all that its programs are.
 func (s suite) ownFolders() ([]string, error) {
 	const module = "github.com/lifepod/lifepod/"
 	var own []string
-	for _, pattern := range s.Tests {
+	for _, pattern := range slices.Concat(s.Tests, s.Programs) {
 		dir, flags := ".", "-tags=testmachine"
 		if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
 			dir, pattern, flags = "cluster", "./"+rest, "-tags=selinux,notest,grpcnotrace,attack"
@@ -116,7 +109,7 @@ func (s suite) ownFolders() ([]string, error) {
 		}
 		for line := range strings.SplitSeq(string(out), "\n") {
 			name, _, _ := strings.Cut(line, " ") // p [p.test] is p, compiled for its tests
-			if folder, is := strings.CutPrefix(name, module); is && isOfTests(folder) {
+			if folder, is := strings.CutPrefix(name, module); is && (isOfTests(folder) || slices.Contains(s.Programs, pattern)) {
 				own = append(own, folder)
 			}
 		}
