@@ -25,8 +25,11 @@ const slowestShown = 10
 // report is what a run of the tests has left in its folder.
 type report struct {
 	parts []part
-	tests map[string]*test // by package and name
+	tests map[testKey]*test
 }
+
+// testKey is one test in one run of gotestsum, of which a suite may have several.
+type testKey struct{ file, name string }
 
 // part is one command that hack/part ran.
 type part struct {
@@ -38,6 +41,7 @@ type part struct {
 // test is what is known of one test, or of a package whose tests could not begin or end.
 type test struct {
 	name    string // "package.Test"
+	file    string // that has what is known
 	below   bool   // another test, which has its results, too
 	elapsed time.Duration
 	results []string // "pass", "fail", in order
@@ -51,7 +55,7 @@ type event struct {
 }
 
 func read(dir string) (*report, error) {
-	r := &report{tests: map[string]*test{}}
+	r := &report{tests: map[testKey]*test{}}
 	text, err := os.ReadFile(filepath.Join(dir, "parts"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -72,7 +76,7 @@ func read(dir string) (*report, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = r.events(f)
+		err = r.events(file, f)
 		f.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -91,7 +95,7 @@ func parsePart(line string) (part, error) {
 	return part{fields[0], time.Duration(seconds) * time.Second, code}, errors.Join(err, codeErr)
 }
 
-func (r *report) events(from io.Reader) error {
+func (r *report) events(file string, from io.Reader) error {
 	decoder := json.NewDecoder(bufio.NewReader(from))
 	for {
 		var e event
@@ -100,19 +104,20 @@ func (r *report) events(from io.Reader) error {
 		} else if err != nil {
 			return err
 		}
-		r.event(e)
+		r.event(file, e)
 	}
 }
 
-func (r *report) event(e event) {
+func (r *report) event(file string, e event) {
 	if e.Test == "" {
 		return
 	}
 	name := strings.TrimPrefix(e.Package, "github.com/lifepod/lifepod/") + "." + e.Test
-	t := r.tests[name]
+	key := testKey{file, name}
+	t := r.tests[key]
 	if t == nil {
-		t = &test{name: name, below: strings.Contains(e.Test, "/")}
-		r.tests[name] = t
+		t = &test{name: name, file: file, below: strings.Contains(e.Test, "/")}
+		r.tests[key] = t
 	}
 	switch e.Action {
 	case "pass", "fail":
@@ -167,9 +172,9 @@ func (r *report) firstFailure(t *test) string {
 		return text
 	}
 	var below []string
-	for name, sub := range r.tests {
-		if strings.HasPrefix(name, t.name+"/") && sub.flaky() && slices.ContainsFunc(sub.said, message.MatchString) {
-			below = append(below, name[len(t.name)+1:]+": "+sub.failure())
+	for _, sub := range r.tests {
+		if sub.file == t.file && strings.HasPrefix(sub.name, t.name+"/") && sub.flaky() && slices.ContainsFunc(sub.said, message.MatchString) {
+			below = append(below, sub.name[len(t.name)+1:]+": "+sub.failure())
 		}
 	}
 	if len(below) == 0 {

@@ -23,6 +23,9 @@ func TestReport(t *testing.T) {
 {"Action":"pass","Package":"github.com/lifepod/lifepod/worker/probe","Test":"TestOnce","Elapsed":0.5}
 {"Action":"fail","Package":"github.com/lifepod/lifepod/worker/probe","Test":"TestNever","Elapsed":0}
 `,
+		"again.json": `{"Action":"pass","Package":"github.com/lifepod/lifepod/worker/probe","Test":"TestOnce/slow","Elapsed":0}
+{"Action":"pass","Package":"github.com/lifepod/lifepod/worker/probe","Test":"TestOnce","Elapsed":0}
+`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -40,6 +43,8 @@ the slowest tests:
      1.0 s  worker/probe.TestOnce/slow
      0.2 s  worker/probe.TestAlways
      0.0 s  worker/probe.TestNever
+     0.0 s  worker/probe.TestOnce
+     0.0 s  worker/probe.TestOnce/slow
 FLAKY: worker/probe.TestOnce, first failure: slow: once_test.go:7: late
 `
 	if got := r.String(); got != want {
