@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := map[string]string{}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
