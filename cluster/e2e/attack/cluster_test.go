@@ -72,19 +72,18 @@ type podState struct{ ready, settled, ended, gone bool }
 type seenPods struct {
 	mu      sync.Mutex
 	pods    map[types.UID]*podState
-	users   map[types.UID]types.UID // what pods use, by the pods' UIDs
 	changed chan struct{}
 }
 
 // watchPods sees the pods of a namespace.
 func watchPods(ctx context.Context, namespace string) *seenPods {
-	s := &seenPods{pods: map[types.UID]*podState{}, users: map[types.UID]types.UID{}, changed: make(chan struct{}, 1)}
+	s := &seenPods{pods: map[types.UID]*podState{}, changed: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactoryWithOptions(admin, 0, informers.WithNamespace(namespace))
 	see := func(object any) {
 		switch object := object.(type) {
 		case *v1.Pod:
 			s.see(object.UID, podState{ready: ready(object), settled: settled(object), ended: over(object)})
-		case *v1.Event: // some are of objects without a UID
+		case *v1.Event:
 			s.see(object.InvolvedObject.UID, podState{settled: object.Type == v1.EventTypeWarning})
 		}
 	}
@@ -127,9 +126,6 @@ func over(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status
 func (s *seenPods) see(uid types.UID, now podState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if uid == "" {
-		return
-	}
 	p := s.pods[uid]
 	if p == nil {
 		p = &podState{}
@@ -142,26 +138,13 @@ func (s *seenPods) see(uid types.UID, now podState) {
 	}
 }
 
-// uses says which pod, nil for none, uses an object: a claim says itself that it can't have a volume, and the pod nothing for minutes.
-func (s *seenPods) uses(pod, object runtime.Object) {
-	used, err := meta.Accessor(object)
-	p, is := pod.(*v1.Pod)
-	if err != nil || !is {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users[p.UID] = used.GetUID()
-}
-
 // until waits until something is true of all these pods.
 func (s *seenPods) until(ctx context.Context, is func(*podState) bool, uids ...types.UID) error {
 	all := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, uid := range uids {
-			p, used := s.pods[uid], s.pods[s.users[uid]]
-			if (p == nil || !is(p)) && (used == nil || !is(used)) {
+			if p := s.pods[uid]; p == nil || !is(p) {
 				return false
 			}
 		}
