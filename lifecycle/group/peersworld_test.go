@@ -50,9 +50,13 @@ func (w *crowd) write(change func(map[string]Peer)) {
 	next := maps.Clone(w.api())
 	change(next)
 	w.history = append(w.history, next)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(next)), func(p Peer) bool { return p.Attempt != nil }) {
-		w.begun = none // nobody is left that knows: attempts begin with 0 again
+	known := int32(none)
+	for _, p := range next {
+		if p.Attempt != nil {
+			known = max(known, *p.Attempt)
+		}
 	}
+	w.begun = min(w.begun, known) // of a later one nobody is left that knows, nor anything that runs
 }
 
 func (w *crowd) create() {
