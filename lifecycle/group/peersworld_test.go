@@ -50,7 +50,7 @@ func (w *crowd) write(change func(map[string]Peer)) {
 	next := maps.Clone(w.api())
 	change(next)
 	w.history = append(w.history, next)
-	known := int32(none)
+	known := none
 	for _, p := range next {
 		if p.Attempt != nil {
 			known = max(known, *p.Attempt)
