@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	if !isRoot(paths.Root) {
-		return endLost(ctx, paths)
+		return endLost(ctx, paths, o.Purge)
 	}
 	release, err := Exclude(paths)
 	if errors.Is(err, bundle.ErrInUse) {

@@ -126,3 +126,26 @@ func TestDownOfDeletedFolder(t *testing.T) {
 		}
 	}
 }
+
+// Of a folder that was deleted in part, --purge removes the rest of what is lifepod's, and nothing of others.
+func TestDownOfFolderDeletedInPart(t *testing.T) {
+	root := t.TempDir()
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{paths.RunDir, filepath.Join(root, "containerd"), filepath.Join(root, "letters")} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(folder) })
+	}
+	want := root + " has been deleted in part. Removed what was left of its pods on this machine: 1 leftover."
+	if did, err := end(t, root, true); err != nil || did != want {
+		t.Errorf("%q, %v, want %q", did, err, want)
+	}
+	left, err := os.ReadDir(root)
+	if err != nil || len(left) != 1 || left[0].Name() != "letters" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -23,10 +23,13 @@ var ofRoots = []leftovers.Kind{
 }
 
 // endLost ends what is left on the machine of a state folder that somebody has deleted,
-// that of a cluster included. It kills: how the pods were to end went with the folder.
-func endLost(ctx context.Context, paths bundle.Paths) (string, error) {
+// that of a cluster included, or a part of one. It kills: how the pods were to end went with the folder.
+func endLost(ctx context.Context, paths bundle.Paths, purges bool) (string, error) {
 	_, err := os.Lstat(paths.Root)
-	gone := errors.Is(err, os.ErrNotExist)
+	gone, deleted := errors.Is(err, os.ErrNotExist), "deleted in part"
+	if gone {
+		deleted = "deleted"
+	}
 	node, err := bundle.Locate(rootfolder.Node.In(paths.Root), "")
 	if err != nil {
 		return "", err
@@ -41,13 +44,13 @@ func endLost(ctx context.Context, paths bundle.Paths) (string, error) {
 			return "", err
 		}
 		if pid := holder(of); pid != 0 {
-			return "", fmt.Errorf("%s has been deleted, but process %d still uses it: end it first", of.Root, pid)
+			return "", fmt.Errorf("%s has been %s, but process %d still uses it: end it first", of.Root, deleted, pid)
 		}
 		if err := removeRest(ctx, of); err != nil {
 			return "", err
 		}
 		n += len(found)
-		if !gone {
+		if !gone && !purges {
 			continue
 		}
 		if _, err := purge(of); err != nil { // removeRest has made it anew for its lock
@@ -60,7 +63,7 @@ func endLost(ctx context.Context, paths bundle.Paths) (string, error) {
 	if n == 0 {
 		return fmt.Sprintf("There is nothing of lifepod in %s.", paths.Root), nil
 	}
-	return fmt.Sprintf("%s has been deleted. Removed what was left of its pods on this machine: %s.", paths.Root, plural(n, "leftover")), nil
+	return fmt.Sprintf("%s has been %s. Removed what was left of its pods on this machine: %s.", paths.Root, deleted, plural(n, "leftover")), nil
 }
 
 // holder is a process that has the lock of a deleted state folder, 0 if there is none.

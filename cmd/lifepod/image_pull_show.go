@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -39,9 +38,9 @@ const (
 
 func newPullLines(out io.Writer, image string) *pullLines {
 	lines := &pullLines{out: out, image: image}
-	if file, isFile := out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) {
+	if fd, is := terminalOf(out); is {
 		lines.size = func() (columns, rows int) {
-			columns, rows, err := term.GetSize(int(file.Fd()))
+			columns, rows, err := term.GetSize(fd)
 			if err != nil || columns < 1 || rows < 1 {
 				return 80, 24
 			}
