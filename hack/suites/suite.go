@@ -52,8 +52,10 @@ func everything(paths []string) bool {
 
 func below(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
 
-// isText says that a path is documentation, which the unit tests hold against the code.
-func isText(p string) bool { return below(p, "docs") || strings.HasSuffix(p, ".md") || p == "LICENSE" }
+// isText says that a path is to be read, and no more: the unit tests hold it against the code.
+func isText(p string) bool {
+	return slices.Contains([]string{".md", ".png", ".svg"}, path.Ext(p)) || p == "LICENSE"
+}
 
 // split says which suites the changes touch.
 func split(suites []suite, changed []string) (touched, rest []suite, err error) {
@@ -94,26 +96,47 @@ func isOfTests(p string) bool { return below(p, "e2e") || below(p, "cluster/e2e"
 
 // ownFolders are the folders below e2e and cluster/e2e that the suite's tests are made of, and all that its programs are.
 func (s suite) ownFolders() ([]string, error) {
-	const module = "github.com/lifepod/lifepod/"
 	var own []string
 	for _, pattern := range slices.Concat(s.Tests, s.Programs) {
-		dir, flags := ".", "-tags=testmachine"
-		if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
-			dir, pattern, flags = "cluster", "./"+rest, "-tags=selinux,notest,grpcnotrace,attack"
-		}
-		list := exec.Command("go", "list", flags, "-deps", "-test", "-f", "{{.ImportPath}}", pattern)
-		list.Dir, list.Stderr = dir, os.Stderr
-		out, err := list.Output()
+		folders, err := foldersOf(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("go list %s in %s: %w", pattern, dir, err)
+			return nil, err
 		}
-		for line := range strings.SplitSeq(string(out), "\n") {
-			name, _, _ := strings.Cut(line, " ") // p [p.test] is p, compiled for its tests
-			if folder, is := strings.CutPrefix(name, module); is && (isOfTests(folder) || slices.Contains(s.Programs, pattern)) {
+		for _, folder := range folders {
+			if isOfTests(folder) || slices.Contains(s.Programs, pattern) {
 				own = append(own, folder)
 			}
 		}
 	}
-	slices.Sort(own)
-	return slices.Compact(own), nil
+	return own, nil
+}
+
+// listed keeps what foldersOf has found.
+var listed = map[string][]string{}
+
+// foldersOf are the folders of this project that packages and their tests are made of.
+func foldersOf(pattern string) ([]string, error) {
+	if folders, is := listed[pattern]; is {
+		return folders, nil
+	}
+	const module = "github.com/lifepod/lifepod/"
+	dir, flags, packages := ".", "-tags=testmachine", pattern
+	if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
+		dir, flags, packages = "cluster", "-tags=selinux,notest,grpcnotrace,attack", "./"+rest
+	}
+	list := exec.Command("go", "list", flags, "-deps", "-test", "-f", "{{.ImportPath}}", packages)
+	list.Dir, list.Stderr = dir, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s in %s: %w", packages, dir, err)
+	}
+	var folders []string
+	for line := range strings.SplitSeq(string(out), "\n") {
+		name, _, _ := strings.Cut(line, " ") // p [p.test] is p, compiled for its tests
+		if folder, is := strings.CutPrefix(name, module); is {
+			folders = append(folders, folder)
+		}
+	}
+	listed[pattern] = folders
+	return folders, nil
 }

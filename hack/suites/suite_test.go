@@ -93,6 +93,7 @@ func TestTouched(t *testing.T) {
 		{name: "the machine", changed: []string{"lifecycle/stop.go"}, want: []string{"test-pods", "test-agent", "prove-issues"}, not: []string{"test-storage", "vulnerabilities"}},
 		{name: "the cluster", changed: []string{"cluster/dns/serve.go"}, want: []string{"test-up", "test-servers"}, not: []string{"test-pods", "test-storage"}},
 		{name: "what lifepod sim is made of", changed: []string{"cri/errors.go"}, want: []string{"portable"}, not: []string{"test-groups"}},
+		{name: "the dashboard", changed: []string{"docs/grafana.json"}, want: []string{"test-agent"}, not: []string{"test-pods"}},
 		{name: "docs", changed: []string{"docs/up.md", "README.md", "lifecycle/README.md"}, not: []string{"test-pods", "test-up", "portable"}},
 		{name: "a test", changed: []string{"cluster/e2e/storage/local_test.go"}, want: []string{"test-storage"}, not: []string{"test-up", "test-pods"}},
 		{name: "what tests share", changed: []string{"e2e/machine/port.go"}, want: []string{"test-pods", "test-agent", "test-up"}, not: []string{"prove-issues"}},

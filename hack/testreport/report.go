@@ -38,7 +38,7 @@ type part struct {
 	code int
 }
 
-// test is what is known of one test, or of a package whose tests could not begin or end.
+// test is what is known of one test.
 type test struct {
 	name    string // "package.Test"
 	file    string // that has what is known
@@ -137,11 +137,11 @@ func (t *test) flaky() bool {
 
 var message = regexp.MustCompile(`^\s+\w+\.go:\d+: `)
 
-// failure is the first message of a test that failed, on one line.
+// failure is the first message of a test that failed, on one line; empty if it had none of its own.
 func (t *test) failure() string {
 	i := slices.IndexFunc(t.said, message.MatchString)
 	if i < 0 {
-		return "without a message of its own"
+		return ""
 	}
 	return strings.TrimSpace(t.said[i])
 }
@@ -168,17 +168,17 @@ func (r *report) String() string {
 
 // firstFailure is what a test or one of its subtests said first.
 func (r *report) firstFailure(t *test) string {
-	if text := t.failure(); slices.ContainsFunc(t.said, message.MatchString) {
+	if text := t.failure(); text != "" {
 		return text
 	}
 	var below []string
 	for _, sub := range r.tests {
-		if sub.file == t.file && strings.HasPrefix(sub.name, t.name+"/") && sub.flaky() && slices.ContainsFunc(sub.said, message.MatchString) {
+		if sub.file == t.file && strings.HasPrefix(sub.name, t.name+"/") && sub.flaky() && sub.failure() != "" {
 			below = append(below, sub.name[len(t.name)+1:]+": "+sub.failure())
 		}
 	}
 	if len(below) == 0 {
-		return t.failure()
+		return "without a message"
 	}
 	return slices.Min(below)
 }
