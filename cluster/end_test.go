@@ -58,15 +58,16 @@ func (s *testCluster) hold(t *testing.T) (givenUp <-chan struct{}) {
 	}
 }
 
-func raise(told chan<- struct{}) {
+// raise notes in a channel with one place that something has happened.
+func raise(happened chan<- struct{}) {
 	select {
-	case told <- struct{}{}:
+	case happened <- struct{}{}:
 	default:
 	}
 }
 
 // A cluster ends although others watch, also by connections of their own, and it does not wait for
-// a request that waits for a webhook. Who watches is told that it is over.
+// a request that waits for a webhook. Each watch ends.
 func TestEndsWhileWatched(t *testing.T) {
 	s := startCluster(t, Config{Disable: withoutNode})
 	var watches []watch.Interface

@@ -242,8 +242,8 @@ func (p *provisioning) roomiest(ctx context.Context, bytes int64) (best string, 
 
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
-// chooseAgain has the scheduler choose another node, or the one that is given. The error is
-// errElsewhere once it is told so.
+// chooseAgain has the scheduler choose another node, or the one that is given. Once the claim says
+// so, the error is errElsewhere.
 func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error {
 	p.controller.recorder.Eventf(p.claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", p.class.Name, why)
 	choice := map[string]any{selectedNode: nil}

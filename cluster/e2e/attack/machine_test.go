@@ -135,8 +135,8 @@ func kernel(state map[string]string) error {
 		}
 		rules := strings.FieldsFunc(counters.ReplaceAllString(string(out), ""), func(r rune) bool { return strings.ContainsRune(",{}\n\t", r) })
 		for _, rule := range rules { // sets have no order
-			// What is in a chain are lines of their own. kube-proxy empties that of a Service which is gone, and
-			// deletes it half a minute later.
+			// A chain's rules have lines of their own. When a Service is gone, kube-proxy empties its chain, and deletes
+			// it half a minute later.
 			if rule = strings.TrimSpace(rule); !strings.HasPrefix(rule, "chain ") {
 				state[command+": "+rule] += "1"
 			}
