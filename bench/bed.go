@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // bed is what all sides measure on: one runtime and one node, an event stream each, and the stock
@@ -64,9 +63,9 @@ func (b *bed) close() {
 
 // newWorker is a worker that saves its pod's state, as that of lifepod run does.
 func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
-	worker := b.node.NewWorker(pod, s)
-	worker.Remember(checkpoint.New(filepath.Join(filepath.Dir(b.node.Folders.Pods), string(pod.UID)+".checkpoint")))
-	return worker
+	w := b.node.NewWorker(pod, s)
+	w.Remember(worker.NewCheckpointFile(filepath.Join(filepath.Dir(b.node.Folders.Pods), string(pod.UID)+".checkpoint")))
+	return w
 }
 
 // pod is what is measured: one container that ends at once on its stop signal.

@@ -27,4 +27,13 @@
 // content), cni/ and containerd.toml (generated), ipam/ (addresses),
 // certs.d/ (registry configuration, by the user), containerd.log, and the two
 // locks.
+//
+// try.go finds the OCI runtime crun on this machine, and tries whether it can make
+// containers here. crun is written in C and takes less of a CPU to make a container than runc,
+// which lifepod carries. It is the distribution's: lifepod uses it only where it is asked to.
+//
+// load.go puts the images of an archive into a containerd. CRI has
+// no call for that, so this speaks containerd's own API: the transfer service
+// reads the archive from a stream, stores and unpacks the images, and CRI
+// hears of them by an event.
 package bundle

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -130,5 +129,5 @@ func (r *Runtime) importArchive(ctx context.Context, path string) (names []strin
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return imageload.LoadImages(ctx, r.paths.Socket(), f)
+	return LoadImages(ctx, r.paths.Socket(), f)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/lifepod/lifepod/internal/netdump"
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 // ErrNetworkInUse means that pods have addresses of another subnet: it can't be
@@ -72,7 +72,7 @@ func freeBridge(name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	links, err := netdump.Whole(netlink.LinkList)
+	links, err := localnet.WholeDump(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list the interfaces: %w", err)
 	}

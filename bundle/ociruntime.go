@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/bundle/crun"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -63,7 +62,7 @@ func (p Paths) settleCrun(ctx context.Context, wanted OCIRuntime) (program strin
 	if wanted != Crun {
 		return "", nil
 	}
-	found, err := crun.Usable(ctx, p.RunDir, p.usesSystemd())
+	found, err := UsableCrun(ctx, p.RunDir, p.usesSystemd())
 	if err != nil {
 		return "", fmt.Errorf("--runtime crun: %w; without that flag containers are made by the runc that lifepod carries", err)
 	}

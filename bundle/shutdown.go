@@ -14,8 +14,6 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
-
-	"github.com/lifepod/lifepod/bundle/imageload"
 )
 
 // shutDown stops containerd and removes what is not needed without it, unless pods
@@ -80,7 +78,7 @@ const collectPatience = 5 * time.Second
 func (d *daemon) collect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, collectPatience)
 	defer cancel()
-	if err := imageload.Collect(ctx, d.paths.Socket()); err != nil {
+	if err := CollectImages(ctx, d.paths.Socket()); err != nil {
 		d.log.Debug("containerd keeps what is not used", "err", err)
 	}
 }

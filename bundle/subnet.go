@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/internal/netdump"
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 // DefaultSubnet is where the pods of the default root have their addresses.
@@ -59,7 +59,7 @@ func Routed(own string) ([]netip.Prefix, error) {
 	if link, err := netlink.LinkByName(own); err == nil {
 		except = link.Attrs().Index
 	}
-	list, err := netdump.Whole(func() ([]netlink.Route, error) {
+	list, err := localnet.WholeDump(func() ([]netlink.Route, error) {
 		return netlink.RouteList(nil, unix.AF_INET)
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/localdriver"
 	local "github.com/lifepod/lifepod/run"
 	"github.com/lifepod/lifepod/unattended"
@@ -108,8 +108,8 @@ func (l *layout) exists() bool {
 // removeRoutes removes those to the pods of other nodes.
 func (l *layout) removeRoutes() (err error) {
 	if l.folder == rootfolder.Join {
-		var n discover.Network
-		n, err = discover.Folder{Dir: l.file("")}.Network()
+		var n join.Network
+		n, err = join.Folder{Dir: l.file("")}.Network()
 		l.pods = n.Pods
 	} else {
 		l.pods, err = l.chosenRange("pods", podRanges)

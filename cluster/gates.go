@@ -10,7 +10,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/node/config"
 )
 
@@ -56,7 +56,7 @@ func (c Config) checkGates() error {
 			continue
 		}
 		err := fmt.Errorf("--feature-gates: %s is no feature gate of Kubernetes 1.36", name)
-		if near := nearest.Names(name, known, 3); len(near) > 0 {
+		if near := plain.NearestNames(name, known, 3); len(near) > 0 {
 			err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, ", "))
 		}
 		errs = append(errs, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/servingcert"
 	"github.com/lifepod/lifepod/cluster/token"
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 )
 
 // runInvitations lets other machines join by tokens.
@@ -27,7 +27,7 @@ func (r *run) runInvitations(ctx context.Context) error {
 	return token.Run(ctx, token.Config{
 		Client: r.client, Server: apiserver.URL(r.advertise.String(), r.ports.API), Authority: authority,
 		DNS: []string{r.serviceIP(dnsService).String()}, Domain: dnsDomain, FeatureGates: r.nodeGates(),
-		Network: discover.Network{Pods: r.pods, Services: r.services},
+		Network: join.Network{Pods: r.pods, Services: r.services},
 	})
 }
 

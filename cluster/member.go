@@ -22,13 +22,13 @@ import (
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 )
 
 // Member is a machine that has joined a cluster of another one.
 type Member struct {
 	Node    node.Options
-	Network discover.Network // zero: others do routes and service traffic there
+	Network join.Network // zero: others do routes and service traffic there
 }
 
 // RunMember is a node of another machine's cluster until ctx ends, with its service

@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/node"
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 )
 
 // Status is a cluster as one sees it from beside it.
@@ -93,7 +93,7 @@ func (s *Status) lookAtNode(c Config) error {
 	if err != nil || !l.exists() {
 		return err
 	}
-	state, err := discover.Folder{Dir: l.file("")}.State()
+	state, err := join.Folder{Dir: l.file("")}.State()
 	if err != nil {
 		return err
 	}

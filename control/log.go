@@ -8,8 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // log gives out what a container has written.
@@ -29,7 +28,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	l := &logAnswer{server: s, container: container, writer: w, lines: podlog.New(w, options)}
+	l := &logAnswer{server: s, container: container, writer: w, lines: podlog.NewLines(w, options)}
 	if !follow || previous {
 		l.all(instance)
 		return nil
@@ -41,8 +40,8 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func logOptions(q url.Values) (podlog.Options, error) {
-	o := podlog.Options{Tail: -1, Timestamps: q.Get("timestamps") == "true"}
+func logOptions(q url.Values) (podlog.LineOptions, error) {
+	o := podlog.LineOptions{Tail: -1, Timestamps: q.Get("timestamps") == "true"}
 	if text := q.Get("tailLines"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
@@ -94,8 +93,8 @@ func restartCount(pod *v1.Pod, container string) int32 {
 }
 
 // open opens the log of one instance, nil if there is none.
-func (s *Server) open(container string, instance int) *crilog.Log {
-	return podlog.Open(s.LogDir, container, instance, func() {
+func (s *Server) open(container string, instance int) *podlog.Log {
+	return podlog.OpenInstance(s.LogDir, container, instance, func() {
 		s.Log.Warn("output may be missing for a client: part of the log could not be read, or was removed before it was", "container", container)
 	})
 }

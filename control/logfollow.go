@@ -6,8 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // follow writes one instance after the other, until the container runs no more

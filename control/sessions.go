@@ -12,7 +12,7 @@ import (
 	"github.com/lifepod/lifepod/control/execprocess"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/pidfd"
-	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 const (
@@ -56,7 +56,7 @@ func newSessions(pod *v1.Pod) *sessions {
 func ownCommands(c *v1.Container) (commands [][]string) {
 	for _, p := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if p != nil && p.Exec != nil {
-			commands = append(commands, environment.ExpandLiterally(p.Exec.Command, c.Env))
+			commands = append(commands, criconfig.ExpandLiterally(p.Exec.Command, c.Env))
 		}
 	}
 	if c.Lifecycle == nil {

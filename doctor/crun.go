@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/lifepod/lifepod/bundle/crun"
+	"github.com/lifepod/lifepod/bundle"
 )
 
 // checkCrun tells whether containers could be made with crun, and what that would bring.
@@ -16,7 +16,7 @@ func checkCrun(ctx context.Context, h Host, options Options) Result {
 	}
 	found, err := options.Crun(ctx)
 	switch {
-	case errors.Is(err, crun.ErrNotInstalled):
+	case errors.Is(err, bundle.ErrNoCrun):
 		return ok(name, "not installed; lifepod makes containers with the runc that it carries")
 	case err != nil:
 		return ok(name, "not for --runtime crun: "+err.Error()+"; lifepod makes containers with the runc that it carries")

@@ -7,7 +7,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lifepod/lifepod/bundle/crun"
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -43,7 +43,7 @@ type Options struct {
 	// to be; nil leaves the check out.
 	Runtime func(ctx context.Context) (version string, err error)
 	// Crun finds this machine's crun, and tries it; nil leaves the check out.
-	Crun func(ctx context.Context) (crun.Crun, error)
+	Crun func(ctx context.Context) (bundle.InstalledCrun, error)
 	// InUse tells whether a lifepod uses the root now: what it runs is no
 	// leftover then. nil means that none does.
 	InUse func() (bool, error)

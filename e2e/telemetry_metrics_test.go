@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifepod/lifepod/node/tracing/otlptest"
+	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
 // A collector that the environment names has the pod's figures, the last ones when it is gone.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifepod/lifepod/node/tracing/otlptest"
+	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
 const failsOnce = `

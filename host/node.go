@@ -19,10 +19,9 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
-	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
-	"github.com/lifepod/lifepod/worker/selinux"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // NodeConfig is what a node of one pod needs beside what is read off the machine.
@@ -43,7 +42,7 @@ type NodeConfig struct {
 	KeepFiles      bool
 	PullProgress   func(pod *v1.Pod, image string, p images.Progress)
 	Log            *slog.Logger
-	Logs           logrotate.Policy
+	Logs           podlog.RotationPolicy
 }
 
 // NewNode describes this machine without a cluster to the workers of its pods.
@@ -95,7 +94,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 func PodConfig(root string) (criconfig.Node, error) {
 	config, err := criconfig.Host()
 	config.LogRoot, config.Seccomp = LogRoot(root), criconfig.Seccomp{Root: rootfolder.Seccomp.In(root), Default: true}
-	config.SELinux = selinux.Enabled()
+	config.SELinux = criconfig.SELinuxEnabled()
 	return config, err
 }
 

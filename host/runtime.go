@@ -17,7 +17,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -217,15 +216,15 @@ func (r *Runtime) Close(ctx context.Context) error {
 
 // UntagImage removes names of an image that has others; only for containerd.
 func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...string) error {
-	return imageload.Untag(ctx, r.Socket(), imageID, names...)
+	return bundle.UntagImage(ctx, r.Socket(), imageID, names...)
 }
 
 // LoadImages takes the images of an archive in; only for containerd.
 func (r *Runtime) LoadImages(ctx context.Context, archive io.Reader) ([]string, error) {
-	return imageload.LoadImages(ctx, r.Socket(), archive)
+	return bundle.LoadImages(ctx, r.Socket(), archive)
 }
 
 // CollectGarbage returns when the space of all that was removed is free; only for containerd.
 func (r *Runtime) CollectGarbage(ctx context.Context) error {
-	return imageload.Collect(ctx, r.Socket())
+	return bundle.CollectImages(ctx, r.Socket())
 }

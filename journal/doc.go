@@ -18,4 +18,10 @@
 // in its place: readers and writers heed that, too.
 //
 // Only its owner can read the journal: it has the ends of logs.
+//
+// cluster.go is the journal of a node over HTTP: what the node's API serves, to those who
+// may use nodes/proxy, and what asks for it.
+//
+//	GET /journal         the pods that the journal has: a list of journal.Pod
+//	GET /journal/<uid>   what it has of one: a journal.Record
 package journal

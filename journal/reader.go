@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Source is where a journal is read: a Folder, or another machine's (package journal/remote).
+// Source is where a journal is read: a Folder, or another machine's (package journal).
 type Source interface {
 	// Pods lists the pods that the journal has.
 	Pods() ([]Pod, error)

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/internal/netdump"
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 // findNetworks lists the named network namespaces that one of the processes is
@@ -83,7 +83,7 @@ func bridgePorts(name string) ([]netlink.Link, error) {
 	if bridge == nil || err != nil {
 		return nil, err
 	}
-	links, err := netdump.Whole(netlink.LinkList)
+	links, err := localnet.WholeDump(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list network interfaces: %w", err)
 	}

@@ -3,8 +3,6 @@ package lifecycle
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // asAllocated returns another agent's pod with the resources that its containers have
@@ -23,11 +21,11 @@ func asAllocated(pod *v1.Pod) *v1.Pod {
 		if inProgress {
 			has.Requests = status.Resources.Requests
 		}
-		if resources.SameCPUAndMemory(has, c.Resources) {
+		if SameCPUAndMemory(has, c.Resources) {
 			continue
 		}
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-			c.Resources = resources.With(c.Resources, has, name)
+			c.Resources = WithResources(c.Resources, has, name)
 		}
 	}
 	ownAsAllocated(pod, inProgress)

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // Allocation is the resources of a pod: its own and those of its containers.
@@ -70,10 +68,10 @@ func (a *Allocation) UnmarshalJSON(text []byte) error {
 // givenTo is what the container of that index gets: a limit that it does not declare is the
 // pod's (A-CRI-8).
 func (a Allocation) givenTo(i int) v1.ResourceRequirements {
-	return resources.WithLimitsOf(a.Containers[i].Resources, a.Pod)
+	return WithLimitsOf(a.Containers[i].Resources, a.Pod)
 }
 
 // allocatedTo is what a container gets of what is allocated to the pod.
 func (m *Machine) allocatedTo(c *container) v1.ResourceRequirements {
-	return resources.WithLimitsOf(c.spec.Resources, m.pod.Spec.Resources)
+	return WithLimitsOf(c.spec.Resources, m.pod.Spec.Resources)
 }

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"time"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // A machine has its own clock, which runs evenly: back-offs, deadlines, probes and
@@ -62,6 +60,6 @@ func (s *step) notAhead() {
 		c.BackOff.From, c.RoundBackOff.From = earlier(c.BackOff.From, s.now), earlier(c.RoundBackOff.From, s.now)
 	}
 	for name, b := range s.kept.ImageBack {
-		s.kept.ImageBack[name] = backoff.Place{Delay: b.Delay, From: earlier(b.From, s.now)}
+		s.kept.ImageBack[name] = BackoffPlace{Delay: b.Delay, From: earlier(b.From, s.now)}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // kind is the role of a container in its pod.
@@ -89,8 +87,8 @@ type history struct {
 	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // lastState in the status: the previous instance
 	LastDone     bool                         `json:"lastDone,omitzero"`   // the previous instance had completed
 	PreviousID   string                       `json:"previousID,omitzero"` // the previous instance's record in the runtime
-	BackOff      backoff.Place                `json:"backOff,omitzero"`
-	RoundBackOff backoff.Place                `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
+	BackOff      BackoffPlace                 `json:"backOff,omitzero"`
+	RoundBackOff BackoffPlace                 `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
 	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count towards its limit
 }
 

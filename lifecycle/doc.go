@@ -122,4 +122,9 @@
 // follows from one fact alone; plan looks only at the state, and must be safe to run again
 // at the next event. Each rule gets a transcript in testdata; invariants_test.go checks
 // random lives against the laws that always hold.
+//
+// backoff_policy.go calculates the growing delays with which Kubernetes retries containers
+// and image pulls.
+//
+// resources.go compares the resources of containers, for resizes (KEP-1287).
 package lifecycle

@@ -12,8 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // FuzzRestore damages the checkpoints of a life with everything in it. Restore must
@@ -257,7 +255,7 @@ func FuzzAnnotations(f *testing.F) {
 }
 
 // delaysFit: delays grow from the first to the longest.
-func delaysFit(t *testing.T, p backoff.Policy) {
+func delaysFit(t *testing.T, p BackoffPolicy) {
 	last := time.Duration(0)
 	for range 60 {
 		next := p.Next(last)

@@ -9,8 +9,6 @@ import (
 
 	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // image is how far the image for a container's next start has come.
@@ -236,7 +234,7 @@ func applyImagePulled(s *step, answer ImagePulled) {
 
 // advanceImage moves an image along its back-off curve (A-IMG-5). Containers that pull
 // the same image at the same time count as one attempt.
-func advanceImage(s *step, f fetch) backoff.Place {
+func advanceImage(s *step, f fetch) BackoffPlace {
 	b := s.kept.ImageBack[f.reference]
 	switch {
 	case s.now.Sub(b.From) > s.options.ImageBackOff.Reset:
@@ -244,7 +242,7 @@ func advanceImage(s *step, f fetch) backoff.Place {
 	case !f.since.After(b.From):
 		return b
 	}
-	b = backoff.Place{Delay: s.options.ImageBackOff.Next(b.Delay), From: s.now}
+	b = BackoffPlace{Delay: s.options.ImageBackOff.Next(b.Delay), From: s.now}
 	s.kept.ImageBack[f.reference] = b
 	return b
 }

@@ -6,8 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // Stage is the coarse position of a pod. It only advances, and it alone decides whether
@@ -34,8 +32,8 @@ func (s Stage) String() string {
 type Options struct {
 	RuntimeName      string   // prefix of containerID in the status, "containerd" (A-CST-4)
 	HostIPs          []string // the node's addresses, primary family first (A-CST-17)
-	CrashBackOff     backoff.Policy
-	ImageBackOff     backoff.Policy
+	CrashBackOff     BackoffPolicy
+	ImageBackOff     BackoffPolicy
 	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
 	UnavailableRetry time.Duration // between attempts while the runtime is down
 
@@ -50,8 +48,8 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		RuntimeName:      "containerd",
-		CrashBackOff:     backoff.Default(),
-		ImageBackOff:     backoff.Default(),
+		CrashBackOff:     DefaultBackoff(),
+		ImageBackOff:     DefaultBackoff(),
 		RetryAfter:       10 * time.Second,
 		UnavailableRetry: 500 * time.Millisecond,
 	}
@@ -103,17 +101,17 @@ type state struct {
 
 // kept is how far the pod as a whole has come.
 type kept struct {
-	Stage        Stage                    `json:"stage"`
-	StartTime    time.Time                `json:"startTime,omitzero"`     // A-CST-18
-	InitTurn     int                      `json:"initTurn,omitzero"`      // index of the init container whose turn it is; len(init containers): all are through
-	Deleted      bool                     `json:"deleted,omitzero"`       // somebody asked for its end
-	StraySandbox bool                     `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod that the machine does not know
-	Strays       []string                 `json:"strays,omitempty"`       // containers that were asked to be removed, and may be at any time
-	Doubt        time.Time                `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: a call may still be at work
-	ImageBack    map[string]backoff.Place `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
-	Reported     v1.PodStatus             `json:"reported"`               // the status as last published
-	LastID       EffectID                 `json:"lastID"`
-	Drift        time.Duration            `json:"drift,omitzero"` // total change of the wall clock since the pod began (clock.go)
+	Stage        Stage                   `json:"stage"`
+	StartTime    time.Time               `json:"startTime,omitzero"`     // A-CST-18
+	InitTurn     int                     `json:"initTurn,omitzero"`      // index of the init container whose turn it is; len(init containers): all are through
+	Deleted      bool                    `json:"deleted,omitzero"`       // somebody asked for its end
+	StraySandbox bool                    `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod that the machine does not know
+	Strays       []string                `json:"strays,omitempty"`       // containers that were asked to be removed, and may be at any time
+	Doubt        time.Time               `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: a call may still be at work
+	ImageBack    map[string]BackoffPlace `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
+	Reported     v1.PodStatus            `json:"reported"`               // the status as last published
+	LastID       EffectID                `json:"lastID"`
+	Drift        time.Duration           `json:"drift,omitzero"` // total change of the wall clock since the pod began (clock.go)
 }
 
 // bookkeeping is what a machine remembers from step to step about its caller, its process
@@ -165,7 +163,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 		pod: pod, options: options, generation: pod.Generation,
 		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod), asks: groupAskedOf(pod),
 	}}
-	m.kept.ImageBack = map[string]backoff.Place{}
+	m.kept.ImageBack = map[string]BackoffPlace{}
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
 	}

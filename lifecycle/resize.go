@@ -6,8 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // A resize gives containers other CPU and memory while they run (KEP-1287), or the pod as
@@ -177,7 +175,7 @@ func allocate(s *step) {
 	for i, c := range s.ordered() {
 		c.spec.Resources = *r.Desired.Containers[i].Resources.DeepCopy()
 		if !equality.Semantic.DeepEqual(before.givenTo(i), s.allocatedTo(c)) {
-			c.BackOff = backoff.Place{}
+			c.BackOff = BackoffPlace{}
 		}
 	}
 	s.podIsNew = true

@@ -2,27 +2,25 @@ package lifecycle
 
 import (
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // anyGrows says whether the pod as a whole or some container has more in the last of the
 // allocations than in one before.
 func anyGrows(held []Allocation, name v1.ResourceName) bool {
 	return anyChange(held, func(was, is v1.ResourceRequirements) bool {
-		return resources.LimitGrows(was, is, name) || resources.Compare(is.Requests, was.Requests, name) > 0
+		return LimitGrows(was, is, name) || CompareResources(is.Requests, was.Requests, name) > 0
 	})
 }
 
 // anyShrinks says whether the pod as a whole or some container has less.
 func anyShrinks(held []Allocation, name v1.ResourceName) bool {
 	return anyChange(held, func(was, is v1.ResourceRequirements) bool {
-		return resources.LimitShrinks(was, is, name) || resources.Compare(is.Requests, was.Requests, name) < 0
+		return LimitShrinks(was, is, name) || CompareResources(is.Requests, was.Requests, name) < 0
 	})
 }
 
 func anyMemoryLimitShrinks(held []Allocation) bool {
-	return anyChange(held, func(was, is v1.ResourceRequirements) bool { return resources.LimitShrinks(was, is, v1.ResourceMemory) })
+	return anyChange(held, func(was, is v1.ResourceRequirements) bool { return LimitShrinks(was, is, v1.ResourceMemory) })
 }
 
 func anyChange(held []Allocation, found func(was, is v1.ResourceRequirements) bool) bool {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // planResize carries out an allocation, one call at a time (A-ACT-12): the pod's cgroup
@@ -46,7 +44,7 @@ func resizeContainers(s *step) {
 		}
 	}
 	if c, name := nextUpdate(s); c != nil {
-		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: resources.With(c.Actuated, s.allocatedTo(c), name)}
+		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: WithResources(c.Actuated, s.allocatedTo(c), name)}
 		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.ID, Resources: *r.call.to.DeepCopy()})
 		return
 	}
@@ -110,7 +108,7 @@ func restartResized(s *step, c *container) {
 
 // actuatedOrGone says whether no process has resources other than those allocated.
 func (m *Machine) actuatedOrGone(c *container) bool {
-	return c.Position == absent || c.Position == exited || resources.SameCPUAndMemory(c.Actuated, m.allocatedTo(c))
+	return c.Position == absent || c.Position == exited || SameCPUAndMemory(c.Actuated, m.allocatedTo(c))
 }
 
 // canBeResized says that the container runs and nobody is about to end it.
@@ -125,10 +123,10 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 		var grows *container
 		for _, c := range s.ordered() {
 			allocated := s.allocatedTo(c)
-			if !c.canBeResized() || resources.Same(c.Actuated, allocated, name) {
+			if !c.canBeResized() || SameResources(c.Actuated, allocated, name) {
 				continue
 			}
-			if !resources.Grows(c.Actuated, allocated, name) {
+			if !ResourcesGrow(c.Actuated, allocated, name) {
 				return c, name
 			}
 			if grows == nil {
@@ -149,7 +147,7 @@ func needsRestart(s *step, c *container) bool {
 		return false
 	}
 	for _, p := range c.spec.ResizePolicy {
-		if p.RestartPolicy == v1.RestartContainer && !resources.Same(c.Actuated, s.allocatedTo(c), p.ResourceName) {
+		if p.RestartPolicy == v1.RestartContainer && !SameResources(c.Actuated, s.allocatedTo(c), p.ResourceName) {
 			return true
 		}
 	}
@@ -239,7 +237,7 @@ func tooMuchUsed(s *step, f MemoryMeasured) string {
 		}
 		allocated := s.allocatedTo(c)
 		limit := allocated.Limits.Memory().Value()
-		if resources.LimitShrinks(c.Actuated, allocated, v1.ResourceMemory) && used.Bytes >= limit {
+		if LimitShrinks(c.Actuated, allocated, v1.ResourceMemory) && used.Bytes >= limit {
 			problems = append(problems, fmt.Sprintf("attempting to set container %q memory limit (%d) below current usage (%d)", used.Name, limit, used.Bytes))
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // tuningOf reads the annotations of one container. CheckAnnotations has refused invalid
@@ -24,7 +22,7 @@ func tuningOf(pod *v1.Pod, container string) tuning {
 		}
 		return pod.Annotations[AnnotationPrefix+kind]
 	}
-	if p, err := backoff.Parse(annotation(backOffKey)); err == nil {
+	if p, err := ParseBackoff(annotation(backOffKey)); err == nil {
 		t.backOff = &p
 	}
 	t.afterSuccess = annotation(afterSuccessKey) == "none"
@@ -36,7 +34,7 @@ func tuningOf(pod *v1.Pod, container string) tuning {
 
 func podTuningOf(pod *v1.Pod) podTuning {
 	if text, asked := pod.Annotations[AnnotationPrefix+restartAllKey]; asked {
-		if p, err := backoff.Parse(text); err == nil {
+		if p, err := ParseBackoff(text); err == nil {
 			return podTuning{restartAll: &p}
 		}
 	}
@@ -44,7 +42,7 @@ func podTuningOf(pod *v1.Pod) podTuning {
 }
 
 // crashPolicy is the back-off that applies to the container.
-func (m *Machine) crashPolicy(c *container) backoff.Policy {
+func (m *Machine) crashPolicy(c *container) BackoffPolicy {
 	if c.tuning.backOff != nil {
 		return *c.tuning.backOff
 	}

@@ -3,8 +3,6 @@ package lifecycle
 import (
 	"slices"
 	"time"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // The pace of rounds that directly follow each other. Kubernetes 1.36 has no back-off for
@@ -33,9 +31,9 @@ func delayNextRound(s *step) {
 	s.round.NotBefore = start
 }
 
-func backOffRound(s *step, c *container, policy backoff.Policy) {
+func backOffRound(s *step, c *container, policy BackoffPolicy) {
 	delay := policy.CrashDelay(c.RoundBackOff, c.EndedAt)
-	c.RoundBackOff = backoff.Place{Delay: policy.Next(delay), From: s.now}
+	c.RoundBackOff = BackoffPlace{Delay: policy.Next(delay), From: s.now}
 	due := c.EndedAt.Add(delay)
 	s.round.NotBefore = later(s.round.NotBefore, due)
 	if due.After(s.now) {

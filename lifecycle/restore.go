@@ -6,9 +6,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // Restore makes the machine of a pod whose lifepod was killed, from the last checkpoint
@@ -46,7 +43,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	m.kept, m.sandbox, m.stop, m.round, m.group = c.kept, c.Sandbox, c.Stop, c.Round, c.Group
 	m.resize = m.resize.restored(c.Resize, m.pod)
 	if m.kept.ImageBack == nil {
-		m.kept.ImageBack = map[string]backoff.Place{}
+		m.kept.ImageBack = map[string]BackoffPlace{}
 	}
 	if len(m.kept.Reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
 		own := *m.pod
@@ -133,7 +130,7 @@ func (c Checkpoint) withPodResources(own *v1.ResourceRequirements) Checkpoint {
 		c.Resize.Held[i] = of(a)
 	}
 	for i := range c.Containers {
-		c.Containers[i].Actuated = resources.WithLimitsOf(c.Containers[i].Actuated, own)
+		c.Containers[i].Actuated = WithLimitsOf(c.Containers[i].Actuated, own)
 	}
 	return c
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // sandbox is the pod's newest sandbox.
@@ -308,7 +306,7 @@ func forgetRecord(s *step, c *container) {
 	}
 	if ranInit {
 		exitIsLast(s, c)
-		c.Failure, c.BackOff = nil, backoff.Place{}
+		c.Failure, c.BackOff = nil, BackoffPlace{}
 	}
 	c.instance, c.removal.newest = instance{}, work{}
 	c.RestartCount++

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // AnnotationPrefix begins the annotations of a Pod that tune its restarts. Each applies
@@ -35,15 +33,15 @@ const (
 
 // podTuning is what a pod's annotations ask for.
 type podTuning struct {
-	restartAll *backoff.Policy // nil: only the pace that protects the node
+	restartAll *BackoffPolicy // nil: only the pace that protects the node
 }
 
 // tuning is what they ask for one container.
 type tuning struct {
-	backOff      *backoff.Policy // nil: the node's
-	afterSuccess bool            // no back-off after success
-	maxRestarts  int             // -1: no limit
-	window       time.Duration   // of maxRestarts; 0: the pod's whole life
+	backOff      *BackoffPolicy // nil: the node's
+	afterSuccess bool           // no back-off after success
+	maxRestarts  int            // -1: no limit
+	window       time.Duration  // of maxRestarts; 0: the pod's whole life
 }
 
 // AnnotationError is what is wrong with one annotation of a pod.
@@ -83,7 +81,7 @@ func hasContainer(pod *v1.Pod, name string) bool {
 func checkAnnotation(kind, value string) error {
 	switch kind {
 	case backOffKey, restartAllKey:
-		_, err := backoff.Parse(value)
+		_, err := ParseBackoff(value)
 		return err
 	case afterSuccessKey:
 		if value != "none" && value != "as-after-failure" {

@@ -6,8 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
-
-	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // changesSpec lets a user change the running pod, or changes what the node has room for.
@@ -114,7 +112,7 @@ func (l *invariants) resized(w *walk) {
 		l.t.Fatalf("a pod at rest is being resized: %+v", m.resize)
 	}
 	for _, c := range m.ordered() {
-		if has, known := w.resources[c.ID]; known && c.Position == running && !resources.SameCPUAndMemory(has, m.allocatedTo(c)) {
+		if has, known := w.resources[c.ID]; known && c.Position == running && !SameCPUAndMemory(has, m.allocatedTo(c)) {
 			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, m.allocatedTo(c))
 		}
 	}

@@ -16,10 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/manifest"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -85,7 +83,7 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 	if !o.Scheduler {
 		running.Go(func() { bind(ctx, started.client, count) })
 	}
-	serve := api.Loopback()
+	serve := nodes.Loopback()
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
@@ -108,15 +106,15 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 const prefix = "sim-"
 
 // read reads the scenarios as if they were files.
-func read(texts map[string]string) (*choice.Scenarios, error) {
-	var list []choice.Named
+func read(texts map[string]string) (*file.Scenarios, error) {
+	var list []file.Named
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		from := fmt.Sprintf("Scenarios[%q]", name)
 		says, err := file.ReadForAny(manifest.Source{Name: from, Data: []byte(texts[name])}, live.Check)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, choice.Named{Name: name, From: from, Scenario: says})
+		list = append(list, file.Named{Name: name, From: from, Scenario: says})
 	}
-	return choice.Of(list...)
+	return file.ScenariosOf(list...)
 }

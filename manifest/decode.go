@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
@@ -107,7 +107,7 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 			return
 		}
 		want := yamlsyntax.Hint(key)
-		if near := nearest.Name(key, sortedKeys(known)); want == "" && near != "" {
+		if near := plain.Nearest(key, sortedKeys(known)); want == "" && near != "" {
 			want = "did you mean " + near + "?"
 		} else if want == "" && len(known) <= 12 {
 			want = "fields here are " + strings.Join(sortedKeys(known), ", ")

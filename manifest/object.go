@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // object is one API object of a document: the document itself, or an item of the list that it is.
@@ -88,7 +88,7 @@ func (o *object) identify() *Error {
 	case "Service":
 		return o.errorf("kind", wantCluster+"; lifepod run -p publishes ports of a Pod", "only a Pod can be run, not a Service")
 	}
-	if near := nearest.Name(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
+	if near := plain.Nearest(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
 	return o.errorf("kind", wantObjects+"; "+wantCluster, "%s cannot be run", o.kind)

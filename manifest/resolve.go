@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // checkReferences wants each ConfigMap, Secret and key that the Pod names to be among the documents.
@@ -64,7 +64,7 @@ func (in *input) wantObject(ref reference) string {
 }
 
 func wantKey(key string, keys []string) string {
-	if near := nearest.Name(key, keys); near != "" {
+	if near := plain.Nearest(key, keys); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	if len(keys) == 0 {

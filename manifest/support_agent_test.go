@@ -31,8 +31,8 @@ var agentAnswers = map[string]agentAnswer{
 	"PodSpec.ephemeralContainers": {honours: "package lifecycle, ephemeral.go"},
 	"PodSpec.schedulingGates":     {honours: "the scheduler: a pod with gates has no node"},
 	"PodSpec.schedulingGroup":     {honours: "the scheduler"},
-	"PodSpec.resourceClaims":      {honours: "package node/claims"},
-	"ResourceRequirements.claims": {honours: "package node/claims"},
+	"PodSpec.resourceClaims":      {honours: "package node/devices"},
+	"ResourceRequirements.claims": {honours: "package node/devices"},
 	"PodOS.name":                  {says: "PodOSNotSupported", set: func(spec *v1.PodSpec) { spec.OS = &v1.PodOS{Name: v1.Windows} }},
 
 	"PodSecurityContext.windowsOptions": {honours: "nobody, as in a kubelet on Linux: what says that the pod is for Windows is spec.os"},

@@ -7,19 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/byname"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/devices"
-	"github.com/lifepod/lifepod/node/metrics/managers"
 	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/worker"
 )
 
 // allot says which part of the machine pods may use: by name, and together.
-func (s *setup) allot(m *machine, node *register.Node, c *cluster, plugins *devices.Devices) (*byname.Resources, *podsLimiter, error) {
+func (s *setup) allot(m *machine, node *register.Node, c *cluster, plugins *devices.Devices) (*devices.Resources, *podsLimiter, error) {
 	k := s.config.Kubelet
-	counts := managers.New(k)
-	given, err := byname.New(byname.Config{
+	counts := stats.NewManagerCounts(k)
+	given, err := devices.NewResources(devices.ResourcesConfig{
 		Dir: s.options.rootDir(), Kubelet: k, Reserved: node.Reserved(), Devices: plugins, Runtime: s.calls.Runtime,
 		Counts: counts, Log: s.log,
 	})

@@ -2,15 +2,15 @@ package node
 
 import (
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/metrics"
+	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster"
 )
 
 // census is where each pod stands, for metrics (B-WRK-26).
-func (v view) census() []metrics.Pod {
-	var list []metrics.Pod
+func (v view) census() []stats.MetricsPod {
+	var list []stats.MetricsPod
 	for _, view := range v.Views() {
-		list = append(list, metrics.Pod{
+		list = append(list, stats.MetricsPod{
 			Status: &view.Pod.Status, Static: view.Source.Static(),
 			Desired: view.Wanted, Runtime: view.Source == roster.Runtime, Lifecycle: asWorker(view),
 		})

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/node/claims"
+	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/pods"
 )
 
-func (s *setup) newClaims(client kubernetes.Interface, inbox *pods.Inbox) (*claims.Claims, error) {
-	c, err := claims.New(claims.Config{
+func (s *setup) newClaims(client kubernetes.Interface, inbox *pods.Inbox) (*devices.Claims, error) {
+	c, err := devices.NewClaims(devices.ClaimsConfig{
 		Client: client, Node: s.name, Counted: s.counts.Claims, Log: s.log,
 		StateFile: filepath.Join(s.options.rootDir(), "dra_manager_state"), HealthFile: filepath.Join(s.options.rootDir(), "dra_health_state"),
 		HealthChanged: inbox.DevicesChanged,
@@ -27,7 +27,7 @@ func (s *setup) newClaims(client kubernetes.Interface, inbox *pods.Inbox) (*clai
 
 // claimDrivers has the pods with claims try again as soon as a driver has registered.
 type claimDrivers struct {
-	*claims.Drivers
+	*devices.Drivers
 	pods *pods.Shell
 }
 

@@ -13,18 +13,14 @@ import (
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/claims"
 	"github.com/lifepod/lifepod/node/csi"
-	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
-	"github.com/lifepod/lifepod/node/record"
-	"github.com/lifepod/lifepod/node/runtimeclass"
+	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/server"
-	"github.com/lifepod/lifepod/node/services"
 	"github.com/lifepod/lifepod/node/source"
-	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 )
 
@@ -35,13 +31,13 @@ type cluster struct {
 	connection *join.Connection
 	client     kubernetes.Interface
 
-	statuses telling.Statuses
-	events   *record.Recorder
+	statuses publish.Statuses
+	events   *publish.Recorder
 	mirrors  *source.Mirrors
-	services *services.Services
-	classes  *runtimeclass.Classes
-	claims   *claims.Claims
-	csi      *csidriver.Registry
+	services *objects.Services
+	classes  *objects.RuntimeClasses
+	claims   *devices.Claims
+	csi      *csi.Registry
 	volumes  *csi.Volumes
 	groups   *groups.Groups
 	serving  *join.Serving // nil: the node's API is not served
@@ -70,18 +66,18 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, fmt.Errorf("clients of the API server: %w", err)
 	}
-	events := record.New(record.Config{
+	events := publish.NewRecorder(publish.RecorderConfig{
 		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst),
-		Delay: telling.EventDelay, Again: telling.EventAgain,
+		Delay: publish.EventDelay, Again: publish.EventAgain,
 	})
-	services, err := services.New(client, s.log)
+	services, err := objects.NewServices(client, s.log)
 	if err != nil {
 		return nil, err
 	}
 	if err := services.Keep(filepath.Join(o.memory().Dir, "services.json")); err != nil {
 		s.log.Warn("containers wait for the API server to tell of services", "err", err)
 	}
-	classes, err := runtimeclass.New(client, s.log)
+	classes, err := objects.NewRuntimeClasses(client, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +89,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	drivers := csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged, Counted: s.counts.CSI})
+	drivers := csi.NewRegistry(csi.RegistryConfig{Client: client, Node: s.name, Log: s.log, Changed: csiChanged, Counted: s.counts.CSI})
 	volumes, err := s.newVolumes(client, drivers)
 	if err != nil {
 		return nil, err
@@ -104,7 +100,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	}
 	return &cluster{
 		name: s.name, log: s.log, connection: connection, client: client,
-		statuses: telling.NewStatuses(client, nil, s.log), events: events,
+		statuses: publish.NewStatuses(client, nil, s.log), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
 		csi: drivers, volumes: volumes, groups: groups,
@@ -120,17 +116,17 @@ func (o Options) certDir() string {
 
 // event records an event about an object that is no pod's affair alone.
 func (c *cluster) event(object v1.ObjectReference, kind, reason, message string) {
-	c.events.Record(record.Event{Object: object, Type: kind, Reason: reason, Message: message, At: time.Now()})
+	c.events.Record(publish.Event{Object: object, Type: kind, Reason: reason, Message: message, At: time.Now()})
 }
 
 // nodeEvent records an event about the Node.
 func (c *cluster) nodeEvent(kind, reason, message string) {
-	c.events.Record(record.Event{Object: record.Node(c.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
+	c.events.Record(publish.Event{Object: publish.NodeReference(c.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
 }
 
 // Pod records an event about a pod, after the status that it explains (A-EVT-7).
 func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
-	telling.Events{Statuses: c.statuses, Recorder: c.events}.Pod(pod, at, e)
+	publish.Events{Statuses: c.statuses, Recorder: c.events}.Pod(pod, at, e)
 }
 
 // warn records a warning about a pod.
@@ -160,11 +156,11 @@ func (c *cluster) onceJoined(run func(context.Context)) func(context.Context) {
 }
 
 // mirrorRefusals become events.
-type mirrorRefusals struct{ events *record.Recorder }
+type mirrorRefusals struct{ events *publish.Recorder }
 
 // tell tells of a static pod that the API server does not show.
 func (r mirrorRefusals) tell(static *v1.Pod, err error) {
-	r.events.Record(record.Event{
-		Object: record.Pod(static, ""), Type: v1.EventTypeWarning, Reason: source.RefusedReason, Message: err.Error(), At: time.Now(),
+	r.events.Record(publish.Event{
+		Object: publish.PodReference(static, ""), Type: v1.EventTypeWarning, Reason: source.RefusedReason, Message: err.Error(), At: time.Now(),
 	})
 }

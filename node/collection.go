@@ -4,15 +4,15 @@ import (
 	"path/filepath"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/node/collect"
+	"github.com/lifepod/lifepod/node/space"
 	"github.com/lifepod/lifepod/pods"
 )
 
 // newCollector frees the node's disk of images and of what is left of pods.
-func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluster) *collect.Collector {
+func newCollector(s *setup, shell *pods.Shell, images *space.Claims, c *cluster) *space.Collector {
 	k := s.config.Kubelet
-	config := collect.Config{
-		Policy: collect.Policy{
+	config := space.CollectorConfig{
+		Policy: space.Policy{
 			HighPercent: int(*k.ImageGCHighThresholdPercent), LowPercent: int(*k.ImageGCLowThresholdPercent),
 			MinAge: k.ImageMinimumGCAge.Duration, MaxAge: k.ImageMaximumGCAge.Duration,
 		},
@@ -26,7 +26,7 @@ func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluste
 	if s.runtime.Containerd {
 		config.GiveBack = s.runtime.CollectGarbage
 	}
-	collector := collect.New(config)
+	collector := space.NewCollector(config)
 	s.counts.Register(collector.Removed)
 	return collector
 }

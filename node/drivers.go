@@ -9,9 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/node/devices"
-	"github.com/lifepod/lifepod/node/plugins"
 	"github.com/lifepod/lifepod/pods"
-	"github.com/lifepod/lifepod/worker/selinux"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // newDevices are those of device plugins, with what an agent before has given to pods.
@@ -59,9 +58,9 @@ func letDriversIn(root string, label func(folder string) error) error {
 // newDrivers registers the drivers that ask for it (A-PLUG-1).
 func (s *setup) newDrivers(p *parts) func(context.Context) {
 	folder := filepath.Join(s.options.rootDir(), pluginsFolder)
-	watcher := plugins.New(folder, p.handlers(), s.log)
-	if selinux.Enabled() {
-		if err := letDriversIn(s.options.rootDir(), selinux.LetDriversIn); err != nil {
+	watcher := devices.NewPluginWatcher(folder, p.handlers(), s.log)
+	if criconfig.SELinuxEnabled() {
+		if err := letDriversIn(s.options.rootDir(), criconfig.LetDriversIn); err != nil {
 			s.log.Warn("drivers in containers that are not privileged may not be able to register", "err", err)
 		}
 	}
@@ -73,11 +72,11 @@ func (s *setup) newDrivers(p *parts) func(context.Context) {
 }
 
 // handlers are the parts that use drivers, by their type.
-func (p *parts) handlers() map[string]plugins.Handler {
-	handlers := map[string]plugins.Handler{plugins.Devices: p.devices}
+func (p *parts) handlers() map[string]devices.PluginHandler {
+	handlers := map[string]devices.PluginHandler{devices.DevicePlugin: p.devices}
 	if p.cluster != nil {
-		handlers[plugins.Claims] = claimDrivers{p.cluster.claims.Drivers(), p.pods}
-		handlers[plugins.Volumes] = p.cluster.csi
+		handlers[devices.ClaimPlugin] = claimDrivers{p.cluster.claims.Drivers(), p.pods}
+		handlers[devices.VolumePlugin] = p.cluster.csi
 	}
 	return handlers
 }

@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/node/config"
-	"github.com/lifepod/lifepod/node/record"
+	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/worker"
@@ -33,7 +33,7 @@ func (s *setup) newStats(of stats.Pods, c *cluster) *stats.Stats {
 	}
 	if c != nil && s.config.Kubelet.FeatureGates[config.CSIVolumeHealth] {
 		settings.Abnormal = func(pod *v1.Pod, message string) {
-			c.event(record.Pod(pod, ""), v1.EventTypeWarning, "VolumeConditionAbnormal", message)
+			c.event(publish.PodReference(pod, ""), v1.EventTypeWarning, "VolumeConditionAbnormal", message)
 		}
 	}
 	return stats.New(settings)

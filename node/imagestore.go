@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/pullsecret"
+	"github.com/lifepod/lifepod/node/space"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
 // newImages are the runtime's images with the node's credentials, its credential
 // providers and the records of who may use what (A-IMG-7, A-IMG-8). changed is called when
 // images have come or gone.
-func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, changed func()) (*collect.Claims, error) {
+func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, changed func()) (*space.Claims, error) {
 	k, o := s.config.Kubelet, s.options
 	options := images.Options{
 		NodeConfigs: images.AgentNodeConfigs(o.rootDir()),
@@ -47,7 +47,7 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 		}
 		options.Records = pullsecret.OpenRecords(o.rootDir(), policy, present, s.log)
 	}
-	return collect.NewClaims(images.New(s.calls.Images, options), changed), nil
+	return space.NewClaims(images.New(s.calls.Images, options), changed), nil
 }
 
 // maxParallelPulls is how many images are pulled at a time; 0 is no limit. Kubernetes

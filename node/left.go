@@ -17,7 +17,7 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/leftovers"
-	"github.com/lifepod/lifepod/pods/memory"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -64,14 +64,14 @@ func places(root string) (list []place) {
 
 // Running says whether an agent runs that has its pods on a root.
 func Running(root string) bool {
-	return slices.ContainsFunc(places(root), func(p place) bool { return memory.Folder{Dir: p.Memory}.Locked() })
+	return slices.ContainsFunc(places(root), func(p place) bool { return pods.MemoryFolder{Dir: p.Memory}.Locked() })
 }
 
 // Left are the pods of a root that run while their agent does not, by name.
 func Left(root string) []unattended.Pod {
 	var left []unattended.Pod
 	for _, p := range places(root) {
-		m := memory.Folder{Dir: p.Memory}
+		m := pods.MemoryFolder{Dir: p.Memory}
 		if m.Locked() {
 			continue
 		}
@@ -96,7 +96,7 @@ func Left(root string) []unattended.Pod {
 // Kept is what agents that do not run have left of the pods of a root on a runtime, to end them by.
 func Kept(root, endpoint string) (kept []roster.Remembered) {
 	for _, p := range places(root) {
-		if m := (memory.Folder{Dir: p.Memory}); p.Endpoint == endpoint && !m.Locked() {
+		if m := (pods.MemoryFolder{Dir: p.Memory}); p.Endpoint == endpoint && !m.Locked() {
 			kept = append(kept, m.Pods()...)
 		}
 	}
@@ -108,7 +108,7 @@ func Kept(root, endpoint string) (kept []roster.Remembered) {
 func Forget(ctx context.Context, root, endpoint string) error {
 	var errs []error
 	for _, p := range places(root) {
-		m := memory.Folder{Dir: p.Memory}
+		m := pods.MemoryFolder{Dir: p.Memory}
 		if p.Endpoint != endpoint || m.Locked() {
 			continue
 		}
@@ -120,7 +120,7 @@ func Forget(ctx context.Context, root, endpoint string) error {
 	return errors.Join(errs...)
 }
 
-func (p place) forget(ctx context.Context, m memory.Folder, pod *v1.Pod) error {
+func (p place) forget(ctx context.Context, m pods.MemoryFolder, pod *v1.Pod) error {
 	rootDir, logs := filepath.Dir(p.Memory), criconfig.Node{LogRoot: p.LogRoot}
 	folder := filepath.Join(host.PodsDir(rootDir), string(pod.UID))
 	found, err := leftovers.Find(ctx, leftovers.Place{Root: rootDir})

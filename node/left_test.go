@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/memory"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -19,7 +19,7 @@ import (
 // The pods of an agent that was stopped are known as its, until it runs again.
 func TestLeft(t *testing.T) {
 	root := t.TempDir()
-	m := memory.Folder{Dir: filepath.Join(root, "lifepod")}
+	m := pods.MemoryFolder{Dir: filepath.Join(root, "lifepod")}
 	at := place{Command: unattended.Agent, Memory: m.Dir, LogRoot: "/var/log/pods", Endpoint: "unix:///run/other.sock"}
 	if err := at.save(root); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestLeft(t *testing.T) {
 	if left := Left(root); left != nil {
 		t.Errorf("after all were ended: %v", left)
 	}
-	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != memory.LockFile {
+	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != pods.LockFile {
 		t.Errorf("left in the memory: %v", entries)
 	}
 }

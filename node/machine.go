@@ -19,15 +19,13 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
-	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
-	"github.com/lifepod/lifepod/worker/userns"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // machine is what pods find on this machine, as the node's configuration wants it.
@@ -37,7 +35,7 @@ type machine struct {
 	config  criconfig.Node
 	dns     worker.DNS
 	folders worker.Folders
-	logs    logrotate.Policy
+	logs    podlog.RotationPolicy
 	foreign func(types.UID) bool // pods of the same runtime that are another lifepod's
 
 	pressure pressure.Config // how the node answers when it runs short of something
@@ -70,7 +68,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	if err != nil {
 		return m, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
 	}
-	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
+	m.logs = podlog.RotationPolicy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
 	m.folders = worker.Folders{
 		Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir,
 		Journal: host.Journal(root),
@@ -105,7 +103,7 @@ func (s *setup) podConfig() (criconfig.Node, error) {
 	if !c.CgroupV2 && (c.LimitedSwap || k.FeatureGates[config.MemoryQoS]) {
 		s.log.Warn("memorySwap and the feature gate MemoryQoS need cgroup v2: pods get no swap, their memory is neither protected nor throttled")
 	}
-	c.Users, err = userns.Configured("/etc", s.idsPerPod(), k.MaxPods)
+	c.Users, err = criconfig.ConfiguredUserNamespaces("/etc", s.idsPerPod(), k.MaxPods)
 	return c, err
 }
 
@@ -114,7 +112,7 @@ func (s *setup) idsPerPod() uint32 {
 	if users := s.config.Kubelet.UserNamespaces; users != nil && users.IDsPerPod != nil {
 		return uint32(*users.IDsPerPod)
 	}
-	return userns.Length
+	return criconfig.UserNamespaceLength
 }
 
 // logRoot is where the pods have their logs.
@@ -164,7 +162,7 @@ func (s *setup) local(c *cluster) (pods.Local, error) {
 	}
 	local := pods.Local{Sockets: control.Folder(paths.RunDir), Foreign: s.options.Foreign}
 	if c != nil {
-		local.LogLinks = &loglinks.Folder{Dir: filepath.Join(filepath.Dir(s.logRoot()), "containers")}
+		local.LogLinks = &pods.LogLinksFolder{Dir: filepath.Join(filepath.Dir(s.logRoot()), "containers")}
 		local.StaticOf = c.mirrors.StaticOf
 	}
 	return local, nil

@@ -7,19 +7,19 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/node/systemoom"
+	"github.com/lifepod/lifepod/node/space"
 )
 
 // systemOOMs tells of processes that the kernel kills because the whole machine is out of
 // memory (B-OOM-2): in the log, and of a node in a cluster as an event.
 type systemOOMs struct {
-	open  func() (*systemoom.Log, error)
+	open  func() (*space.OOMLog, error)
 	event func(kind, reason, message string) // nil without a cluster
 	log   *slog.Logger
 }
 
 func (s *setup) newSystemOOMs(c *cluster) systemOOMs {
-	out := systemOOMs{open: systemoom.Open, log: s.log}
+	out := systemOOMs{open: space.OpenOOMLog, log: s.log}
 	if c != nil {
 		out.event = c.nodeEvent
 	}
@@ -38,7 +38,7 @@ func (o systemOOMs) run(ctx context.Context) {
 	}
 }
 
-func (o systemOOMs) tell(v systemoom.Victim) {
+func (o systemOOMs) tell(v space.OOMVictim) {
 	o.log.Warn("the machine is out of memory", "victim", v.Process, "pid", v.PID, "rule", "B-OOM-2")
 	if o.event != nil {
 		o.event(v1.EventTypeWarning, "SystemOOM", fmt.Sprintf("System OOM encountered, victim process: %s, pid: %d", v.Process, v.PID))

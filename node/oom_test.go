@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifepod/lifepod/node/systemoom"
+	"github.com/lifepod/lifepod/node/space"
 )
 
 // The event has the kubelet's words (B-OOM-2); without a cluster there is none.
 func TestSystemOOM(t *testing.T) {
 	var got []string
 	o := systemOOMs{log: slog.New(slog.DiscardHandler)}
-	o.tell(systemoom.Victim{Process: "hog", PID: 42})
+	o.tell(space.OOMVictim{Process: "hog", PID: 42})
 	o.event = func(kind, reason, message string) { got = append(got, kind, reason, message) }
-	o.tell(systemoom.Victim{Process: "hog", PID: 42})
+	o.tell(space.OOMVictim{Process: "hog", PID: 42})
 	want := "Warning|SystemOOM|System OOM encountered, victim process: hog, pid: 42"
 	if event := strings.Join(got, "|"); event != want {
 		t.Errorf("B-OOM-2 event %q, want %q", event, want)
@@ -26,7 +26,7 @@ func TestSystemOOM(t *testing.T) {
 // A node that can't read the kernel's log says so and goes on.
 func TestSystemOOMWithoutKernelLog(t *testing.T) {
 	var log bytes.Buffer
-	o := systemOOMs{log: slog.New(slog.NewTextHandler(&log, nil)), open: func() (*systemoom.Log, error) { return nil, fs.ErrPermission }}
+	o := systemOOMs{log: slog.New(slog.NewTextHandler(&log, nil)), open: func() (*space.OOMLog, error) { return nil, fs.ErrPermission }}
 	o.run(t.Context())
 	if !strings.Contains(log.String(), "no events SystemOOM") || !strings.Contains(log.String(), "permission denied") {
 		t.Errorf("log: %s", log.String())

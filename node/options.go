@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
-	"github.com/lifepod/lifepod/pods/memory"
+	"github.com/lifepod/lifepod/pods"
 )
 
 // Options are the flags of lifepod agent. Those that the kubelet has, too, have its names.
@@ -103,8 +103,8 @@ func (o Options) rootDir() string {
 }
 
 // memory is where what is needed to go on is left.
-func (o Options) memory() memory.Folder {
-	return memory.Folder{Dir: rootfolder.AgentMemory.In(o.rootDir())}
+func (o Options) memory() pods.MemoryFolder {
+	return pods.MemoryFolder{Dir: rootfolder.AgentMemory.In(o.rootDir())}
 }
 
 func (o Options) inCluster() bool { return o.Kubeconfig != "" || o.BootstrapKubeconfig != "" }

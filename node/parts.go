@@ -7,13 +7,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/node/byname"
-	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/relief"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/shutdown"
+	"github.com/lifepod/lifepod/node/space"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -25,13 +23,13 @@ type parts struct {
 	node    *register.Node // the API's object
 	workers *worker.Engine // the machine as the pods' workers have it
 	devices *devices.Devices
-	byName  *byname.Resources // what pods have for themselves, devices too
+	byName  *devices.Resources // what pods have for themselves, devices too
 	pods    *pods.Shell
 	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
-	relief  *relief.Node      // measures what the machine runs short of
+	relief  *space.Pressure   // measures what the machine runs short of
 	view    view              // the pods, and what they depend on
 	sources sources
-	collect *collect.Collector
+	collect *space.Collector
 	limits  *podsLimiter
 	server  *server.Server // nil: the node has no API
 	ooms    systemOOMs
@@ -45,7 +43,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	var shell *pods.Shell
-	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
+	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &space.Conditions{}
 	cluster, err := s.newCluster(inbox, func() { shell.DriverRegistered() })
 	if err != nil {
 		return nil, err
@@ -81,7 +79,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(s.counts.VolumeOperation), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses), cluster)
-	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
+	relief := s.newRelief(cluster, figures, machine.pressure, space.PressureConfig{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
@@ -104,7 +102,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 const looksAtOnce = 32
 
 // newEngine is what the pods' workers share of the machine and its runtime.
-func (s *setup) newEngine(m machine, node *register.Node, given *byname.Resources) *worker.Engine {
+func (s *setup) newEngine(m machine, node *register.Node, given *devices.Resources) *worker.Engine {
 	return &worker.Engine{
 		Runtime: s.calls.Runtime, Features: s.features, Handler: s.runtime.Handler, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
 		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Looks: make(worker.Looks, looksAtOnce),

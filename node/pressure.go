@@ -3,7 +3,7 @@ package node
 import (
 	"fmt"
 
-	"github.com/lifepod/lifepod/node/relief"
+	"github.com/lifepod/lifepod/node/space"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
@@ -21,11 +21,11 @@ func (s *setup) pressure() (pressure.Config, error) {
 }
 
 // newRelief measures what the node may run short of. of has what the node is told.
-func (s *setup) newRelief(c *cluster, figures *stats.Stats, answer pressure.Config, of relief.Config) *relief.Node {
+func (s *setup) newRelief(c *cluster, figures *stats.Stats, answer pressure.Config, of space.PressureConfig) *space.Pressure {
 	of.Stats, of.Folder, of.PodsCgroup = figures, figures.Pods.Dir, figures.Pods.CgroupRoot
 	of.Thresholds, of.Log = answer.Thresholds, s.log
 	if c != nil {
 		of.RecordEvent = c.nodeEvent
 	}
-	return relief.New(of)
+	return space.NewPressure(of)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/relief"
+	"github.com/lifepod/lifepod/node/space"
 )
 
 // newNode describes the machine as a node.
-func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditions, given *devices.Devices) (*register.Node, error) {
+func (s *setup) newNode(c *cluster, against notReady, conditions *space.Conditions, given *devices.Devices) (*register.Node, error) {
 	k, o := s.config.Kubelet, s.options
 	r := register.Config{
 		Name: s.name, ProviderID: k.ProviderID, Port: k.Port,

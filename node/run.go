@@ -17,9 +17,9 @@ import (
 	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
-	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/tracing"
+	"github.com/lifepod/lifepod/node/stats"
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
-	traces, err := tracing.New(ctx, c.Kubelet.Tracing, name, o.Log)
+	traces, err := telemetry.OpenNodeTraces(ctx, c.Kubelet.Tracing, name, o.Log)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	defer rest.Stop()
 	s := &setup{
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
-		counts: metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
+		counts: stats.NewMetrics(stats.MetricsConfig{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
 	}
 	endMetrics, err := s.counts.Send(ctx)
 	if err != nil {
@@ -174,9 +174,9 @@ type setup struct {
 	// imagesElsewhere says that they are not the runtime's own (imageServiceEndpoint).
 	imagesElsewhere bool
 	features        cri.Features
-	counts          *metrics.Metrics
-	traces          *tracing.Traces // nil: nothing is traced
-	stir            func()          // to be called whenever something has happened to a pod
+	counts          *stats.Metrics
+	traces          *telemetry.NodeTraces // nil: nothing is traced
+	stir            func()                // to be called whenever something has happened to a pod
 	log             *slog.Logger
 }
 

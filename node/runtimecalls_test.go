@@ -12,7 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/node/metrics"
+	"github.com/lifepod/lifepod/node/stats"
 )
 
 // A call has the configured time, a sandbox twice as long (A-RES-4).
@@ -74,7 +74,7 @@ func TestImageServiceEndpoint(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	c, _ := configured(t, "imageServiceEndpoint: unix://"+socket)
-	s := &setup{config: c, runtime: &host.Runtime{Endpoint: "unix:///run/runtime.sock"}, calls: &cri.Client{}, counts: metrics.New(metrics.Config{})}
+	s := &setup{config: c, runtime: &host.Runtime{Endpoint: "unix:///run/runtime.sock"}, calls: &cri.Client{}, counts: stats.NewMetrics(stats.MetricsConfig{})}
 	done, err := s.useImageService()
 	if err != nil || !s.imagesElsewhere {
 		t.Fatalf("A-RES-4 elsewhere: %t, %v", s.imagesElsewhere, err)

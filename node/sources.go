@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/source"
-	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -36,8 +36,8 @@ func (s *setup) newSources(shell *pods.Shell, c *cluster, files *source.Objects)
 	}
 	if c != nil {
 		all.api = &source.API{
-			Client: c.client, NodeName: s.name, Feed: telling.Feed{Pods: shell, Statuses: c.statuses},
-			Mirrors: telling.MirrorFeed{Mirrors: c.mirrors, Statuses: c.statuses}, Log: s.log,
+			Client: c.client, NodeName: s.name, Feed: publish.Feed{Pods: shell, Statuses: c.statuses},
+			Mirrors: publish.MirrorFeed{Mirrors: c.mirrors, Statuses: c.statuses}, Log: s.log,
 		}
 	}
 	return all

@@ -10,13 +10,12 @@ import (
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/csi"
-	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/pods"
-	"github.com/lifepod/lifepod/worker/selinux"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // newVolumes gives pods the volumes of CSI drivers, as far as that needs nothing of the pods.
-func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Registry) (*csi.Volumes, error) {
+func (s *setup) newVolumes(client kubernetes.Interface, drivers *csi.Registry) (*csi.Volumes, error) {
 	boot, err := host.BootID()
 	if err != nil {
 		return nil, err
@@ -28,8 +27,8 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 		CountLabel:    s.counts.SELinuxLabel,
 		Operation:     s.counts.VolumeOperation,
 	}
-	if selinux.Enabled() {
-		settings.Labels = selinux.Labels{}
+	if criconfig.SELinuxEnabled() {
+		settings.Labels = criconfig.SELinuxLabels{}
 	}
 	return csi.New(settings), nil
 }

@@ -8,4 +8,10 @@
 //	living (living.go) a life that the shell leads
 //
 // What concerns a cluster are interfaces (Cluster): without one there is nobody to tell.
+//
+// loglinks.go makes links to the logs of pods where log collectors look for them.
+//
+// memory.go keeps what an agent leaves for the next one: the pods with their
+// checkpoints, and which start of the machine it was. It has the lock that makes a
+// node's pods one agent's.
 package pods

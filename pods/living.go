@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -21,7 +20,7 @@ import (
 type living struct {
 	*Life
 	shell *Shell
-	links *loglinks.Links // used by the worker's goroutine
+	links *LogLinks // used by the worker's goroutine
 
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
@@ -35,7 +34,7 @@ type wanted struct {
 
 // begin lets a worker live a pod's life, or go on with it.
 func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
-	l := &living{shell: s, links: &loglinks.Links{Folder: s.Local.LogLinks}}
+	l := &living{shell: s, links: &LogLinks{Folder: s.Local.LogLinks}}
 	switch e := effect.(type) {
 	case roster.Begin:
 		l.is(e.Source, NewLife(s.Engine, e.Pod, l))

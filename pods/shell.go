@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/loglinks"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
@@ -48,7 +46,7 @@ type Config struct {
 	RuntimeChanged func()
 }
 
-// Memory keeps what the next agent needs to go on (package pods/memory).
+// Memory keeps what the next agent needs to go on (package pods).
 type Memory interface {
 	// All are the pods that are kept, and those of which what is kept is of no use. It is called before anything is kept.
 	All() (list []roster.Remembered, useless map[types.UID]error, err error)
@@ -56,7 +54,7 @@ type Memory interface {
 	Rebooted() (bool, error)
 	RecordBoot() error
 	// Pod returns where a pod is kept; nil: it can't be kept.
-	Pod(as roster.Remembered) memory.Kept
+	Pod(as roster.Remembered) Kept
 	// Load reads what is kept of a pod. fs.ErrNotExist holds for a pod that had not begun.
 	Load(uid types.UID) (*roster.Remembered, error)
 	Forget(uid types.UID) error
@@ -81,7 +79,7 @@ type Local struct {
 	Sockets string
 	// LogLinks is the folder of links to the containers' logs that log collectors
 	// read, such as /var/log/containers; nil: none.
-	LogLinks *loglinks.Folder
+	LogLinks *LogLinksFolder
 	// StaticOf is the static pod of a mirror pod's UID; nil without a cluster.
 	StaticOf func(mirror types.UID) (static types.UID, found bool)
 	// Foreign says that a pod of the same runtime is another lifepod's, which is
@@ -89,7 +87,7 @@ type Local struct {
 	Foreign func(uid types.UID) bool
 }
 
-// ByName gives pods what nobody else then has, such as devices or CPUs (package node/byname). What it
+// ByName gives pods what nobody else then has, such as devices or CPUs (package node/devices). What it
 // has given outlives the agent.
 type ByName interface {
 	// Asks says whether a pod asks for something of it: a function of the pod's spec.
@@ -105,7 +103,7 @@ type ByName interface {
 	Fixed() roster.Fixed
 }
 
-// Statuses tell the API server (package node/podstatus).
+// Statuses tell the API server (package node/publish).
 type Statuses interface {
 	// Annotate says which annotations the object of a pod of the API has to have from the next Set on.
 	Annotate(pod *v1.Pod, annotations map[string]string)
@@ -117,12 +115,12 @@ type Statuses interface {
 	AwaitTold(ctx context.Context)
 }
 
-// Events records Kubernetes Events about pods (package node/record).
+// Events records Kubernetes Events about pods (package node/publish).
 type Events interface {
 	Pod(pod *v1.Pod, at time.Time, event lifecycle.RecordEvent)
 }
 
-// Counts count what happens (package node/metrics).
+// Counts count what happens (package node/stats).
 type Counts interface {
 	Status(pod *v1.Pod, before, after *v1.PodStatus)
 	Updated(before, after *v1.Pod)
@@ -181,7 +179,7 @@ func New(c Config) *Shell {
 		c.Counts = noCounts{}
 	}
 	if c.Memory == nil {
-		c.Memory = memory.Folder{}
+		c.Memory = MemoryFolder{}
 	}
 	options := roster.Options{
 		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,

@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -210,7 +209,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 func (s *story) reboot() {
 	s.stop()
 	s.Runtime = crifake.New(image)
-	if err := os.WriteFile(filepath.Join(s.memory().Dir, memory.BootFile), []byte("another"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.memory().Dir, BootFile), []byte("another"), 0o600); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -19,8 +19,6 @@ import (
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/source"
-	"github.com/lifepod/lifepod/pods/loglinks"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -87,7 +85,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, Groups: s.groups, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: &loglinks.Folder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
+		Local:   Local{Foreign: s.foreign, LogLinks: &LogLinksFolder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
@@ -100,7 +98,7 @@ func (s *story) agent() {
 	}
 }
 
-func (s *story) memory() memory.Folder { return memory.Folder{Dir: filepath.Join(s.dir, "memory")} }
+func (s *story) memory() MemoryFolder { return MemoryFolder{Dir: filepath.Join(s.dir, "memory")} }
 
 // heard ends the beginning of all sources.
 func (s *story) heard() {

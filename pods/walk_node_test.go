@@ -15,7 +15,6 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -74,7 +73,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	c.shell = New(Config{
 		Inbox: inbox, Engine: engine, Host: admission.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
-		Memory: mortalMemory{memory.Folder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
+		Memory: mortalMemory{MemoryFolder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
 		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers, Pressure: pressed(), Relief: c.relief,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,7 +115,7 @@ func (n *ledNode) killed() {
 func (n *ledNode) reboots() error {
 	n.killed()
 	n.boots()
-	err := os.WriteFile(filepath.Join(n.dir, "memory", memory.BootFile), []byte("another"), 0o600)
+	err := os.WriteFile(filepath.Join(n.dir, "memory", BootFile), []byte("another"), 0o600)
 	if errors.Is(err, os.ErrNotExist) { // no agent has come so far as to write one
 		return nil
 	}
@@ -148,7 +147,7 @@ type noVolumes struct{ volumes.API }
 
 // mortalMemory is what an agent remembers until it is killed.
 type mortalMemory struct {
-	memory.Folder
+	MemoryFolder
 	of *client
 }
 
@@ -158,20 +157,20 @@ func (m mortalMemory) RecordBoot() error {
 	if m.of.dead.Load() {
 		return errKilled
 	}
-	return m.Folder.RecordBoot()
+	return m.MemoryFolder.RecordBoot()
 }
 
-func (m mortalMemory) Pod(as roster.Remembered) memory.Kept { return mortalPod{m.Folder.Pod(as), m.of} }
+func (m mortalMemory) Pod(as roster.Remembered) Kept { return mortalPod{m.MemoryFolder.Pod(as), m.of} }
 
 func (m mortalMemory) Forget(uid types.UID) error {
 	if m.of.dead.Load() {
 		return errKilled
 	}
-	return m.Folder.Forget(uid)
+	return m.MemoryFolder.Forget(uid)
 }
 
 type mortalPod struct {
-	memory.Kept
+	Kept
 	of *client
 }
 

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // follower shows the log of every instance of every container, from its first
@@ -16,21 +16,21 @@ import (
 type follower struct {
 	printer *printer
 	logDir  string
-	already *shown          // what a lifepod before has shown; nil: nothing
-	logs    map[string]*log // by container: its newest instance; owned by the worker
-	gone    chan struct{}   // closed when the pod is gone
+	already *shown             // what a lifepod before has shown; nil: nothing
+	logs    map[string]*runLog // by container: its newest instance; owned by the worker
+	gone    chan struct{}      // closed when the pod is gone
 	readers sync.WaitGroup
 }
 
-// log is one instance's log while it is followed.
-type log struct {
+// runLog is one instance's log while it is followed.
+type runLog struct {
 	attempt int32
 	ended   chan struct{} // closed when the instance has exited
 	closed  bool
 }
 
 func newFollower(p *printer, logDir string) *follower {
-	return &follower{printer: p, logDir: logDir, logs: map[string]*log{}, gone: make(chan struct{})}
+	return &follower{printer: p, logDir: logDir, logs: map[string]*runLog{}, gone: make(chan struct{})}
 }
 
 // see looks at a container's new status: an instance that has started is
@@ -47,11 +47,11 @@ func (f *follower) see(c *v1.ContainerStatus) {
 	if !ran || c.ContainerID == "" || (current != nil && current.attempt == c.RestartCount) {
 		return
 	}
-	files := crilog.Open(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))), f.dropped(c.Name))
+	files := podlog.Open(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))), f.dropped(c.Name))
 	if files == nil {
 		return // it never started
 	}
-	next := &log{attempt: c.RestartCount, ended: make(chan struct{}), closed: !runs}
+	next := &runLog{attempt: c.RestartCount, ended: make(chan struct{}), closed: !runs}
 	if next.closed {
 		close(next.ended)
 	}
@@ -80,12 +80,12 @@ func (f *follower) wait() {
 
 // read shows a log until its instance has ended and all is read. The runtime
 // tells of the exit while it may still be writing the last lines.
-func (f *follower) read(container string, files *crilog.Log, ended <-chan struct{}) {
+func (f *follower) read(container string, files *podlog.Log, ended <-chan struct{}) {
 	defer files.Close()
 	out := newLogReader(f.printer, container, f.already)
 	defer out.flush()
-	var r *crilog.Reader
-	r = crilog.NewReader(files, func(text string) { out.show(text, r.Place()) })
+	var r *podlog.Reader
+	r = podlog.NewReader(files, func(text string) { out.show(text, r.Place()) })
 	defer r.Close()
 	r.Until(ended)
 	if r.Finish() {

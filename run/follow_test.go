@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // follow is a follower whose logs a test writes.
@@ -165,9 +165,9 @@ func TestLateLine(t *testing.T) {
 	f := newFollow(t, "", "a")
 	file := f.start("a", 0, "stdout P x")
 	f.exit("a", 0)
-	log := crilog.Open(file.Name(), func() {})
+	log := podlog.Open(file.Name(), func() {})
 	defer log.Close()
-	if crilog.NewReader(log, func(string) {}).Finish() {
+	if podlog.NewReader(log, func(string) {}).Finish() {
 		t.Error("a log that is open for writing is finished")
 	}
 	f.write(file, "stdout F y")

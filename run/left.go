@@ -12,7 +12,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
-	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -45,7 +45,7 @@ func Kept(root, endpoint string) (kept []roster.Remembered) {
 		if err != nil || r.Endpoint != endpoint {
 			continue
 		}
-		c, _ := checkpoint.Load(checkpointPath(recordsDir(root), r.UID)) // without one the pod is adopted
+		c, _ := worker.LoadCheckpoint(checkpointPath(recordsDir(root), r.UID)) // without one the pod is adopted
 		kept = append(kept, roster.Remembered{Pod: pod, Checkpoint: c})
 	}
 	return kept
@@ -54,7 +54,7 @@ func Kept(root, endpoint string) (kept []roster.Remembered) {
 // unattended is the pod of a record whose lifepod has ended.
 func (r *record) unattended(root string, living unattended.Living) unattended.Pod {
 	records := recordsDir(root)
-	c, _ := checkpoint.Load(checkpointPath(records, r.UID)) // without one nothing is known of its status
+	c, _ := worker.LoadCheckpoint(checkpointPath(records, r.UID)) // without one nothing is known of its status
 	pod, err := loadPod(records, r.UID)
 	if err != nil {
 		pod = r.standIn(c)

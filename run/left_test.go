@@ -17,7 +17,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/unattended"
-	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // deadPID is that of a process that has ended.
@@ -66,7 +66,7 @@ func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) *
 	if begun {
 		c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
 		c.Reported.Phase = v1.PodRunning
-		if err := checkpoint.New(checkpointPath(recordsDir(runtime.Root), pod.UID)).Save(c); err != nil {
+		if err := worker.NewCheckpointFile(checkpointPath(recordsDir(runtime.Root), pod.UID)).Save(c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods"
-	"github.com/lifepod/lifepod/run/live"
-	"github.com/lifepod/lifepod/run/view"
 	"github.com/lifepod/lifepod/why"
 )
 
@@ -22,8 +20,8 @@ const quietLife = time.Second
 
 // liveView is the live view of a pod.
 type liveView struct {
-	gate  *live.Gate                // before its terminal
-	shown atomic.Pointer[live.Live] // nil: the pod's life has not begun
+	gate  *Gate                // before its terminal
+	shown atomic.Pointer[Live] // nil: the pod's life has not begun
 }
 
 // liveView says whether the pod is to be shown in a live view: on a terminal that is both input and
@@ -31,7 +29,7 @@ type liveView struct {
 func (o Options) liveView() bool {
 	in, isFile := o.Stdin.(*os.File)
 	out, alsoFile := o.Stdout.(*os.File)
-	return !o.Plain && o.Output == "" && isFile && alsoFile && live.Usable(in, out, os.Getenv("TERM"))
+	return !o.Plain && o.Output == "" && isFile && alsoFile && LiveUsable(in, out, os.Getenv("TERM"))
 }
 
 // openView shows a pod's life, if there is a terminal for it.
@@ -41,9 +39,9 @@ func (r runOf) openView(life *pods.Life) {
 		return
 	}
 	pod := life.Worker.Pod()
-	c := live.Config{ // liveView has seen that these are files
+	c := LiveConfig{ // liveView has seen that these are files
 		In: r.options.Stdin.(*os.File), Out: r.options.Stdout.(*os.File), Gate: p.view.gate, After: quietLife,
-		Do: func(a view.Action) { r.act(life, a) },
+		Do: func(a Action) { r.act(life, a) },
 		Explain: func() (why.Explanation, error) {
 			record, err := journal.Folder{Dir: rootfolder.Journal.In(r.runtime.Root)}.Read(string(pod.UID))
 			if err != nil {
@@ -55,26 +53,26 @@ func (r runOf) openView(life *pods.Life) {
 	if r.options.Stderr == os.Stderr {
 		c.Stderr = p.say
 	}
-	p.view.shown.Store(live.Open(view.New(pod, r.options.Began, os.Getenv("NO_COLOR") == ""), c))
+	p.view.shown.Store(OpenLive(NewView(pod, r.options.Began, os.Getenv("NO_COLOR") == ""), c))
 }
 
 // act does what a key of the view asks for.
-func (r runOf) act(life *pods.Life, a view.Action) {
+func (r runOf) act(life *pods.Life, a Action) {
 	switch a.Do {
-	case view.Restart:
+	case Restart:
 		life.Tell(lifecycle.RestartRequested{Container: a.Container, Because: "asked for in the live view"})
-	case view.Stop:
+	case Stop:
 		r.stopper.stop("asked for in the live view")
-	case view.Interrupt:
+	case Interrupt:
 		r.stopper.signal("SIGINT")
-	case view.Kill:
+	case Kill:
 		r.stopper.signal("SIGQUIT")
-	case view.Nothing, view.Suspend:
+	case Nothing, Suspend:
 	}
 }
 
 // show gives the live view a fact, if there is one.
-func (p *printer) show(fact func(v *view.View)) {
+func (p *printer) show(fact func(v *View)) {
 	if p.view == nil {
 		return
 	}
@@ -85,7 +83,7 @@ func (p *printer) show(fact func(v *view.View)) {
 
 // now takes how the pod is after a step.
 func (p *printer) now(pod *v1.Pod, now journal.Now) {
-	p.show(func(v *view.View) { v.Now(pod, now) })
+	p.show(func(v *View) { v.Now(pod, now) })
 }
 
 // closeView ends the live view, if there is one: what comes is lines again.

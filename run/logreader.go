@@ -5,7 +5,7 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 const maxLine = 1 << 20 // bytes of a line that are kept together
@@ -22,7 +22,7 @@ type logReader struct {
 type pendingLine struct {
 	source *source
 	at     time.Time    // of its first record
-	until  crilog.Place // of its newest
+	until  podlog.Place // of its newest
 	text   []byte
 }
 
@@ -36,8 +36,8 @@ func newLogReader(p *printer, container string, already *shown) *logReader {
 
 // show prints the record at a place of the log, or keeps it until its line is
 // complete. A single container's output is passed on as it comes.
-func (r *logReader) show(text string, at crilog.Place) {
-	record, ok := crilog.Parse(text)
+func (r *logReader) show(text string, at podlog.Place) {
+	record, ok := podlog.Parse(text)
 	if !ok {
 		return
 	}
@@ -63,7 +63,7 @@ func (r *logReader) show(text string, at crilog.Place) {
 
 func (r *logReader) output(l *pendingLine, stream string) {
 	if len(l.text) > 0 {
-		r.printer.output(l.source, crilog.Record{Time: l.at, Stream: stream, Text: string(l.text)}, l.until)
+		r.printer.output(l.source, podlog.Record{Time: l.at, Stream: stream, Text: string(l.text)}, l.until)
 	}
 	l.text = l.text[:0]
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // Exit codes of lifepod, beside a failed container's or command's own.
@@ -33,7 +33,7 @@ type Options struct {
 	Plain    bool          // lines also where there is a terminal for the live view
 	Verbose  bool          // show rules and Kubernetes events as well
 
-	Logs logrotate.Policy // when logs are rotated and how many files are kept
+	Logs podlog.RotationPolicy // when logs are rotated and how many files are kept
 
 	Root            string // state folder, "" for the default
 	RuntimeEndpoint string // another CRI runtime, "" for the bundled one

@@ -13,11 +13,9 @@ import (
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/run/live"
 	"github.com/lifepod/lifepod/run/story"
-	"github.com/lifepod/lifepod/run/view"
-	"github.com/lifepod/lifepod/worker/crilog"
 	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // printer shows what happens: container output on stdout, the lifecycle on
@@ -53,7 +51,7 @@ func newPrinter(o Options, pod *v1.Pod) *printer {
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
 	if same && o.liveView() {
-		p.view = &liveView{gate: live.NewGate(o.Stdout)}
+		p.view = &liveView{gate: NewGate(o.Stdout)}
 		out = p.view.gate
 	}
 	p.stdout = newStream(out, layout{prefixed: !p.raw}, p.stdoutBroke)
@@ -140,7 +138,7 @@ func (p *printer) encodeLeftOut(lines int) string {
 
 // say writes a line of text to stderr.
 func (p *printer) say(text string) {
-	p.show(func(v *view.View) { v.Told(text) })
+	p.show(func(v *View) { v.Told(text) })
 	p.stderr.put(item{text: plain.Text(text) + "\n"})
 }
 
@@ -182,11 +180,11 @@ func (p *printer) kept(podDir, logDir string) {
 
 // output is a line that a container wrote, or a part of one. It blocks while
 // nobody reads stdout. until is where its newest record is in the log.
-func (p *printer) output(from *source, r crilog.Record, until crilog.Place) {
+func (p *printer) output(from *source, r podlog.Record, until podlog.Place) {
 	m := mark{stream: key(from.container, r.Stream), at: until}
 	if !p.json() {
 		text := r.Text
-		p.show(func(v *view.View) { v.Wrote(from.container, r.Stream, text) })
+		p.show(func(v *View) { v.Wrote(from.container, r.Stream, text) })
 		if p.screen {
 			text = from.shown.Text(text)
 		}
@@ -201,7 +199,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	p.mu.Lock()
 	p.last = status
 	p.mu.Unlock()
-	p.show(func(v *view.View) { v.Address(status.PodIP) })
+	p.show(func(v *View) { v.Address(status.PodIP) })
 	p.hint(&status)
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})

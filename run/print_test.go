@@ -20,7 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 func podOf(containers ...string) *v1.Pod {
@@ -303,7 +303,7 @@ func TestOwnLinesArePlain(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))
-	p.output(&source{container: "a"}, crilog.Record{Text: evil, Stream: "stdout"}, crilog.Place{})
+	p.output(&source{container: "a"}, podlog.Record{Text: evil, Stream: "stdout"}, podlog.Place{})
 	p.close()
 	if stdout.String() != evil {
 		t.Errorf("a container's output is %q, want %q", stdout.String(), evil)
@@ -320,7 +320,7 @@ func TestOutputOnATerminal(t *testing.T) {
 		from *source
 		text string
 	}{{a, "\x1b[2J\x1b[31mred\n"}, {a, "still\rred \x1b["}, {b, "plain\u202e\n"}, {a, "0mnot\n"}} {
-		p.output(piece.from, crilog.Record{Text: piece.text, Stream: "stdout"}, crilog.Place{})
+		p.output(piece.from, podlog.Record{Text: piece.text, Stream: "stdout"}, podlog.Place{})
 	}
 	p.close()
 	want := "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n"

@@ -16,7 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
-	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // record says on disk that a pod belongs to a lifepod that lives: its file is
@@ -39,7 +39,7 @@ type record struct {
 	Digest  string      `json:"digest"`  // of its manifests
 
 	// beside the record
-	memory *checkpoint.File
+	memory *worker.CheckpointFile
 	shown  *shown
 }
 
@@ -87,7 +87,7 @@ func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, erro
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		Endpoint: runtime.Endpoint, PID: os.Getpid(), Ports: hostPorts(pod),
 		Created: pod.CreationTimestamp, Digest: digest,
-		memory: checkpoint.New(checkpointPath(dir, pod.UID)),
+		memory: worker.NewCheckpointFile(checkpointPath(dir, pod.UID)),
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -117,7 +117,7 @@ func (r *record) remove() {
 		r.shown.close()
 	}
 	dir := filepath.Dir(r.path)
-	_ = checkpoint.New(checkpointPath(dir, r.UID)).Remove()
+	_ = worker.NewCheckpointFile(checkpointPath(dir, r.UID)).Remove()
 	_ = os.RemoveAll(shownPath(dir, r.UID))
 	_ = os.RemoveAll(podPath(dir, r.UID))
 	_ = os.Remove(r.path) // the last, by which the rest is found

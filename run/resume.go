@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
-	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // takenOver is the pod of a lifepod that was killed, which this one goes on with.
@@ -69,7 +69,7 @@ func (r *record) asAccepted(pod *v1.Pod) *v1.Pod {
 
 // checkpoint is the pod's last one, if a machine can be made of it.
 func (r *record) checkpoint(pod *v1.Pod) (lifecycle.Checkpoint, error) {
-	c, err := checkpoint.Load(checkpointPath(filepath.Dir(r.path), r.UID))
+	c, err := worker.LoadCheckpoint(checkpointPath(filepath.Dir(r.path), r.UID))
 	if err == nil {
 		_, err = lifecycle.Restore(pod, lifecycle.DefaultOptions(), c)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // A log is followed across its rotations: every line once, in order, also of a
@@ -47,7 +47,7 @@ func TestFollowAcrossRotation(t *testing.T) {
 func TestFollowWhatWasRotated(t *testing.T) {
 	f := newFollow(t, "", "a")
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath("a", 0))
-	writer := newRotating(t, path, logrotate.Policy{MaxBytes: 100, MaxFiles: 1000})
+	writer := newRotating(t, path, podlog.RotationPolicy{MaxBytes: 100, MaxFiles: 1000})
 	writer.lines(200)
 	for older := []string(nil); len(older) == 0; { // compressing goes on beside the writer
 		older, _ = filepath.Glob(path + ".*.gz")
@@ -73,7 +73,7 @@ func TestFollowFastWriter(t *testing.T) {
 	f := newFollow(t, "", "a")
 	_ = f.start("a", 0).Close()
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath("a", 0))
-	writer := newRotating(t, path, logrotate.Policy{MaxBytes: 4 << 10, MaxFiles: 3})
+	writer := newRotating(t, path, podlog.RotationPolicy{MaxBytes: 4 << 10, MaxFiles: 3})
 	writer.lines(100_000)
 	writer.stop()
 	f.exit("a", 0)
@@ -98,7 +98,7 @@ func numbered(n int) string {
 type rotating struct {
 	t       *testing.T
 	path    string
-	rotator *logrotate.Rotator
+	rotator *podlog.Rotator
 	cancel  context.CancelFunc
 	done    chan struct{}
 	reopen  chan chan struct{} // asks the writer
@@ -108,13 +108,13 @@ type rotating struct {
 	limit   int64
 }
 
-func newRotating(t *testing.T, path string, policy logrotate.Policy) *rotating {
+func newRotating(t *testing.T, path string, policy podlog.RotationPolicy) *rotating {
 	r := &rotating{t: t, path: path, done: make(chan struct{}), reopen: make(chan chan struct{}), limit: policy.MaxBytes}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r.open()
-	r.rotator = logrotate.New(policy, func(ctx context.Context, _ string) error {
+	r.rotator = podlog.NewRotator(policy, func(ctx context.Context, _ string) error {
 		reopened := make(chan struct{})
 		select {
 		case r.reopen <- reopened:
@@ -124,7 +124,7 @@ func newRotating(t *testing.T, path string, policy logrotate.Policy) *rotating {
 			return ctx.Err()
 		}
 	}, slog.New(slog.DiscardHandler))
-	r.rotator.Watch("uid", []logrotate.Log{{ContainerID: "c", Path: path}})
+	r.rotator.Watch("uid", []podlog.RotatedLog{{ContainerID: "c", Path: path}})
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(t.Context())
 	go func() {

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // shown remembers, in a small file, up to which record the output of each
@@ -20,17 +20,17 @@ import (
 // be shown again, nothing is left out.
 type shown struct {
 	// immutable
-	earlier map[string]crilog.Place // what the lifepods before have shown
+	earlier map[string]podlog.Place // what the lifepods before have shown
 
 	mu    sync.Mutex
 	file  *os.File                // nil: nothing is remembered
-	until map[string]crilog.Place // what was shown altogether
+	until map[string]podlog.Place // what was shown altogether
 }
 
 // mark is the place of a piece of output in its container's log.
 type mark struct {
 	stream string       // container/stdout, container/stderr; empty: not a container's output
-	at     crilog.Place // of its newest record
+	at     podlog.Place // of its newest record
 }
 
 func shownPath(records string, uid types.UID) string {
@@ -40,14 +40,14 @@ func shownPath(records string, uid types.UID) string {
 // openShown reads what another lifepod has remembered, and goes on with it. A
 // file that can't be used means that everything is shown.
 func openShown(path string) *shown {
-	s := &shown{until: map[string]crilog.Place{}}
+	s := &shown{until: map[string]podlog.Place{}}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return s
 	}
 	s.file = file
 	if data, err := io.ReadAll(file); err != nil || json.Unmarshal(data, &s.until) != nil || s.until == nil {
-		s.until = map[string]crilog.Place{}
+		s.until = map[string]podlog.Place{}
 		_ = file.Truncate(0) // what is written next may be shorter
 	}
 	s.earlier = maps.Clone(s.until)
@@ -65,7 +65,7 @@ func (s *shown) close() {
 }
 
 // before says whether a lifepod before has shown a record already.
-func (s *shown) before(container, stream string, at crilog.Place) bool {
+func (s *shown) before(container, stream string, at podlog.Place) bool {
 	return at.File != 0 && at.Compare(s.earlier[key(container, stream)]) <= 0
 }
 

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // What a lifepod before has shown is not shown again, and what it has not is.
@@ -46,7 +46,7 @@ func TestShownDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openShown(path)
-	place := func(end int64) crilog.Place { return crilog.Place{File: 7, End: end} }
+	place := func(end int64) podlog.Place { return podlog.Place{File: 7, End: end} }
 	if s.before("a", "stdout", place(1)) {
 		t.Error("a record counts as shown")
 	}
@@ -62,7 +62,7 @@ func TestShownDamaged(t *testing.T) {
 func TestShownNow(t *testing.T) {
 	s := openShown(filepath.Join(t.TempDir(), "uid.shown"))
 	defer s.close()
-	at := crilog.Place{File: 7, End: 5}
+	at := podlog.Place{File: 7, End: 5}
 	s.note([]item{{mark: mark{stream: "a/stdout", at: at}}})
 	if s.before("a", "stdout", at) {
 		t.Error("a record counts as shown by a lifepod before")

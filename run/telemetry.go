@@ -17,7 +17,6 @@ import (
 	"github.com/lifepod/lifepod/pods/counts"
 	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/spans"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -123,7 +122,7 @@ func (s *sent) sendTrace(ctx context.Context) error {
 	if record.Pod.TraceParent == "" {
 		record.Pod.TraceParent = os.Getenv("TRACEPARENT")
 	}
-	list, err := spans.Of(ctx, []*timeline.Chart{timeline.Of(record, time.Now())})
+	list, err := telemetry.SpansOf(ctx, []*timeline.Chart{timeline.Of(record, time.Now())})
 	if err != nil {
 		return err
 	}

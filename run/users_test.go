@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/userns"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // TestUsersOf: the IDs of A-SEC-6 are a pod's with users of its own, and no other pod fails for files that are wrong.
@@ -16,11 +16,11 @@ func TestUsersOf(t *testing.T) {
 	for _, c := range []struct {
 		subuid string
 		users  *bool
-		want   userns.Blocks
+		want   criconfig.UserNamespaceBlocks
 		wrong  bool
 	}{
-		{subuid: "kubelet:1310720:131072", users: &own, want: userns.Blocks{Length: userns.Length, First: 1310720, End: 1310720 + 131072}},
-		{subuid: "me:1:2", users: &own, want: userns.OfLength(userns.Length)},
+		{subuid: "kubelet:1310720:131072", users: &own, want: criconfig.UserNamespaceBlocks{Length: criconfig.UserNamespaceLength, First: 1310720, End: 1310720 + 131072}},
+		{subuid: "me:1:2", users: &own, want: criconfig.UserNamespaceBlocksOf(criconfig.UserNamespaceLength)},
 		{subuid: "kubelet:1310720:1", users: &own, wrong: true},
 		{subuid: "kubelet:1310720:1", users: &host},
 		{subuid: "kubelet:1310720:1"},

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
-	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // calls are those under way, and how the scenario changes them.
@@ -38,7 +38,7 @@ type fault struct {
 }
 
 // deadlines are those of the bundled worker.
-var deadlines = deadline.Default()
+var deadlines = cri.DefaultTimeouts()
 
 // usualTime is how long calls of the bundled runtime take.
 func usualTime(e lifecycle.Effect) time.Duration {

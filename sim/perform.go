@@ -8,9 +8,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
-	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // images are those of the node.
@@ -168,7 +168,7 @@ func attempt(w *world, call *call, e lifecycle.Probe, takes time.Duration) {
 			answer.Output = usualOutput(spec)
 		}
 	}
-	if timeout := deadline.OfProbe(spec); takes > timeout {
+	if timeout := cri.ProbeTimeout(spec); takes > timeout {
 		takes, answer.Outcome, answer.Output = timeout, lifecycle.ProbeFailure, fmt.Sprintf("no answer within %v", timeout)
 	}
 	w.done(call, takes, func() lifecycle.Fact { return answer })

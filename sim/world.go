@@ -6,9 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
-	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // world is a pod's machine with all that is around it on a node.
@@ -117,7 +117,7 @@ func (w *world) changed() {
 func (w *world) relist() {
 	w.runtime.quiet++
 	w.look()
-	if w.runtime.looking = w.runtime.quiet < deadline.UnchangedEnough; w.runtime.looking {
+	if w.runtime.looking = w.runtime.quiet < cri.UnchangedEnough; w.runtime.looking {
 		w.after(deadlines.Relist, w.relist)
 	}
 }

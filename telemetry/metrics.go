@@ -15,19 +15,17 @@ import (
 	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-
-	"github.com/lifepod/lifepod/telemetry/scrape"
 )
 
 // Metrics sends what a registry has, or lets it be scraped.
 type Metrics struct {
 	provider *metric.MeterProvider
-	server   *scrape.Server // nil: nobody is to scrape it
+	server   *ScrapeServer // nil: nobody is to scrape it
 }
 
 // MetricsAsked says whether the environment asks for metrics.
 func MetricsAsked() bool {
-	list, err := metrics.exporters(otlp, console, prometheus)
+	list, err := metrics.exporters(otlp, console, telemetryPrometheus)
 	return len(list) > 0 || err != nil
 }
 
@@ -35,7 +33,7 @@ func MetricsAsked() bool {
 // environment does not ask for it. The collector need not be there. With the exporter prometheus it is served at
 // OTEL_EXPORTER_PROMETHEUS_HOST and _PORT, under the names that it has.
 func OpenMetrics(ctx context.Context, from client.Gatherer, of *resource.Resource) (*Metrics, error) {
-	list, err := metrics.exporters(otlp, console, prometheus)
+	list, err := metrics.exporters(otlp, console, telemetryPrometheus)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -44,8 +42,8 @@ func OpenMetrics(ctx context.Context, from client.Gatherer, of *resource.Resourc
 	}
 	m, options := &Metrics{}, []metric.Option{metric.WithResource(of)}
 	for _, name := range list {
-		if name == prometheus {
-			if m.server, err = scrape.Serve(setting("OTEL_EXPORTER_PROMETHEUS_HOST"), setting("OTEL_EXPORTER_PROMETHEUS_PORT"), from); err != nil {
+		if name == telemetryPrometheus {
+			if m.server, err = ServeMetrics(setting("OTEL_EXPORTER_PROMETHEUS_HOST"), setting("OTEL_EXPORTER_PROMETHEUS_PORT"), from); err != nil {
 				return nil, fmt.Errorf("OTEL_METRICS_EXPORTER prometheus: %w", err)
 			}
 			continue

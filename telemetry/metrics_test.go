@@ -10,7 +10,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/lifepod/lifepod/node/tracing/otlptest"
+	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
 // counted is a registry with a counter and a histogram.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifepod/lifepod/node/tracing/otlptest"
+	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
 // What the environment asks for, and what is refused.

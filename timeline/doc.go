@@ -4,4 +4,6 @@
 //
 // Everything here is pure: the same record and time always give the same chart. The packages below
 // draw charts: in a terminal, as a picture, as a page, as JSON, as a trace.
+//
+// choose.go finds the pods in a journal that a user names.
 package timeline

@@ -13,4 +13,6 @@
 // The page (assets) is written by hand: HTML, CSS and ES modules without a framework or a build. It
 // makes elements and text nodes only; its policy of content has no inline code, nothing from elsewhere, and
 // no text that could become HTML (Trusted Types).
+//
+// tables.go asks an API server for the tables that kubectl get prints.
 package ui

@@ -10,7 +10,7 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/timeline/draw"
 )
 
 // gone remembers the pods that are no more: nothing of them changes, and there may be many.
@@ -55,7 +55,7 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 	}
 	c := timeline.Of(record, now)
 	*row = goneRow{end: c.End, podRow: podRow{
-		UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done", Strip: picture.DrawRow(c),
+		UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done", Strip: draw.DrawRow(c),
 	}}
 	if c.Phase == string(v1.PodFailed) {
 		row.Tone = "bad"

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/podlog"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // logLines is how many lines from the end of a log are shown; what comes is added.
@@ -23,7 +23,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = out.Close() }() // a browser that has gone needs nothing
 	if l := left(err); l != nil {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if err := l.Log(out, container, previous, podlog.Options{Tail: logLines}); err != nil {
+		if err := l.Log(out, container, previous, podlog.LineOptions{Tail: logLines}); err != nil {
 			fail(w, http.StatusConflict, err)
 		}
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/why"
 )
@@ -30,16 +30,16 @@ type overview struct {
 
 // podRow is a pod in the list, in kubectl's words.
 type podRow struct {
-	UID       string         `json:"uid"`
-	Namespace string         `json:"namespace"`
-	Name      string         `json:"name"`
-	Ready     string         `json:"ready"`
-	Status    string         `json:"status"`
-	Restarts  string         `json:"restarts"`
-	Age       string         `json:"age"`
-	IP        string         `json:"ip"`
-	Tone      string         `json:"tone"`            // good, wait, bad or done
-	Strip     *picture.Scene `json:"strip,omitempty"` // its life in one lane
+	UID       string      `json:"uid"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Ready     string      `json:"ready"`
+	Status    string      `json:"status"`
+	Restarts  string      `json:"restarts"`
+	Age       string      `json:"age"`
+	IP        string      `json:"ip"`
+	Tone      string      `json:"tone"`            // good, wait, bad or done
+	Strip     *draw.Scene `json:"strip,omitempty"` // its life in one lane
 }
 
 // trouble is what pods have in common that are not as they should be.
@@ -80,7 +80,7 @@ func (s *Server) overview(ctx context.Context) any {
 		if record, err := s.Journal.Read(row.UID); err == nil {
 			records = append(records, record)
 			if len(records) <= maxStrips {
-				row.Strip = picture.DrawRow(timeline.Of(record, now))
+				row.Strip = draw.DrawRow(timeline.Of(record, now))
 			}
 		}
 		o.Pods = append(o.Pods, row)

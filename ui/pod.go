@@ -12,22 +12,22 @@ import (
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/why"
 )
 
 // podPage is what the page of one pod shows.
 type podPage struct {
-	Row        podRow           `json:"row"`
-	Headline   string           `json:"headline,omitempty"` // empty: the pod is gone
-	Standing   string           `json:"standing,omitempty"`
-	Why        []sentence       `json:"why,omitempty"`
-	Timeline   *picture.Drawing `json:"timeline,omitempty"`
-	Containers [][]string       `json:"containers,omitempty"`
-	Conditions [][]string       `json:"conditions,omitempty"`
-	Events     [][]string       `json:"events,omitempty"`
-	Notice     string           `json:"notice,omitempty"` // why it can't be steered
-	Can        abilities        `json:"can"`
+	Row        podRow        `json:"row"`
+	Headline   string        `json:"headline,omitempty"` // empty: the pod is gone
+	Standing   string        `json:"standing,omitempty"`
+	Why        []sentence    `json:"why,omitempty"`
+	Timeline   *draw.Drawing `json:"timeline,omitempty"`
+	Containers [][]string    `json:"containers,omitempty"`
+	Conditions [][]string    `json:"conditions,omitempty"`
+	Events     [][]string    `json:"events,omitempty"`
+	Notice     string        `json:"notice,omitempty"` // why it can't be steered
+	Can        abilities     `json:"can"`
 }
 
 // sentence is one cause.
@@ -70,7 +70,7 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		return p, nil
 	}
 	chart := timeline.Of(record, now)
-	drawing := picture.Draw(chart)
+	drawing := draw.Draw(chart)
 	p.Timeline = &drawing
 	if p.Headline == "" { // it is gone
 		p.Row.UID, p.Row.Namespace, p.Row.Name = record.Pod.UID, plain.Line(record.Pod.Namespace), plain.Line(record.Pod.Name)

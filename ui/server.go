@@ -16,8 +16,7 @@ import (
 	"github.com/lifepod/lifepod/internal/connlimit"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/timeline/picture"
-	"github.com/lifepod/lifepod/ui/tables"
+	"github.com/lifepod/lifepod/timeline/draw"
 )
 
 //go:embed assets
@@ -25,9 +24,9 @@ var assets embed.FS
 
 // Config is what a page shows.
 type Config struct {
-	Pods    *client.Client  // the pods of this machine's lifepods
-	Journal journal.Source  // what happened to them
-	Cluster *tables.Cluster // nil: there is none
+	Pods    *client.Client // the pods of this machine's lifepods
+	Journal journal.Source // what happened to them
+	Cluster *Tables        // nil: there is none
 	Log     *slog.Logger
 }
 
@@ -112,7 +111,7 @@ func (s *Server) routes() http.Handler {
 	page.Handle("GET /", http.FileServerFS(static))
 	page.HandleFunc("GET /chart.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write([]byte(picture.Style())) // a browser that has gone needs no answer
+		_, _ = w.Write([]byte(draw.Style())) // a browser that has gone needs no answer
 	})
 	page.HandleFunc("GET /api/live", s.held(s.live))
 	page.HandleFunc("GET /api/rules/{number}", answering(rule))

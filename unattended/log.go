@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // Log writes what there is of a container's log, of the instance before if previous.
-func (p Pod) Log(w io.Writer, container string, previous bool, o podlog.Options) error {
+func (p Pod) Log(w io.Writer, container string, previous bool, o podlog.LineOptions) error {
 	if names := control.ContainerNames(p.Pod); !slices.Contains(names, container) {
 		return fmt.Errorf("pod %s has no container %q: it has %s", p.Name, container, strings.Join(names, ", "))
 	}
@@ -23,12 +23,12 @@ func (p Pod) Log(w io.Writer, container string, previous bool, o podlog.Options)
 		return err
 	}
 	for _, n := range instances {
-		log := podlog.Open(p.LogDir, container, n, func() {})
+		log := podlog.OpenInstance(p.LogDir, container, n, func() {})
 		if log == nil {
 			continue
 		}
 		defer log.Close()
-		lines := podlog.New(w, o)
+		lines := podlog.NewLines(w, o)
 		lines.All(log)
 		return lines.Err()
 	}

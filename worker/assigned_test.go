@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/environment"
 )
 
 type assigner struct {
@@ -57,12 +56,12 @@ func TestAssignedVariables(t *testing.T) {
 	main.Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}}
 	main.Command = []string{"train", "$(GPU)", "$(OWN)"}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}}, pod: pod, results: &results{}}
-	got, err := h.environment(t.Context(), main, nil, []environment.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})
+	got, err := h.environment(t.Context(), main, nil, []criconfig.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := environment.Result{
-		Env:     []environment.KeyValue{{Name: "GPU", Value: "0"}, {Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}},
+	want := criconfig.Environment{
+		Env:     []criconfig.KeyValue{{Name: "GPU", Value: "0"}, {Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}},
 		Command: []string{"train", "0", "mine"},
 	}
 	got.Args = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Claims has drivers prepare the devices of pods' resource claims (package node/claims).
+// Claims has drivers prepare the devices of pods' resource claims (package node/devices).
 type Claims interface {
 	Prepare(ctx context.Context, pod *v1.Pod) error
 	Unprepare(ctx context.Context, pod types.UID) error

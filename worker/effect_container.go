@@ -13,9 +13,8 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/crilog"
-	"github.com/lifepod/lifepod/worker/environment"
 	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podlog"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -106,19 +105,19 @@ func (h *executor) assigned(ctx context.Context, spec *v1.Container) (all cricon
 	return all, nil
 }
 
-func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string, assigned []environment.KeyValue) (environment.Result, error) {
-	input := environment.Input{
+func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string, assigned []criconfig.KeyValue) (criconfig.Environment, error) {
+	input := criconfig.EnvironmentInput{
 		Pod: h.pod, Container: spec, Objects: h.engine.API.Objects(h.pod), Assigned: assigned,
 		PodIPs: podIPs, HostIPs: h.engine.Options.HostIPs, Allocatable: h.engine.Allocatable, VolumePath: h.mounted.Path,
 	}
 	if h.engine.API.Services != nil {
 		services, err := h.engine.API.Services.Variables(ctx, h.pod)
 		if err != nil {
-			return environment.Result{}, err
+			return criconfig.Environment{}, err
 		}
 		input.Services = services
 	}
-	return environment.Build(input)
+	return criconfig.BuildEnvironment(input)
 }
 
 // imageSpecs are what the runtime has to know of the images of image volumes.
@@ -182,7 +181,7 @@ func (h *executor) removeFiles(e lifecycle.RemoveContainer) {
 	}
 	if attempt >= 0 {
 		log := filepath.Join(h.engine.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, attempt))
-		err = errors.Join(err, crilog.RemoveAll(log))
+		err = errors.Join(err, podlog.RemoveAll(log))
 	}
 	if err != nil {
 		h.engine.Log.Debug("remove a removed container's files", "container", e.Container, "err", err)

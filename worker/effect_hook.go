@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/hook"
+	"github.com/lifepod/lifepod/worker/handler"
 )
 
 // runHook runs one lifecycle hook. Its failure is worded for the waiting reason
@@ -15,7 +15,7 @@ import (
 func (h *executor) runHook(ctx context.Context, e lifecycle.RunHook) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	defer h.held.Delete(e.Container)
-	warnings, err := hook.Run{
+	warnings, err := handler.HookRun{
 		Commands: h.commands, Log: h.engine.Log, Handler: hookSpec(spec, e.Hook),
 		Pod: h.pod, Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
 		Held: func(by string) {

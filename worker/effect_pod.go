@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/address"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -113,7 +112,7 @@ func (h *executor) removeCgroup(ctx context.Context, e lifecycle.RemoveCgroup) l
 // outlived its sandboxes, and its cgroup.
 func (h *executor) leaveNode(ctx context.Context) error {
 	if h.engine.Folders.IPAM != "" {
-		if err := address.Release(h.engine.Folders.IPAM, h.pod.UID); err != nil {
+		if err := netidentity.ReleaseAddress(h.engine.Folders.IPAM, h.pod.UID); err != nil {
 			return err
 		}
 	}

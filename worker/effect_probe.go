@@ -6,16 +6,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/deadline"
-	"github.com/lifepod/lifepod/worker/probe"
+	"github.com/lifepod/lifepod/worker/handler"
 )
 
 // probe makes one attempt of a probe. One that was given up has no outcome.
 func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	late := h.begunLate(ctx, e)
-	r := probe.Attempt{
+	r := handler.ProbeAttempt{
 		Commands: h.commands, Probe: probeSpec(spec, e.Kind), Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
 	}.Make(ctx)
 	return lifecycle.Probed{
@@ -25,7 +25,7 @@ func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact 
 
 // probeDeadline is that of an attempt, with the calls that it may make.
 func (h *executor) probeDeadline(e lifecycle.Probe) time.Duration {
-	return h.engine.Timeouts.Of(e) + deadline.OfProbe(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
+	return h.engine.Timeouts.Of(e) + cri.ProbeTimeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
 }
 
 // begunLate is how long ago the worker began the effect, which it gave its time.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/command"
+	"github.com/lifepod/lifepod/worker/handler"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -23,7 +23,7 @@ type executor struct {
 	engine *Engine
 	pod    *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*results
-	commands *command.Runner
+	commands *handler.Runner
 	// post is for what is known before an effect is answered: a lifecycle.Fact, or nowMoved.
 	post func(any)
 }

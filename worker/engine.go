@@ -17,12 +17,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/deadline"
-	"github.com/lifepod/lifepod/worker/environment"
 	"github.com/lifepod/lifepod/worker/images"
-	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/podlog"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -68,7 +66,7 @@ type Network interface {
 // Services gives the variables that tell containers of the cluster's Services
 // (A-ENV-1, A-ENV-7). An error is CreateContainerConfigError.
 type Services interface {
-	Variables(ctx context.Context, pod *v1.Pod) ([]environment.KeyValue, error)
+	Variables(ctx context.Context, pod *v1.Pod) ([]criconfig.KeyValue, error)
 }
 
 // Assigner knows what a container was given of the node by name, before it was admitted:
@@ -139,7 +137,7 @@ type Engine struct {
 	// Tracer makes spans of what pods go through (A-TRC-5); nil: nothing is traced.
 	Tracer trace.Tracer
 	// Logs rotates the logs of running containers; nil for none.
-	Logs *logrotate.Rotator
+	Logs *podlog.Rotator
 	Log  *slog.Logger
 }
 
@@ -268,9 +266,9 @@ func (realTime) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFu
 func (realTime) Busy(int)                                  {}
 
 // Timeouts bound the calls of the runtime.
-type Timeouts = deadline.Timeouts
+type Timeouts = cri.Timeouts
 
 // DefaultTimeouts are the kubelet's.
-func DefaultTimeouts() Timeouts { return deadline.Default() }
+func DefaultTimeouts() Timeouts { return cri.DefaultTimeouts() }
 
 func (n *Engine) podDir(uid types.UID) string { return filepath.Join(n.Folders.Pods, string(uid)) }

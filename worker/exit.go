@@ -14,7 +14,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // Limits of termination messages (A-CST-14).
@@ -108,12 +108,12 @@ func lastLines(path string) string {
 // written is what the last bytes of a log say that the container wrote, in lines or parts of
 // them.
 func written(path string, bytes int64) (lines []string) {
-	tail, err := crilog.Tail(path, bytes)
+	tail, err := podlog.Tail(path, bytes)
 	if err != nil && tail == "" {
 		return nil
 	}
 	for line := range strings.Lines(tail) {
-		if record, ok := crilog.Parse(line); ok {
+		if record, ok := podlog.Parse(line); ok {
 			lines = append(lines, record.Text)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // NewLogs rotates the logs of a runtime's containers by a policy, the kubelet's if it
 // is zero (A-CRI-1, B-LOG-1). It is for Node.Logs; the caller runs it.
-func NewLogs(policy logrotate.Policy, runtime runtimeapi.RuntimeServiceClient, log *slog.Logger) *logrotate.Rotator {
-	if policy == (logrotate.Policy{}) {
-		policy = logrotate.DefaultPolicy()
+func NewLogs(policy podlog.RotationPolicy, runtime runtimeapi.RuntimeServiceClient, log *slog.Logger) *podlog.Rotator {
+	if policy == (podlog.RotationPolicy{}) {
+		policy = podlog.DefaultRotation()
 	}
 	reopen := func(ctx context.Context, containerID string) error {
 		ctx, cancel := context.WithTimeout(ctx, DefaultTimeouts().Call)
@@ -25,7 +25,7 @@ func NewLogs(policy logrotate.Policy, runtime runtimeapi.RuntimeServiceClient, l
 		_, err := runtime.ReopenContainerLog(ctx, &runtimeapi.ReopenContainerLogRequest{ContainerId: containerID})
 		return err
 	}
-	return logrotate.New(policy, reopen, log)
+	return podlog.NewRotator(policy, reopen, log)
 }
 
 // watchLogs has the logs of the containers rotated that run by a status.
@@ -33,7 +33,7 @@ func (h *executor) watchLogs(status *v1.PodStatus) {
 	if h.engine.Logs == nil {
 		return
 	}
-	var running []logrotate.Log
+	var running []podlog.RotatedLog
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
@@ -41,7 +41,7 @@ func (h *executor) watchLogs(status *v1.PodStatus) {
 			if c := &list[i]; c.State.Running != nil {
 				_, id, _ := strings.Cut(c.ContainerID, "://")
 				path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
-				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.engine.Config.PodLogDirectory(h.pod), path)})
+				running = append(running, podlog.RotatedLog{ContainerID: id, Path: filepath.Join(h.engine.Config.PodLogDirectory(h.pod), path)})
 			}
 		}
 	}

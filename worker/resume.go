@@ -14,7 +14,7 @@ import (
 )
 
 // Checkpoints store a pod's state for the next lifepod in case this one is killed
-// (package worker/checkpoint).
+// (package worker).
 type Checkpoints interface {
 	// Save is called before the effects of a step are carried out.
 	Save(c lifecycle.Checkpoint) error

@@ -17,7 +17,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // mortal is a pod whose lifepod can be killed, and its checkpoint's file.
@@ -43,7 +42,7 @@ func (m *mortal) begin(s *story, w *Worker) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	l := m.life
 	l.worker = w
-	w.Remember(checkpoint.New(m.path))
+	w.Remember(NewCheckpointFile(m.path))
 	s.events.Add(w)
 	s.wait.Go(func() {
 		defer s.events.Remove(w)
@@ -58,7 +57,7 @@ func (m *mortal) begin(s *story, w *Worker) {
 // resume starts another lifepod, which goes on with the pod.
 func (m *mortal) resume() {
 	m.Helper()
-	from, err := checkpoint.Load(m.path)
+	from, err := LoadCheckpoint(m.path)
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 type services struct{ err error }
 
-func (s services) Variables(_ context.Context, pod *v1.Pod) ([]environment.KeyValue, error) {
-	return []environment.KeyValue{{Name: "OWN", Value: "service"}, {Name: "WEB_PORT", Value: "tcp://" + pod.Name}}, s.err
+func (s services) Variables(_ context.Context, pod *v1.Pod) ([]criconfig.KeyValue, error) {
+	return []criconfig.KeyValue{{Name: "OWN", Value: "service"}, {Name: "WEB_PORT", Value: "tcp://" + pod.Name}}, s.err
 }
 
 // A-ENV-2: service variables come last and override nothing. A-ENV-1: a container
@@ -27,7 +27,7 @@ func TestServiceVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []environment.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
+	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
 	if diff := cmp.Diff(want, got.Env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // snapshots are those that the machine did not ask for: one at a time, so that
@@ -53,7 +53,7 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	if !g.failed && g.digest != w.snapshots.digest {
 		w.snapshots.digest, w.snapshots.quiet = g.digest, 0
 	}
-	if w.snapshots.quiet < deadline.UnchangedEnough {
+	if w.snapshots.quiet < cri.UnchangedEnough {
 		w.takeSnapshot(ctx)
 	}
 }
@@ -61,7 +61,7 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 // tellCalm tells who looks at all pods what the worker has no use for.
 func (w *Worker) tellCalm() {
 	w.snapshots.told.digest.Store(w.snapshots.digest)
-	w.snapshots.told.is.Store(w.snapshots.quiet >= deadline.UnchangedEnough && !w.memory.failed)
+	w.snapshots.told.is.Store(w.snapshots.quiet >= cri.UnchangedEnough && !w.memory.failed)
 }
 
 // hasUseFor says whether a look at all pods may tell the worker anything.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/command"
+	"github.com/lifepod/lifepod/worker/handler"
 )
 
 // Sink receives what others need to know about a pod, in order. The worker's goroutine
@@ -74,7 +74,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	n.Clock.Lead(pod.UID, mail)
 	n.Clock.Time().Busy(1) // until it has begun
 	h := &executor{
-		engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime),
+		engine: n, pod: pod, results: &results{}, commands: handler.NewRunner(n.Runtime),
 		post: mail.Post,
 	}
 	w := &Worker{

@@ -12,7 +12,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // pod is a pod made of bare calls.
@@ -46,7 +45,7 @@ func (p *pod) start(ctx context.Context, c *v1.Container, attempt int) (instance
 	}
 	in := criconfig.ContainerInput{
 		Node: p.Node, Pod: p.pod, Container: c, RestartCount: attempt,
-		ImageRef: c.Image, Environment: environment.Result{Command: c.Command},
+		ImageRef: c.Image, Environment: criconfig.Environment{Command: c.Command},
 	}
 	config, err := criconfig.Container(in)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // side makes pods on one runtime.
@@ -65,7 +64,7 @@ func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err err
 	began := time.Now()
 	pod := newPod()
 	w := s.node.NewWorker(pod, shown)
-	w.Remember(checkpoint.New(filepath.Join(filepath.Dir(s.node.Folders.Pods), string(pod.UID)+".checkpoint")))
+	w.Remember(worker.NewCheckpointFile(filepath.Join(filepath.Dir(s.node.Folders.Pods), string(pod.UID)+".checkpoint")))
 	s.events.Add(w)
 	defer s.events.Remove(w)
 	ended := make(chan error, 1)

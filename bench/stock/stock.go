@@ -19,7 +19,6 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -91,7 +90,7 @@ func (r *Runtime) load(ctx context.Context) error {
 		return err
 	}
 	defer images.Close()
-	if _, err := imageload.LoadImages(ctx, socket, images); err != nil {
+	if _, err := bundle.LoadImages(ctx, socket, images); err != nil {
 		return err
 	}
 	r.Client, err = cri.Dial("unix://" + socket)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lifepod/lifepod/bundle/build/images"
 )
 
 // carriedImages is the archive of the carried images.
@@ -21,7 +20,7 @@ func (t tree) writeImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return images.Write(t.carriedImages(), images.Binaries{
+	return WriteImages(t.carriedImages(), Binaries{
 		Architecture: string(t.arch),
 		Pause:        filepath.Join(t.work(), "pause"),
 		Toolbox:      filepath.Join(t.work(), "toolbox"),

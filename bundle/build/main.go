@@ -1,17 +1,3 @@
-// Command build makes the runtime that lifepod carries: containerd, its shim, the
-// program of sandboxes, runc, the CNI plugins and the two images, compressed into
-// bundle/assets/runtime.tar.zst with bundle/assets/manifest.json beside it, and the
-// program of clusters in cluster.tar.zst.
-//
-// Run it from the repository's root as `go run ./bundle/build`. When nothing
-// it reads has changed since the last run it does nothing.
-//
-// What it builds for another architecture (-arch) is below .cache, together with
-// overlay.json, for the flag -overlay of `go build`: it puts that in the assets' place.
-//
-// For the demo (-demo) it leaves the program of clusters out, compiles the packages of
-// cmd/lifepod-demo beside the runtime, packs that below .cache/demo in a second, and writes
-// .cache/demo/overlay.json, with which `go build` embeds this archive alone.
 package main
 
 import (

@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/bundle/imageload"
 )
 
 // saved is what docker save writes for an image without layers.
@@ -85,7 +84,7 @@ func TestLoadImages(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := imageload.LoadImages(t.Context(), r.Endpoint(), test.archive)
+			got, err := bundle.LoadImages(t.Context(), r.Endpoint(), test.archive)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("error %v, want one with %q", err, test.err)

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/internal/netdump"
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 // protocol marks our routes in the kernel's table; no routing daemon that
@@ -111,7 +111,7 @@ func direct(at netip.Addr) (link int, err error) {
 
 // ours are the routes that this package has made for the pods of a cluster.
 func ours(pods netip.Prefix) (map[netip.Prefix]netlink.Route, error) {
-	list, err := netdump.Whole(func() ([]netlink.Route, error) {
+	list, err := localnet.WholeDump(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(unix.AF_INET, &netlink.Route{Protocol: protocol}, netlink.RT_FILTER_PROTOCOL)
 	})
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 	"github.com/lifepod/lifepod/sim/virtual"
 )
 
@@ -78,7 +77,7 @@ func (n Nodes) fate() (says *fate.Scenario, err error) {
 
 // pods are those of the nodes, which live by the scenarios.
 func (n Nodes) pods() (*live.Pods, error) {
-	scenarios, err := choice.Read(n.Scenarios, live.Check)
+	scenarios, err := file.ReadScenarios(n.Scenarios, live.Check)
 	if err != nil {
 		return nil, fmt.Errorf("--simulated-scenario: %w", err)
 	}
@@ -114,7 +113,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	return nodes.Run(ctx, nodes.Options{
 		API: c.Loopback, Count: c.Nodes.Count, Time: nodes.Time{Speed: c.Nodes.Speed}, Prefix: prefix, Labels: map[string]string{madeBy: up},
-		Serve: api.Serve{IP: c.IP}, Pods: pods, Fate: nodes.Fate{Scenario: says}, Log: c.Log,
+		Serve: nodes.Serve{IP: c.IP}, Pods: pods, Fate: nodes.Fate{Scenario: says}, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

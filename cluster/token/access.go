@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 )
 
 // Group is whom a machine with a token belongs to.
@@ -64,7 +64,7 @@ func roles() []*rbacv1.Role {
 	return []*rbacv1.Role{
 		read(metav1.NamespacePublic, clusterInfoRole, bootstrapapi.ConfigMapClusterInfo),
 		read(metav1.NamespaceSystem, nodeConfigRole, NodeConfigMap),
-		read(metav1.NamespaceSystem, discover.NetworkConfigMap, discover.NetworkConfigMap),
+		read(metav1.NamespaceSystem, join.NetworkConfigMap, join.NetworkConfigMap),
 	}
 }
 
@@ -80,7 +80,7 @@ func roleBindings() []*rbacv1.RoleBinding {
 	return []*rbacv1.RoleBinding{
 		bind(metav1.NamespacePublic, clusterInfoRole, anonymous),
 		bind(metav1.NamespaceSystem, nodeConfigRole, group(nodesGroup), group(Group)),
-		bind(metav1.NamespaceSystem, discover.NetworkConfigMap, group(nodesGroup), group(Group)),
+		bind(metav1.NamespaceSystem, join.NetworkConfigMap, group(nodesGroup), group(Group)),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 )
 
 // Config says what joining machines are told.
@@ -31,7 +31,7 @@ type Config struct {
 	// FeatureGates are the cluster's, as far as they concern nodes.
 	FeatureGates map[string]bool
 	// Network is the cluster's pod network of routes between nodes.
-	Network discover.Network
+	Network join.Network
 }
 
 // NodeConfigMap in kube-system has the KubeletConfiguration of joining nodes, in
@@ -181,7 +181,7 @@ func (c Config) writeNetwork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.writeConfigMap(ctx, metav1.NamespaceSystem, discover.NetworkConfigMap, discover.NetworkKey, string(text))
+	return c.writeConfigMap(ctx, metav1.NamespaceSystem, join.NetworkConfigMap, join.NetworkKey, string(text))
 }
 
 func (c Config) writeConfigMap(ctx context.Context, namespace, name, key, text string) error {

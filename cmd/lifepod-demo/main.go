@@ -15,7 +15,6 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/run"
-	runcommand "github.com/lifepod/lifepod/run/command"
 )
 
 func main() {
@@ -48,9 +47,9 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	flags.StringVar(&root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
 	flags.StringVar(&endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
 	flags.StringVar(&logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
-	command.AddCommand(runcommand.New(run.Options{Began: began}, func() (runcommand.Global, error) {
+	command.AddCommand(run.NewCommand(run.Options{Began: began}, func() (run.GlobalFlags, error) {
 		log, err := commandline.Logger(logLevel)
-		return runcommand.Global{Root: root, Endpoint: endpoint, Log: log}, err
+		return run.GlobalFlags{Root: root, Endpoint: endpoint, Log: log}, err
 	}, code))
 	return command
 }

@@ -14,7 +14,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/bundle/crun"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/down"
@@ -129,7 +128,7 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 			}
 			return askBundled(ctx, paths)
 		},
-		Crun:  func(ctx context.Context) (crun.Crun, error) { return crun.Usable(ctx, "", false) },
+		Crun:  func(ctx context.Context) (bundle.InstalledCrun, error) { return bundle.UsableCrun(ctx, "", false) },
 		InUse: func() (bool, error) { return rootInUse(paths) },
 		Leftovers: func(ctx context.Context) ([]leftovers.Leftover, error) {
 			return leftovers.Find(ctx, host.LeftoverPlace(paths))

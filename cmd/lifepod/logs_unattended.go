@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/podlog"
 	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // showLeft shows what there is of the logs of a pod that nobody attends to.
@@ -13,7 +13,7 @@ func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error
 	if l.options.Follow {
 		warn(command.ErrOrStderr(), "-f has no effect: pod %s is unattended: %s: %s", pod.FullName(), pod.Why(), pod.Advice())
 	}
-	o := podlog.Options{Tail: l.options.Tail, Since: l.options.Since, Timestamps: l.options.Timestamps}
+	o := podlog.LineOptions{Tail: l.options.Tail, Since: l.options.Since, Timestamps: l.options.Timestamps}
 	names := control.ContainerNames(pod.Pod)
 	if !l.all {
 		container := l.options.Container

@@ -6,15 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/run"
-	runcommand "github.com/lifepod/lifepod/run/command"
 )
 
 // newRunCommand is "lifepod run", which can serve a page beside the pod; the pod's exit code
 // goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
-	command := runcommand.New(run.Options{Began: began}, func() (runcommand.Global, error) {
+	command := run.NewCommand(run.Options{Began: began}, func() (run.GlobalFlags, error) {
 		log, err := g.logger()
-		return runcommand.Global{Root: g.root, Endpoint: g.endpoint, Log: log}, err
+		return run.GlobalFlags{Root: g.root, Endpoint: g.endpoint, Log: log}, err
 	}, code)
 	command.Annotations = map[string]string{ownsSignals: "true"}
 	var page bool

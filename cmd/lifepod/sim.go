@@ -4,10 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/sim"
 	simulation "github.com/lifepod/lifepod/sim/command"
 	"github.com/lifepod/lifepod/sim/command/realtime"
-	"github.com/lifepod/lifepod/sim/record"
-	"github.com/lifepod/lifepod/timeline/choose"
+	"github.com/lifepod/lifepod/timeline"
 )
 
 // newSimCommand is "lifepod sim". What it has of the journal is not in lifepod-sim, for systems
@@ -26,7 +26,7 @@ func newSimCommand(g *global, open journals, code *int) *cobra.Command {
 }
 
 func newSimRecordCommand(open journals) *cobra.Command {
-	var wanted choose.Wanted
+	var wanted timeline.Wanted
 	command := &cobra.Command{
 		Use:   "record [flags] POD",
 		Short: "Write the scenario of a life that really happened",
@@ -52,7 +52,7 @@ an incident is replayed, and varied. Of a pod that still lives it is the life so
 			if err != nil {
 				return err
 			}
-			text, err := record.YAML(of)
+			text, err := sim.ScenarioYAML(of)
 			if err != nil {
 				return err
 			}

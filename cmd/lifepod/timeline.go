@@ -16,20 +16,18 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/choose"
-	"github.com/lifepod/lifepod/timeline/gantt"
-	"github.com/lifepod/lifepod/timeline/picture"
-	"github.com/lifepod/lifepod/timeline/spans"
+	"github.com/lifepod/lifepod/timeline/draw"
 )
 
 // timelineFlags are those of lifepod timeline.
 type timelineFlags struct {
-	wanted choose.Wanted
+	wanted timeline.Wanted
 	output string
 	diff   bool
 	colour bool
-	group  choose.Group
+	group  timeline.ChosenGroup
 	rounds int
 }
 
@@ -181,11 +179,11 @@ func (t *timelineFlags) charts(source journal.Source) ([]*timeline.Chart, error)
 
 // sendSpans sends charts as traces, and says which.
 func sendSpans(ctx context.Context, out io.Writer, charts []*timeline.Chart) error {
-	if err := spans.Send(ctx, charts); err != nil {
+	if err := telemetry.SendSpans(ctx, charts); err != nil {
 		return err
 	}
 	for _, c := range charts {
-		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Title()), spans.Trace(c))
+		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Title()), telemetry.TraceOf(c))
 	}
 	return nil
 }
@@ -198,11 +196,11 @@ func (t *timelineFlags) write(out io.Writer, charts []*timeline.Chart) error {
 	case t.output == "json":
 		return writeJSON(out, charts)
 	case t.output == "svg":
-		return picture.WriteSVG(out, charts)
+		return draw.WriteSVG(out, charts)
 	case t.output == "html":
-		return picture.WritePage(out, charts)
+		return draw.WritePage(out, charts)
 	}
-	return gantt.Write(out, charts, t.options(out))
+	return draw.WriteText(out, charts, t.options(out))
 }
 
 func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
@@ -213,17 +211,17 @@ func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
 	if t.output == "json" {
 		return writeJSON(out, c)
 	}
-	return gantt.WriteComparison(out, &c, t.options(out))
+	return draw.WriteComparison(out, &c, t.options(out))
 }
 
 // options are how to draw for an output. What isn't a terminal gets the usual width.
-func (t *timelineFlags) options(out io.Writer) gantt.Options {
+func (t *timelineFlags) options(out io.Writer) draw.TextOptions {
 	const usual = 80
-	o := gantt.Options{Width: usual, Colour: t.colour}
+	o := draw.TextOptions{Width: usual, Colour: t.colour}
 	if fd, is := terminalOf(out); is {
 		columns, _, err := term.GetSize(fd)
 		if o.Width = columns; err != nil || columns == 0 {
-			o.Width = gantt.MinWidth
+			o.Width = draw.MinWidth
 		}
 	}
 	return o

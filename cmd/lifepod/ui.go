@@ -12,7 +12,6 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/ui"
-	"github.com/lifepod/lifepod/ui/tables"
 )
 
 func newUICommand(g *global) *cobra.Command {
@@ -66,7 +65,7 @@ func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
 			return c, nil // there is no cluster
 		}
 	}
-	c.Cluster, err = tables.Open(kubeconfig)
+	c.Cluster, err = ui.OpenTables(kubeconfig)
 	return c, err
 }
 

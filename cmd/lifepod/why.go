@@ -13,19 +13,18 @@ import (
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/contract"
-	"github.com/lifepod/lifepod/internal/nearest"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/timeline/choose"
+	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/why"
 )
 
 // whyFlags are those of lifepod why.
 type whyFlags struct {
-	wanted choose.Wanted
+	wanted timeline.Wanted
 	output string
 	rule   bool
-	group  choose.Group
+	group  timeline.ChosenGroup
 }
 
 func newWhyCommand(open journals) *cobra.Command {
@@ -144,7 +143,7 @@ func hasContainer(pod *journal.Pod, name string) error {
 		return nil
 	}
 	text := fmt.Sprintf("pod %s/%s has no container %q", pod.Namespace, pod.Name, plain.Line(name))
-	if near := nearest.Name(name, names); near != "" {
+	if near := plain.Nearest(name, names); near != "" {
 		return fmt.Errorf("%s: did you mean %s?", text, plain.Line(near))
 	}
 	return fmt.Errorf("%s: it has %s", text, plain.Line(strings.Join(names, ", ")))
@@ -177,7 +176,7 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 // records are those of the pods that there are and that are meant: of pods that are gone the journal may tell, but
 // nothing is wrong with them any more.
 func (f *whyFlags) records(source journal.Source, selector labels.Selector) ([]*journal.Record, error) {
-	list, err := choose.Records(source, func(p *journal.Pod) bool {
+	list, err := timeline.Records(source, func(p *journal.Pod) bool {
 		return (f.wanted.Namespace == "" || p.Namespace == f.wanted.Namespace) && selector.Matches(labels.Set(p.Labels))
 	})
 	return slices.DeleteFunc(list, func(r *journal.Record) bool { return r.Now != nil && r.Now.Stage == "gone" }), err

@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/streaming"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -31,7 +30,7 @@ type Streams struct {
 // the command is ended.
 func (p *Pod) Exec(ctx context.Context, container string, command []string, s Streams) (int, error) {
 	err := p.stream(ctx, "/exec", url.Values{"container": {container}, "command": command}, s)
-	if errors.Is(err, streaming.ErrLost) {
+	if errors.Is(err, control.ErrLost) {
 		return 0, &LostError{Before: "the command's end"}
 	}
 	if exit, ok := errors.AsType[exec.CodeExitError](err); ok {
@@ -74,7 +73,7 @@ func startFailure(err error) (int, error) {
 // Attach joins a container's own streams until they end or ctx does.
 func (p *Pod) Attach(ctx context.Context, container string, s Streams) error {
 	err := p.stream(ctx, "/attach", url.Values{"container": {container}}, s)
-	if errors.Is(err, streaming.ErrLost) {
+	if errors.Is(err, control.ErrLost) {
 		return &LostError{Before: "the container's streams ended"}
 	}
 	return err
@@ -98,7 +97,7 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 		options.Stderr = s.Stderr
 	}
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dialUntil(ctx) }}
-	err := streaming.Run(ctx, transport, target, options)
+	err := control.Stream(ctx, transport, target, options)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/journal/remote"
 )
 
 // TestJournal: a node tells through the API server what happened to a pod and what led to it,
@@ -41,7 +40,7 @@ spec:
 	})
 	restart(t, node)
 	restarted(2)
-	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
+	told := &journal.RemoteCluster{Context: t.Context(), Client: client, Namespace: c.namespace}
 	pods, err := told.Pods()
 	if err != nil || len(pods) != 1 {
 		t.Fatalf("pods %+v, %v", pods, err)
@@ -63,7 +62,7 @@ spec:
 
 	c.delete("crash")
 	uid := record.Pod.UID
-	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
+	of := journal.RemoteNode{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
 	var gone *journal.Record
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		gone, err = of.Read(uid)

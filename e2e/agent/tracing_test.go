@@ -13,7 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/relay"
-	"github.com/lifepod/lifepod/node/tracing/otlptest"
+	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
 // TestTraces: a collector has the start and the end of a pod, step by step; the runtime is

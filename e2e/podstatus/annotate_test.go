@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/publish"
 )
 
 // TestAnnotate: the API server lets a node write annotations of its pods with their status, and
 // not without (B-GRP-14).
 func TestAnnotate(t *testing.T) {
 	const key = "jobset.sigs.k8s.io/in-place-restart-attempt"
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	web := n.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
 	n.Annotate(web, map[string]string{key: "3"})
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning}, nil)

@@ -6,15 +6,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/publish"
 )
 
 // BenchmarkBurst has 100 pods change their status five times at once: the time
 // until the API server has the last of each, everything of it on this machine.
 func BenchmarkBurst(b *testing.B) {
 	const count = 100
-	n := join(b, podstatus.Config{})
-	var refs []podstatus.Ref
+	n := join(b, publish.WriterConfig{})
+	var refs []publish.Ref
 	for i := range count {
 		refs = append(refs, n.pod(fmt.Sprint(i)))
 	}

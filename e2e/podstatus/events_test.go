@@ -13,16 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/lifepod/lifepod/node/podstatus"
-	"github.com/lifepod/lifepod/node/record"
+	"github.com/lifepod/lifepod/node/publish"
 )
 
 // TestEvents: events are found as the kubelet's are, repeated ones are counted
 // (A-EVT-1), and kubectl describe shows them.
 func TestEvents(t *testing.T) {
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	pod := n.read(n.pod("web").Name)
-	recorder := record.New(record.Config{Client: n.client, Log: slog.New(slog.NewTextHandler(n.log, nil)), Node: n.name, QPS: 50, Burst: 100})
+	recorder := publish.NewRecorder(publish.RecorderConfig{Client: n.client, Log: slog.New(slog.NewTextHandler(n.log, nil)), Node: n.name, QPS: 50, Burst: 100})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { recorder.Run(ctx) })
@@ -36,15 +35,15 @@ func TestEvents(t *testing.T) {
 	}
 	defer events.Stop()
 	for range 3 {
-		recorder.Record(record.Event{Object: record.Pod(pod, "spec.containers{main}"), Type: "Normal", Reason: "Started", Message: "Container started", At: time.Now()})
+		recorder.Record(publish.Event{Object: publish.PodReference(pod, "spec.containers{main}"), Type: "Normal", Reason: "Started", Message: "Container started", At: time.Now()})
 	}
 	awaitEvent(t, events, func(e *v1.Event) bool {
 		return e.Reason == "Started" && e.Count == 3 && e.Source.Host == n.name && e.ReportingController == "kubelet"
 	})
-	gone := record.Pod(pod, "")
+	gone := publish.PodReference(pod, "")
 	gone.Namespace = "is-not-there"
-	recorder.Record(record.Event{Object: gone, Type: "Normal", Reason: "Killing", At: time.Now()})
-	recorder.Record(record.Event{Object: record.Pod(pod, "spec.containers{main}"), Type: "Normal", Reason: "Killing", Message: "Stopping container main", At: time.Now()})
+	recorder.Record(publish.Event{Object: gone, Type: "Normal", Reason: "Killing", At: time.Now()})
+	recorder.Record(publish.Event{Object: publish.PodReference(pod, "spec.containers{main}"), Type: "Normal", Reason: "Killing", Message: "Stopping container main", At: time.Now()})
 	awaitEvent(t, events, func(e *v1.Event) bool { return e.Reason == "Killing" })
 	if n.log.String() != "" {
 		t.Errorf("log:\n%s", n.log)

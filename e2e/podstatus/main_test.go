@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
-	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/publish"
 )
 
 var plane *controlplane.ControlPlane
@@ -33,7 +33,7 @@ var joined atomic.Int64
 // node is a node of the cluster as far as statuses go: a Writer with the node's
 // credentials, and the watch of its pods.
 type node struct {
-	*podstatus.Writer
+	*publish.Writer
 	t      testing.TB
 	name   string
 	admin  kubernetes.Interface
@@ -45,7 +45,7 @@ type node struct {
 }
 
 // join makes a node, whose parts end with the test.
-func join(t testing.TB, config podstatus.Config) *node {
+func join(t testing.TB, config publish.WriterConfig) *node {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-"), joined.Add(1))
 	n := &node{t: t, name: name, log: &lines{}, shown: make(chan *v1.Pod, 10000)}
@@ -78,7 +78,7 @@ func join(t testing.TB, config podstatus.Config) *node {
 		t.Fatal(err)
 	}
 	config.Client, config.Log = n.client, slog.New(slog.NewTextHandler(n.log, nil))
-	n.Writer = podstatus.New(config)
+	n.Writer = publish.NewWriter(config)
 	n.run()
 	return n
 }
@@ -136,7 +136,7 @@ func (n *node) until(what string, wanted func(*v1.Pod) bool) {
 }
 
 // pod makes a pod on the node, as a controller and the scheduler would.
-func (n *node) pod(name string, change ...func(*v1.Pod)) podstatus.Ref {
+func (n *node) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 	n.t.Helper()
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.name + "-" + name},
@@ -152,7 +152,7 @@ func (n *node) pod(name string, change ...func(*v1.Pod)) podstatus.Ref {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return podstatus.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+	return publish.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 func (n *node) read(name string) *v1.Pod {

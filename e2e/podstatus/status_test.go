@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/publish"
 )
 
 func conditions(status v1.ConditionStatus, all ...v1.PodConditionType) (list []v1.PodCondition) {
@@ -50,7 +50,7 @@ func full() v1.PodStatus {
 // TestFull: everything a node reports arrives in one request and stays as it is;
 // what others report beside it is theirs (B-FIN-10, A-STAT-3).
 func TestFull(t *testing.T) {
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	always := v1.ContainerRestartPolicyAlways
 	web := n.pod("web", func(p *v1.Pod) {
 		p.Spec.InitContainers = []v1.Container{{Name: "init", Image: "a", RestartPolicy: &always}}
@@ -89,7 +89,7 @@ func TestFull(t *testing.T) {
 // TestTransitions: a watcher sees AllContainersRestarting True and then False,
 // however quickly they follow each other (B-RAC-23).
 func TestTransitions(t *testing.T) {
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	web := n.pod("web")
 	seen := make(chan error, 100)
 	for round := range 10 {
@@ -119,7 +119,7 @@ func TestTransitions(t *testing.T) {
 // TestEndedContainer: a container that may not start again keeps its end in the
 // API, and the rest of the status is taken (A-STAT-6, A-API-4, B-FIN-9).
 func TestEndedContainer(t *testing.T) {
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	web := n.pod("web", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever })
 	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 3}}
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: ended}}}, func(error) {})
@@ -136,11 +136,11 @@ func TestEndedContainer(t *testing.T) {
 // TestDelete: a deleted pod goes when nothing is left of it; one with finalizers
 // keeps its last status (B-DEL-7, B-DEL-9, B-DEL-10).
 func TestDelete(t *testing.T) {
-	n := join(t, podstatus.Config{})
+	n := join(t, publish.WriterConfig{})
 	pods := n.admin.CoreV1().Pods("default")
 	web := n.pod("web")
 	kept := n.pod("kept", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
-	for _, ref := range []podstatus.Ref{web, kept} {
+	for _, ref := range []publish.Ref{web, kept} {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning}, nil)
 		n.until("Running", func(p *v1.Pod) bool { return p.UID == ref.UID && p.Status.Phase == v1.PodRunning })
 		if err := pods.Delete(t.Context(), ref.Name, metav1.DeleteOptions{}); err != nil {
@@ -169,7 +169,7 @@ func TestDelete(t *testing.T) {
 func TestSuccessor(t *testing.T) {
 	for _, watch := range []string{"told", "blind"} {
 		t.Run(watch, func(t *testing.T) {
-			n := join(t, podstatus.Config{Patience: time.Minute})
+			n := join(t, publish.WriterConfig{Patience: time.Minute})
 			first := n.pod("web")
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning}, nil)
 			n.until("Running", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
@@ -180,7 +180,7 @@ func TestSuccessor(t *testing.T) {
 			second := n.pod("web")
 			seen := make(chan error, 1)
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning, Message: "of the first"}, func(err error) { seen <- err })
-			if err := <-seen; !errors.Is(err, podstatus.ErrGone) {
+			if err := <-seen; !errors.Is(err, publish.ErrGone) {
 				t.Errorf("the first is told %v", err)
 			}
 			n.Delete(first, v1.PodStatus{Phase: v1.PodFailed})
@@ -196,8 +196,8 @@ func TestSuccessor(t *testing.T) {
 // is back, and nothing else is done about it than one line in the log.
 func TestOutage(t *testing.T) {
 	const count = 100
-	n := join(t, podstatus.Config{Patience: 200 * time.Millisecond})
-	var refs []podstatus.Ref
+	n := join(t, publish.WriterConfig{Patience: 200 * time.Millisecond})
+	var refs []publish.Ref
 	for i := range count {
 		refs = append(refs, n.pod(fmt.Sprint(i)))
 	}
@@ -224,7 +224,7 @@ func TestOutage(t *testing.T) {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "restarting"}, func(err error) { late <- err })
 	}
 	for range count {
-		if err := <-late; !errors.Is(err, podstatus.ErrUnseen) {
+		if err := <-late; !errors.Is(err, publish.ErrUnseen) {
 			t.Fatalf("while the API server is away: %v", err)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/manifest"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // fates are what happens to the five nodes of TestFates. The controller waits for 50 s before a node that is silent is unknown.
@@ -45,9 +45,9 @@ func TestFates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenarios, err := choice.Of(
-		choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
-		choice.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
+	scenarios, err := file.ScenariosOf(
+		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
+		file.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/jobset"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // members is how many pods the JobSet of the test has.
@@ -71,9 +71,9 @@ func TestSimulatedGroup(t *testing.T) {
 	})
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := choice.Of(
-		choice.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
-		choice.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
+	scenarios, err := file.ScenariosOf(
+		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
+		file.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -111,9 +111,9 @@ func TestSimulatedMembers(t *testing.T) {
 	const size = 6
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := choice.Of(
-		choice.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
-		choice.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
+	scenarios, err := file.ScenariosOf(
+		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
+		file.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
 	)
 	if err != nil {
 		t.Fatal(err)

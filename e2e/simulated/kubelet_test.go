@@ -14,8 +14,8 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/endpoint"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // Upstream's kubelet runs 200 pods on the runtime without containers: they become Ready when the
@@ -72,7 +72,7 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 // serveRuntime serves a runtime without containers until the test ends, on which pods become Ready after a second.
 func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	t.Helper()
-	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
+	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // talks is a pod whose first instance crashes. What the second one writes never ends within the test.
@@ -46,7 +46,7 @@ func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLo
 // What containers of simulated pods write the API server gives out, as of any node; exec, attach and port-forward are
 // refused at once with the reason.
 func TestNodesAPI(t *testing.T) {
-	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, talks)})
+	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, talks)})
 	if err != nil {
 		t.Fatal(err)
 	}

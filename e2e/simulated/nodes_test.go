@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // join adds nodes to the cluster until the test ends.
@@ -50,9 +50,9 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 // deleted.
 func TestSimulatedNodes(t *testing.T) {
 	const count, pods = 20, 200
-	scenarios, err := choice.Of(
-		choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
-		choice.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
+	scenarios, err := file.ScenariosOf(
+		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
+		file.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestSimulatedNodes(t *testing.T) {
 		pod := podOf(fmt.Sprintf("p%d", i), "") // the scheduler says where
 		pod.Spec.NodeSelector = map[string]string{nodes.SimulatedLabel: "true"}
 		if i == 0 {
-			pod.Annotations = map[string]string{choice.Annotation: "crash"}
+			pod.Annotations = map[string]string{file.Annotation: "crash"}
 		}
 		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestUnknownScenario(t *testing.T) {
 	join(t, client, nodes.Options{Count: 1, Prefix: "other-", Pods: &live.Pods{}})
 	ns := namespace(t, client)
 	pod := podOf("p", "other-0")
-	pod.Annotations = map[string]string{choice.Annotation: "absent"}
+	pod.Annotations = map[string]string{file.Annotation: "absent"}
 	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

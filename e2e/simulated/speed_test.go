@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/lifepodtest"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // Pods live sixty times as fast: five restarts of a crashing container, whose back-offs are 150s, take seconds. What the API
 // server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
-	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
+	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // usesMore says what containers use.
@@ -29,7 +29,7 @@ const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi},
 // TestTop: a real metrics-server reads each simulated node, although all have one address and port, and kubectl top shows
 // what the scenario says, or what pods request.
 func TestTop(t *testing.T) {
-	scenarios, err := choice.Of(choice.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
+	scenarios, err := file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestTop(t *testing.T) {
 		pod := podOf(name, node)
 		pod.Annotations = map[string]string{}
 		if node == "top-1" {
-			pod.Annotations[choice.Annotation] = "more"
+			pod.Annotations[file.Annotation] = "more"
 		}
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi"),

@@ -30,7 +30,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifepod/lifepod/internal/mutate"
 	"github.com/lifepod/lifepod/internal/prove"
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
@@ -141,7 +140,7 @@ func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
 		byPackage[bug.Package()] = append(byPackage[bug.Package()], bug)
 	}
 	for folder, list := range byPackage {
-		if err := provePackage(ctx, mutate.Package{Root: ".", Folder: folder}, list, jobs); err != nil {
+		if err := provePackage(ctx, prove.Package{Root: ".", Folder: folder}, list, jobs); err != nil {
 			return err
 		}
 	}
@@ -151,8 +150,8 @@ func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
 
 // provePackage makes the mistakes of one package, and demands that each bug's own test
 // fails with its mistake and passes without.
-func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs int) (err error) {
-	var mistakes []mutate.Mutant
+func provePackage(ctx context.Context, p prove.Package, bugs []prove.Bug, jobs int) (err error) {
+	var mistakes []prove.Mutant
 	for _, bug := range bugs {
 		m, err := bug.Mutant(p.Root)
 		if err != nil {
@@ -180,11 +179,11 @@ func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs 
 	return errors.Join(errs...)
 }
 
-func proveOne(ctx context.Context, batch *mutate.Batch, i int, bug prove.Bug) (string, error) {
+func proveOne(ctx context.Context, batch *prove.Batch, i int, bug prove.Bug) (string, error) {
 	if batch.Refused(i) {
 		return "", fmt.Errorf("bug %d: the mistake in %s does not compile", bug.Number, bug.File)
 	}
-	rounds := []mutate.Round{bug.Round()}
+	rounds := []prove.Round{bug.Round()}
 	if caughtBy, err := batch.Try(ctx, -1, rounds); err != nil || caughtBy != "" {
 		return "", errors.Join(fmt.Errorf("bug %d: %s fails without the mistake", bug.Number, bug.Test), err)
 	}

@@ -25,13 +25,9 @@ var pure = map[string][]string{
 		"k8s.io/apimachinery/pkg/apis/meta/v1",
 		"k8s.io/component-helpers/resource", // sums of containers
 		"k8s.io/utils/ptr",                  // values behind pointers
-		module + "/lifecycle/backoff",
 		module + "/lifecycle/group",
-		module + "/lifecycle/resources",
 	},
-	"lifecycle/backoff":   {"cmp", "errors", "fmt", "strconv", "strings", "time"},
-	"lifecycle/group":     {"fmt", "slices", "strings", "time"},
-	"lifecycle/resources": {"k8s.io/api/core/v1"},
+	"lifecycle/group": {"fmt", "slices", "strings", "time"},
 	"roster": {
 		"cmp", "fmt", "maps", "slices", "strconv", "time",
 		"k8s.io/api/core/v1",

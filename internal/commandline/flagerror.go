@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // FlagError says what is wrong with a flag, and what would be right. It is for a root
@@ -41,7 +41,7 @@ func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
 			known = append(known, f.Name)
 		}
 	})
-	if near := nearest.Name(name, known); near != "" {
+	if near := plain.Nearest(name, known); near != "" {
 		return fmt.Errorf("unknown flag --%s: did you mean --%s?", name, near)
 	}
 	return fmt.Errorf("unknown flag --%s: %s --help lists the flags", name, command.CommandPath())

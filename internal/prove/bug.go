@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/lifepod/lifepod/internal/mutate"
 )
 
 // Bug is a bug of the kubelet or of a runtime, or what users complain of.
@@ -56,8 +54,8 @@ func (b Bug) repository() string {
 }
 
 // Mutant is the mistake, in the module at that root.
-func (b Bug) Mutant(root string) (mutate.Mutant, error) {
-	m, err := mutate.Replacing(root, b.File, b.Old, b.New)
+func (b Bug) Mutant(root string) (Mutant, error) {
+	m, err := Replacing(root, b.File, b.Old, b.New)
 	if err != nil {
 		return m, fmt.Errorf("bug %d: %w", b.Number, err)
 	}
@@ -65,10 +63,10 @@ func (b Bug) Mutant(root string) (mutate.Mutant, error) {
 }
 
 // Round runs the test, and nothing else of its package.
-func (b Bug) Round() mutate.Round {
+func (b Bug) Round() Round {
 	parts := strings.Split(b.Test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + part + "$"
 	}
-	return mutate.Round{Run: strings.Join(parts, "/")}
+	return Round{Run: strings.Join(parts, "/")}
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podcgroup"
-	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // Swap behaviours of memorySwap.swapBehavior; "" is noSwap.
@@ -132,7 +132,7 @@ func validateUsers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 		return nil
 	}
 	ids := *c.UserNamespaces.IDsPerPod
-	if ids >= userns.Length && ids%userns.Length == 0 && ids <= math.MaxUint32 {
+	if ids >= criconfig.UserNamespaceLength && ids%criconfig.UserNamespaceLength == 0 && ids <= math.MaxUint32 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(below("userNamespaces", "idsPerPod"), ids, "should be a multiple of 65536, within 32 bits")}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/moby/sys/mountinfo"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 // rememberDevice makes the link by which a pod's devices are found, and the record of the device,
@@ -57,7 +55,7 @@ func (v *Volumes) forgetDevice(u use) error {
 }
 
 // unstageDevice removes what a kubelet keeps of a device, too, such as links.
-func (v *Volumes) unstageDevice(ctx context.Context, driver *csidriver.Driver, k key, name string) error {
+func (v *Volumes) unstageDevice(ctx context.Context, driver *Driver, k key, name string) error {
 	staging, dir := v.layout.stagedDevice(name), v.layout.ofDevice(name)
 	if _, err := os.Lstat(staging); err == nil {
 		if err := doubt(v.layout.deviceData(name)); err != nil {

@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 // expanded is the reason of the event that a volume was.
@@ -33,7 +31,7 @@ func (e *expansion) failed(ctx context.Context, err error) error {
 	if asked.Cmp(e.size) != 0 && slices.ContainsFunc(e.claim.Status.Conditions, isNodeError) {
 		infeasible = true // it has failed before, and somebody wants another size now
 	}
-	if csidriver.Final(err) && !e.untold {
+	if Final(err) && !e.untold {
 		marked := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) {
 			if infeasible {
 				setResizing(s, v1.PersistentVolumeClaimNodeResizeInfeasible)

@@ -11,8 +11,6 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 // publishing is a volume that becomes available to a pod.
@@ -21,9 +19,9 @@ type publishing struct {
 	want volume
 	own  func(dir string) error
 
-	driver *csidriver.Driver
+	driver *Driver
 	object *storagev1.CSIDriver // nil: the driver has none
-	can    csidriver.Capabilities
+	can    Capabilities
 	// attached is what the attacher has said of the volume.
 	attached map[string]string
 	inUse    bool   // the volume is expanded while the pod has it
@@ -183,7 +181,7 @@ func (p *publishing) publish(ctx context.Context) error {
 		return err
 	}
 	if err := p.driver.Publish(ctx, request); err != nil {
-		if csidriver.Final(err) {
+		if Final(err) {
 			_ = os.Remove(p.path()) // if the driver has made it
 		}
 		return err

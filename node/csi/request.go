@@ -13,8 +13,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 // checkMode refuses an inline volume of a driver that has none, and the other way round (A-CSI-9).
@@ -57,7 +55,7 @@ func labelled(c *csi.VolumeCapability, label string) *csi.VolumeCapability {
 	return c
 }
 
-func (v volume) csiMode(can csidriver.Capabilities) csi.VolumeCapability_AccessMode_Mode {
+func (v volume) csiMode(can Capabilities) csi.VolumeCapability_AccessMode_Mode {
 	switch mode := v.accessMode(); {
 	case mode == v1.ReadOnlyMany:
 		return csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY

@@ -13,8 +13,6 @@ import (
 	"github.com/moby/sys/mountinfo"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 var errOtherPod = errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
@@ -69,7 +67,7 @@ func (p *publishing) stage(ctx context.Context) error {
 		VolumeContext: p.want.attributes,
 	})
 	if err != nil {
-		if csidriver.Final(err) {
+		if Final(err) {
 			p.on.layout.refused(p.want, dir, path)
 		}
 		return err
@@ -116,7 +114,7 @@ func (v *Volumes) forget(u use) error {
 }
 
 // release unstages a volume that no pod has any more (A-CSI-7).
-func (v *Volumes) release(ctx context.Context, driver *csidriver.Driver, k key, of use) error {
+func (v *Volumes) release(ctx context.Context, driver *Driver, k key, of use) error {
 	uses, err := v.layout.allUses()
 	if err != nil {
 		return err
@@ -138,7 +136,7 @@ func (v *Volumes) release(ctx context.Context, driver *csidriver.Driver, k key, 
 	return err
 }
 
-func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) error {
+func (v *Volumes) unstage(ctx context.Context, driver *Driver, k key) error {
 	if err := v.unmountStaged(ctx, driver, k); err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) 
 }
 
 // unmountStaged unstages a volume that is still the node's.
-func (v *Volumes) unmountStaged(ctx context.Context, driver *csidriver.Driver, k key) error {
+func (v *Volumes) unmountStaged(ctx context.Context, driver *Driver, k key) error {
 	dir := v.layout.staged(k.driver, k.handle)
 	path := stagingPath(dir)
 	if _, err := os.Lstat(filepath.Join(dir, recordName)); err == nil {

@@ -5,8 +5,6 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
 // Stats asks the driver of a pod's volume how full it is, and how it is if the driver knows
@@ -23,7 +21,7 @@ func (v *Volumes) Stats(ctx context.Context, pod types.UID, name string) (*csi.N
 }
 
 func (v *Volumes) stats(ctx context.Context, u use) (*csi.NodeGetVolumeStatsResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, csidriver.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, DriverTimeout)
 	defer cancel()
 	driver, err := v.config.Drivers.Driver(u.driver())
 	if err != nil {

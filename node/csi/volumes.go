@@ -17,13 +17,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/internal/turns"
-	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // Config is what Volumes needs.
 type Config struct {
-	Drivers *csidriver.Registry
+	Drivers *Registry
 	Client  kubernetes.Interface
 	// Token is one for a driver that wants to act as the pod.
 	Token func(ctx context.Context, pod *v1.Pod, request storagev1.TokenRequest) (authenticationv1.TokenRequestStatus, error)
@@ -186,7 +185,7 @@ func (v *Volumes) unpublish(ctx context.Context, u use) error {
 }
 
 // takeBack has the driver take a volume back from a pod.
-func takeBack(ctx context.Context, v *Volumes, u use) (*csidriver.Driver, error) {
+func takeBack(ctx context.Context, v *Volumes, u use) (*Driver, error) {
 	driver, err := v.config.Drivers.Driver(u.driver())
 	if err != nil {
 		return nil, fmt.Errorf("%s: Unmounter.TearDownAt failed to get CSI client: %w", pluginName, err)

@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -55,7 +54,7 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 		object = driverObject(storagev1.CSIDriverSpec{})
 	}
 	client := fake.NewClientset(append(others, object)...)
-	registry := csidriver.New(csidriver.Config{Client: client, Node: "n", Log: slog.New(slog.DiscardHandler)})
+	registry := NewRegistry(RegistryConfig{Client: client, Node: "n", Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan struct{})
 	go func() {

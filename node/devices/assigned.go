@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // Assigned is what a container is created with. Its devices are those that it got when its pod
@@ -85,7 +84,7 @@ func (d *Devices) preStart(ctx context.Context, pod *v1.Pod, container, name str
 func assignedBy(given *api.ContainerAllocateResponse) criconfig.Assigned {
 	a := criconfig.Assigned{Annotations: maps.Clone(given.GetAnnotations())}
 	for _, key := range slices.Sorted(maps.Keys(given.GetEnvs())) {
-		a.Env = append(a.Env, environment.KeyValue{Name: key, Value: given.Envs[key]})
+		a.Env = append(a.Env, criconfig.KeyValue{Name: key, Value: given.Envs[key]})
 	}
 	for _, mount := range given.GetMounts() {
 		a.Mounts = append(a.Mounts, &runtimeapi.Mount{ContainerPath: mount.GetContainerPath(), HostPath: mount.GetHostPath(), Readonly: mount.GetReadOnly()})

@@ -16,7 +16,6 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // A-DEV-2: who may register.
@@ -62,7 +61,7 @@ func TestAllocate(t *testing.T) {
 	}
 	assigned, err := n.Assigned(t.Context(), first, &first.Spec.Containers[0])
 	want := criconfig.Assigned{
-		Env: []environment.KeyValue{{Name: "HAS_g0", Value: "yes"}, {Name: "HAS_g1", Value: "yes"}}, Annotations: map[string]string{"devices": "given"},
+		Env: []criconfig.KeyValue{{Name: "HAS_g0", Value: "yes"}, {Name: "HAS_g1", Value: "yes"}}, Annotations: map[string]string{"devices": "given"},
 		CDIDevices: []string{gpu + "=g0", gpu + "=g1"}, Devices: assigned.Devices,
 	}
 	if diff := cmp.Diff(want.CDIDevices, assigned.CDIDevices); diff != "" || err != nil || len(assigned.Devices) != 2 || !cmp.Equal(want.Env, assigned.Env) {
@@ -120,7 +119,7 @@ func TestInitContainers(t *testing.T) {
 // start.
 func TestPreferredAndPreStart(t *testing.T) {
 	n := begin(t, folder(t), nil)
-	f := n.plugin("a.sock", func(f *fake) {
+	f := n.plugin("a.sock", func(f *devicesFake) {
 		f.options = &api.DevicePluginOptions{GetPreferredAllocationAvailable: true, PreStartRequired: true}
 		f.prefer = func(r *api.ContainerPreferredAllocationRequest) []string { return []string{"unknown", "g2"} }
 	}, "g0", "g1", "g2")
@@ -148,7 +147,7 @@ func TestPreferredAndPreStart(t *testing.T) {
 func TestHangs(t *testing.T) {
 	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Allocate = 300 * time.Millisecond })
 	hung := make(chan struct{}, 1)
-	n.plugin("a.sock", func(f *fake) {
+	n.plugin("a.sock", func(f *devicesFake) {
 		f.allocate = func(ctx context.Context, ids []string) (*api.AllocateResponse, error) {
 			if slices.Contains(ids, "g0") {
 				hung <- struct{}{}
@@ -176,7 +175,7 @@ func TestHangs(t *testing.T) {
 // A-DEV-8: a plugin that answers nothing gives nothing.
 func TestLies(t *testing.T) {
 	n := begin(t, folder(t), nil)
-	n.plugin("a.sock", func(f *fake) {
+	n.plugin("a.sock", func(f *devicesFake) {
 		f.allocate = func(context.Context, []string) (*api.AllocateResponse, error) { return &api.AllocateResponse{}, nil }
 	}, "g0", "g0", "")
 	n.await(gpu, 2, 2)

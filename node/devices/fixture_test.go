@@ -120,8 +120,8 @@ func (n *node) await(name string, has, usable int64) {
 	}
 }
 
-// fake is a device plugin.
-type fake struct {
+// devicesFake is a device plugin.
+type devicesFake struct {
 	api.UnimplementedDevicePluginServer
 	options  *api.DevicePluginOptions
 	lists    chan []*api.Device
@@ -133,9 +133,9 @@ type fake struct {
 }
 
 // plugin begins a plugin and registers it; its devices are healthy.
-func (n *node) plugin(socket string, change func(*fake), ids ...string) *fake {
+func (n *node) plugin(socket string, change func(*devicesFake), ids ...string) *devicesFake {
 	n.t.Helper()
-	f := &fake{options: &api.DevicePluginOptions{}, lists: make(chan []*api.Device, 10), started: make(chan []string, 10), allocate: answer}
+	f := &devicesFake{options: &api.DevicePluginOptions{}, lists: make(chan []*api.Device, 10), started: make(chan []string, 10), allocate: answer}
 	if change != nil {
 		change(f)
 	}
@@ -183,11 +183,11 @@ func answer(_ context.Context, ids []string) (*api.AllocateResponse, error) {
 	return &api.AllocateResponse{ContainerResponses: []*api.ContainerAllocateResponse{given}}, nil
 }
 
-func (f *fake) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
+func (f *devicesFake) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
 	return f.options, nil
 }
 
-func (f *fake) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
+func (f *devicesFake) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
 	for {
 		select {
 		case <-stream.Context().Done():
@@ -203,18 +203,18 @@ func (f *fake) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchSe
 	}
 }
 
-func (f *fake) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
+func (f *devicesFake) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	return f.allocate(ctx, r.ContainerRequests[0].DevicesIds)
 }
 
-func (f *fake) GetPreferredAllocation(_ context.Context, r *api.PreferredAllocationRequest) (*api.PreferredAllocationResponse, error) {
+func (f *devicesFake) GetPreferredAllocation(_ context.Context, r *api.PreferredAllocationRequest) (*api.PreferredAllocationResponse, error) {
 	if f.silent {
 		return nil, errors.New("no preference")
 	}
 	return &api.PreferredAllocationResponse{ContainerResponses: []*api.ContainerPreferredAllocationResponse{{DeviceIDs: f.prefer(r.ContainerRequests[0])}}}, nil
 }
 
-func (f *fake) PreStartContainer(_ context.Context, r *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
+func (f *devicesFake) PreStartContainer(_ context.Context, r *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
 	f.started <- r.DevicesIds
 	return &api.PreStartContainerResponse{}, nil
 }

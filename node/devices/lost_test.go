@@ -61,7 +61,7 @@ func TestCheckpointFails(t *testing.T) {
 // A-DEV-8: a plugin that wants to be asked which devices are best, and fails then, gives none.
 func TestPreferenceFails(t *testing.T) {
 	n := begin(t, folder(t), nil)
-	n.plugin("a.sock", func(f *fake) {
+	n.plugin("a.sock", func(f *devicesFake) {
 		f.options, f.silent = &api.DevicePluginOptions{GetPreferredAllocationAvailable: true}, true
 	}, "g0", "g1")
 	n.await(gpu, 2, 2)

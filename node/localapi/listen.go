@@ -1,4 +1,3 @@
-// Package localapi serves APIs at sockets of the node, for other programs on it.
 package localapi
 
 import (

@@ -7,14 +7,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/container-storage-interface/spec/lib/go/csi"
+	csispec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/lifepod/lifepod/node/csidriver"
-	"github.com/lifepod/lifepod/node/plugins"
+	"github.com/lifepod/lifepod/node/csi"
+	"github.com/lifepod/lifepod/node/devices"
 )
 
 // registered is the part of a node that hears of CSI drivers.
@@ -22,7 +22,7 @@ type registered struct{ endpoint chan string }
 
 // Validate is that of the node.
 func (r registered) Validate(name, endpoint string, versions []string) error {
-	return csidriver.New(csidriver.Config{Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
+	return csi.NewRegistry(csi.RegistryConfig{Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
 }
 
 func (r registered) Register(_ context.Context, name, endpoint string, _ []string) error {
@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 	defer running.Wait()
 	defer end()
 	running.Go(func() {
-		if err := plugins.New(folder, map[string]plugins.Handler{plugins.Volumes: heard}, slog.New(slog.DiscardHandler)).Run(ctx); err != nil {
+		if err := devices.NewPluginWatcher(folder, map[string]devices.PluginHandler{devices.VolumePlugin: heard}, slog.New(slog.DiscardHandler)).Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -56,7 +56,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	info, err := csi.NewNodeClient(connection).NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
+	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
 	if err != nil || info.GetNodeId() != "node-a" || info.GetAccessibleTopology().GetSegments()[TopologyKey] != "node-a" {
 		t.Errorf("node: %v (%v)", info, err)
 	}
@@ -74,7 +74,7 @@ func TestServe(t *testing.T) {
 	default:
 		t.Error("the driver ended before a call that was under way")
 	}
-	if _, err := m.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
+	if _, err := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
 	}
 	if _, err := copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending); err == nil {

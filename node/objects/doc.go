@@ -11,4 +11,12 @@
 // Nothing is polled: what changes, appears or falls due is told with
 // Options.Changed to each pod that it concerns, whose worker then asks again.
 // While the API server is away, what was known last is given out.
+//
+// runtimeclass.go looks up the RuntimeClasses of the cluster (contract
+// A-CRI-13). They are watched from the moment a pod names one: most nodes never
+// see any.
+//
+// services.go makes the variables that tell a container where the Services
+// of its namespace are (contract A-ENV-1, A-ENV-7). It watches the cluster's
+// Services, and keeps of each no more than the variables need.
 package objects

@@ -6,13 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/node/podsapi"
+	"github.com/lifepod/lifepod/node/localapi"
 )
 
 // Changes wakes those who wait for a pod's next status, or watch all pods. A pod for which nobody
 // waits costs nothing.
 type Changes struct {
-	any podsapi.Changes // of whichever pod
+	any localapi.Changes // of whichever pod
 
 	mu   sync.Mutex
 	pods map[types.UID]*change
@@ -53,7 +53,7 @@ func (c *Changes) forget(uid types.UID, next *change) {
 // ListenPods makes the socket of the pods API in a folder. What it returns serves until
 // ctx ends.
 func (c *Changes) ListenPods(dir string, node Node) (serve func(context.Context) error, err error) {
-	return podsapi.New(node.Pods, &c.any).Listen(dir)
+	return localapi.NewPodsAPI(node.Pods, &c.any).Listen(dir)
 }
 
 // Changed tells that a pod is another one, has another status, or is gone: who follows its logs looks.

@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/worker/podlog"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 

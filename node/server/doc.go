@@ -11,4 +11,8 @@
 // runtime's streaming server over CRI, logs from the pods' log folders, figures
 // from handlers that are given. Nothing is polled: a log that is followed wakes
 // by inotify, and ends by Changed.
+//
+// query.go answers /logs/ of the node's API: the files of /var/log and, if the
+// configuration has enableSystemLogQuery, queries of what services of the machine have
+// logged (KEP-2258): from the journal, or from files of their names.
 package server

@@ -5,8 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
-	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // Logs are what containers have written.
@@ -31,7 +30,7 @@ type LogFiles func(pod *v1.Pod) (dir string)
 
 // Open opens the files of an instance.
 func (dir LogFiles) Open(pod *v1.Pod, container string, instance int, dropped func()) Log {
-	log := podlog.Open(dir(pod), container, instance, dropped)
+	log := podlog.OpenInstance(dir(pod), container, instance, dropped)
 	if log == nil {
 		return nil
 	}
@@ -39,7 +38,7 @@ func (dir LogFiles) Open(pod *v1.Pod, container string, instance int, dropped fu
 }
 
 // logFile is one that a container runtime writes.
-type logFile struct{ *crilog.Log }
+type logFile struct{ *podlog.Log }
 
 // All gives out what there is.
 func (f logFile) All(to *podlog.Lines) { to.All(f.Log) }

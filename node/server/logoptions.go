@@ -10,12 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // logOptions are v1.PodLogOptions as a query has them.
 type logOptions struct {
-	podlog.Options
+	podlog.LineOptions
 	follow, previous bool
 }
 

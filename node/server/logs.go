@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // slowest is how long a client may take to read a piece of a log.
@@ -84,7 +84,7 @@ type logOf struct {
 
 func (s *Server) writeLog(w http.ResponseWriter, r *http.Request, options logOptions, of logOf) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	lines := podlog.New(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, options.Options)
+	lines := podlog.NewLines(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, options.LineOptions)
 	if !options.follow {
 		of.log.All(lines)
 		if options.Stream == "" && lines.Err() == nil {

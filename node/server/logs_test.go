@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // writeLogs writes the log files of container main, by their names.
@@ -226,7 +226,7 @@ func TestParseLogOptions(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	q := url.Values{"sinceSeconds": {"60"}, "follow": {"true"}, "previous": {""}, "timestamps": {"0"}, "limitBytes": {"9"}}
 	got, err := parseLogOptions(q, now)
-	want := logOptions{follow: true, previous: true, Options: podlog.Options{Tail: -1, Since: now.Add(-time.Minute), Limit: 9}}
+	want := logOptions{follow: true, previous: true, LineOptions: podlog.LineOptions{Tail: -1, Since: now.Add(-time.Minute), Limit: 9}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

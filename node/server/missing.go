@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // A client that wants all output of a container, as kubectl run -i does, first reads its log and then attaches. A runtime gives it what
@@ -158,7 +158,7 @@ func (c *catchUp) written() []byte {
 	}
 	defer log.Close()
 	var text bytes.Buffer
-	lines := podlog.New(&text, podlog.Options{Tail: -1, Since: c.since, Stream: c.stream, Limit: maxMissing})
+	lines := podlog.NewLines(&text, podlog.LineOptions{Tail: -1, Since: c.since, Stream: c.stream, Limit: maxMissing})
 	log.All(lines)
 	if lines.Err() != nil {
 		return nil

@@ -10,8 +10,6 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/journal/remote"
-	"github.com/lifepod/lifepod/node/systemlog"
 )
 
 // routes are all paths, for those who have been let in.
@@ -43,11 +41,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /statusz", s.statusz)
 	s.addCheckpoint(mux)
 	told := s.journal()
-	mux.Handle("GET "+remote.Path, told)
-	mux.Handle("GET "+remote.Path+"/", told)
+	mux.Handle("GET "+journal.RemotePath, told)
+	mux.Handle("GET "+journal.RemotePath+"/", told)
 	if on(s.Kubelet.EnableSystemLogHandler) {
 		query := s.Kubelet.EnableSystemLogQuery
-		mux.Handle("GET /logs/", systemlog.Handler(systemlog.Folder, query != nil && *query))
+		mux.Handle("GET /logs/", SystemLogHandler(SystemLogFolder, query != nil && *query))
 	} else {
 		mux.HandleFunc("/logs/", disabled("logs endpoint is disabled."))
 	}
@@ -63,7 +61,7 @@ func (s *Server) journal() http.Handler {
 			refuse(w, http.StatusNotImplemented, "this node keeps no journal of its pods")
 		})
 	}
-	return remote.Handler(journal.Folder{Dir: s.Folders.Journal})
+	return journal.RemoteHandler(journal.Folder{Dir: s.Folders.Journal})
 }
 
 // readOnlyRoutes are the paths of readOnlyPort, which asks nobody who he is.

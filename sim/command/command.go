@@ -1,5 +1,3 @@
-// Package command is lifepod sim on the command line. It is apart from lifepod's other
-// commands because it also runs where those do not: on macOS and Windows.
 package command
 
 import (
@@ -15,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/sim/command/chart"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -43,7 +40,7 @@ type options struct {
 	stdout, stderr io.Writer
 }
 
-var formats = append([]string{"json"}, chart.Formats...)
+var formats = append([]string{"json"}, ChartFormats...)
 
 // New is the command; its exit code goes to code.
 func New(code *int) *cobra.Command {
@@ -113,7 +110,7 @@ func (o *options) check(limited bool) error {
 	case o.explain && o.output != "":
 		return fmt.Errorf("--explain and -o %s exclude each other", o.output)
 	}
-	if err := chart.Check(o.output, o.stdout); err != nil {
+	if err := CheckChart(o.output, o.stdout); err != nil {
 		return err
 	}
 	return o.checkRuns()

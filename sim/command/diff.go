@@ -11,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim"
-	"github.com/lifepod/lifepod/sim/compare"
 )
 
 // ExitDiffer is the exit code of lifepod sim diff when the lives differ.
@@ -64,7 +63,7 @@ func (o *options) diff(ctx context.Context) (int, error) {
 			return ExitError, context.Cause(ctx)
 		}
 	}
-	c := compare.Lives(lives[0], lives[1])
+	c := sim.CompareLives(lives[0], lives[1])
 	c.A, c.B = o.files[0], o.files[1]
 	c.Assertions(lives[0], lives[1], both[0].Asserts, both[1].Asserts)
 	if err := o.writeComparison(&c); err != nil {
@@ -76,7 +75,7 @@ func (o *options) diff(ctx context.Context) (int, error) {
 	return ExitDiffer, nil
 }
 
-func (o *options) writeComparison(c *compare.Comparison) error {
+func (o *options) writeComparison(c *sim.Comparison) error {
 	if o.output != "json" {
 		return c.Write(o.stdout)
 	}

@@ -9,8 +9,6 @@ import (
 	"github.com/lifepod/lifepod/internal/garbage"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim"
-	"github.com/lifepod/lifepod/sim/command/chart"
-	"github.com/lifepod/lifepod/sim/command/input"
 )
 
 // run simulates, and says the exit code.
@@ -25,12 +23,12 @@ func (o *options) run(ctx context.Context) (int, error) {
 	return o.one(ctx, in)
 }
 
-func (o *options) input() input.Files {
-	return input.Files{Command: o.command, Manifests: o.files, Scenario: o.scenario, Asserts: o.asserts, Stdin: o.stdin}
+func (o *options) input() Files {
+	return Files{Command: o.command, Manifests: o.files, Scenario: o.scenario, Asserts: o.asserts, Stdin: o.stdin}
 }
 
 // one simulates a life and shows it.
-func (o *options) one(ctx context.Context, in input.Input) (int, error) {
+func (o *options) one(ctx context.Context, in Input) (int, error) {
 	p, err := newPrinter(o, in.Set.Pod, sim.Began)
 	if err != nil {
 		return ExitError, err
@@ -48,7 +46,7 @@ func (o *options) one(ctx context.Context, in input.Input) (int, error) {
 		return ExitError, context.Cause(ctx)
 	}
 	if drawn {
-		if err := chart.Write(o.stdout, o.output, life); err != nil {
+		if err := WriteChart(o.stdout, o.output, life); err != nil {
 			return ExitError, err
 		}
 	} else if !life.Gone {
@@ -86,7 +84,7 @@ func lastLine(l *sim.Life) string {
 }
 
 // many simulates lives and shows what they have in common.
-func (o *options) many(ctx context.Context, in input.Input) (int, error) {
+func (o *options) many(ctx context.Context, in Input) (int, error) {
 	garbage.Allow(garbage.Seldom) // of a life hardly anything is kept: this takes a few MiB and saves a third of the time
 	var s sim.Statistics
 	lives := sim.Of(in.Set.Pod)

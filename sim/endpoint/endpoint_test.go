@@ -17,22 +17,21 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/manifest"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 func runtimeOf(t *testing.T, texts map[string]string) *crifake.Runtime {
 	t.Helper()
-	var list []choice.Named
+	var list []file.Named
 	for name, text := range texts {
 		says, err := file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, choice.Named{Name: name, From: name, Scenario: says})
+		list = append(list, file.Named{Name: name, From: name, Scenario: says})
 	}
-	scenarios, err := choice.Of(list...)
+	scenarios, err := file.ScenariosOf(list...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ calls: [{call: CreateSandbox, times: 1, fail: no room}]
 func TestUnknownScenario(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runtimeOf(t, map[string]string{"crash": "containers: {main: {runs: [{exit: 1}]}}"})
-		config := sandboxOf("web", t.TempDir(), map[string]string{choice.Annotation: "crush"})
+		config := sandboxOf("web", t.TempDir(), map[string]string{file.Annotation: "crush"})
 		_, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
 		if err == nil || !strings.Contains(err.Error(), `there is no scenario "crush"; did you mean crash?`) {
 			t.Errorf("the sandbox: %v", err)

@@ -10,13 +10,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // play has happen in a runtime what scenarios say. The runtime calls it one call at a time.
 type play struct {
-	scenarios *choice.Scenarios
+	scenarios *file.Scenarios
 	dice      *rand.Rand
 	pods      map[string]*pod // by UID
 	pulls     map[string]int  // tried so far, by image

@@ -16,13 +16,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // Options are what a runtime is like.
 type Options struct {
-	Scenarios *choice.Scenarios
+	Scenarios *file.Scenarios
 	Seed      uint64 // of everything that is drawn by chance
 	// Images is the folder that the runtime says its images are in: a kubelet measures its file
 	// system.

@@ -1,6 +1,3 @@
-// Package live carries out the effects of pods' machines on the pretended node of package sim, in
-// real time, or in the virtual one that the machines' workers live in, too. A pod has one timer, and
-// no goroutine.
 package live
 
 import (
@@ -15,16 +12,15 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim"
-	"github.com/lifepod/lifepod/sim/choice"
-	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
 
 // Pods are those of all nodes of a process.
 type Pods struct {
-	Scenarios *choice.Scenarios
+	Scenarios *file.Scenarios
 	Seed      uint64 // of everything that is drawn by chance
 	// Output takes a line that a container writes; nil: it is dropped. It may be called from many
 	// goroutines.
@@ -33,7 +29,7 @@ type Pods struct {
 	Time virtual.Time
 
 	// Logs keeps what containers write, for who asks for it.
-	Logs logs.Logs
+	Logs Logs
 
 	addresses atomic.Uint32 // given to pods
 	running   sync.Map      // *simulated by types.UID, of those that have not ended
@@ -96,7 +92,7 @@ func (s *Pods) begin(pod *v1.Pod, post func(lifecycle.Fact), slow float64) *simu
 	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
 	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: s.time().Now(), Tell: post, Address: s.address, Slow: slow}
 	o.Output = func(container string, instance int, stream, text string) {
-		s.Logs.Write(pod.UID, logs.Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
+		s.Logs.Write(pod.UID, Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
 		if s.Output != nil {
 			s.Output(pod, container, stream, text)
 		}

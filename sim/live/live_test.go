@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -50,7 +50,7 @@ func (n *newest) main() (phase v1.PodPhase, restarts int32) {
 func TestWorkerLeadsASimulatedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code := int32(3)
-		scenarios, err := choice.Of(choice.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+		scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 			{Run: scenario.Fixed(time.Second), Exit: &code, Output: []scenario.Output{{Text: "hello"}}},
 			{Run: scenario.Fixed(time.Second), Exit: &code},
 			{Stop: &scenario.Stop{Ignore: true}},
@@ -99,7 +99,7 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 // Pods whose time is moved on by hand have done all that is due when Advance returns, and nothing more: all of them, each time.
 func TestManualTime(t *testing.T) {
 	code, manual := int32(3), virtual.NewManual()
-	scenarios, err := choice.Of(choice.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+	scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 		{Run: scenario.Fixed(time.Second), Exit: &code},
 	}}}}})
 	if err != nil {

@@ -26,9 +26,7 @@ import (
 
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
-	"github.com/lifepod/lifepod/sim/nodes/usage"
 )
 
 // clusterOf is an API server that knows Nodes, and takes Leases and events without keeping them.
@@ -142,7 +140,7 @@ func (c *clusterOf) answers(name string) bool {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // a test's own server
 	}}
 	port := c.node(name).Status.DaemonEndpoints.KubeletEndpoint.Port
-	response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, usage.Path(name)))
+	response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -192,7 +190,7 @@ func TestMisfortunes(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string][]string{}
 	options := Options{
-		API: &rest.Config{Host: server.URL}, Count: len(names), Prefix: "bad-", Serve: api.Loopback(), Pods: &live.Pods{}, Log: slog.New(slog.DiscardHandler),
+		API: &rest.Config{Host: server.URL}, Count: len(names), Prefix: "bad-", Serve: Loopback(), Pods: &live.Pods{}, Log: slog.New(slog.DiscardHandler),
 		Fate: Fate{Scenario: says, Tell: func(node, what string) {
 			mu.Lock()
 			defer mu.Unlock()

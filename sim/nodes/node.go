@@ -9,29 +9,25 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/record"
+	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
-	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/sim/nodes/machine"
-	"github.com/lifepod/lifepod/sim/nodes/times"
-	"github.com/lifepod/lifepod/sim/nodes/usage"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // node is one of the nodes, from a start of its machine to the next one.
 type node struct {
-	*machine.Machine
+	*Machine
 	set      *set
 	number   int
 	object   *register.Node
 	pods     *pods.Shell
-	statuses telling.Statuses
-	events   *record.Recorder
-	times    *times.Conversion
+	statuses publish.Statuses
+	events   *publish.Recorder
+	times    *Conversion
 	joined   chan struct{} // closed when it is told of its pods
 	log      *slog.Logger
 }
@@ -49,11 +45,11 @@ const (
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
-func (s *set) newNode(i int, m *machine.Machine, t *times.Conversion) (n *node, err error) {
+func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 	n = &node{Machine: m, set: s, number: i, times: t, joined: make(chan struct{}), log: s.Log.With("node", m.Name)}
-	n.statuses = telling.NewStatuses(n.Client, s.slots.statuses, n.log)
-	n.events = record.New(record.Config{
-		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
+	n.statuses = publish.NewStatuses(n.Client, s.slots.statuses, n.log)
+	n.events = publish.NewRecorder(publish.RecorderConfig{
+		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: publish.EventDelay, Again: publish.EventAgain,
 		Slots: s.slots.events, Busy: s.slots.writingStatuses,
 	})
 	if n.object, err = n.newObject(); err != nil {
@@ -61,7 +57,7 @@ func (s *set) newNode(i int, m *machine.Machine, t *times.Conversion) (n *node, 
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = machine.RuntimeName, true, []string{s.api.HostIP()}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = RuntimeName, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
 		Simulated: n.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
@@ -71,7 +67,7 @@ func (s *set) newNode(i int, m *machine.Machine, t *times.Conversion) (n *node, 
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.Memory, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.times.StatusesOf(n.statuses), Events: n.times.EventsOf(telling.Events{Statuses: n.statuses, Recorder: n.events}),
+			Statuses: n.times.StatusesOf(n.statuses), Events: n.times.EventsOf(publish.Events{Statuses: n.statuses, Recorder: n.events}),
 			Groups: n.Groups, FreshNode: n.FreshNode,
 			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
@@ -92,15 +88,15 @@ func (n *node) newObject() (*register.Node, error) {
 		Name: n.Name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
 		API:       register.API{Client: n.Client, Shared: s.shared.objects},
-		Runtime:   register.Runtime{Service: machine.Still{}, Images: machine.Still{}},
+		Runtime:   register.Runtime{Service: Still{}, Images: Still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
-			n.events.Record(record.Event{Object: record.Node(n.Name), Type: kind, Reason: reason, Message: message, At: time.Now()})
+			n.events.Record(publish.Event{Object: publish.NodeReference(n.Name), Type: kind, Reason: reason, Message: message, At: time.Now()})
 		}},
 		Log: n.log,
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
 		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), n.number), Kernel: "simulated", OSImage: "lifepod sim",
-		Annotations: map[string]string{usage.PathAnnotation: usage.Path(n.Name)},
+		Annotations: map[string]string{PathAnnotation: UsagePath(n.Name)},
 	}, s.api.Addresses())
 }
 
@@ -132,7 +128,7 @@ func (n *node) join(ctx context.Context, known func()) {
 	select {
 	case <-ctx.Done():
 	case <-n.object.Known():
-		n.set.shared.sources.Add(&source.API{NodeName: n.Name, Feed: n.times.FeedOf(telling.Feed{Pods: n.pods, Statuses: n.statuses}), Log: n.log})
+		n.set.shared.sources.Add(&source.API{NodeName: n.Name, Feed: n.times.FeedOf(publish.Feed{Pods: n.pods, Statuses: n.statuses}), Log: n.log})
 		close(n.joined)
 	}
 }

@@ -18,11 +18,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
-	"github.com/lifepod/lifepod/sim/nodes/machine"
-	"github.com/lifepod/lifepod/sim/nodes/times"
-	"github.com/lifepod/lifepod/sim/nodes/usage"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -37,22 +33,13 @@ type Options struct {
 	Labels map[string]string // beside those that each Node has; SimulatedLabel is added
 	Taints []v1.Taint
 	Size   Size
-	Serve  api.Serve
+	Serve  Serve
 	Time   Time
 
 	Pods *live.Pods // which live in that time
 	Fate Fate
 	Log  *slog.Logger
 }
-
-// Time is what pods live by, and Manual moves it on.
-type (
-	Time   = times.Options
-	Manual = times.Manual
-)
-
-// NewManual is for the nodes of one Run.
-func NewManual() *Manual { return times.NewManual() }
 
 // Fate is what happens to the nodes, in real time.
 type Fate struct {
@@ -97,9 +84,9 @@ const perSecond = 250
 type set struct {
 	Options
 	fates    []fate.Fate
-	machines machine.Shared
+	machines Shared
 	shared   shared
-	api      *api.API
+	api      *API
 	slots    slots
 }
 
@@ -195,7 +182,7 @@ func newSet(o Options) (*set, error) {
 	}
 	all := Names(o.Prefix, o.Count)
 	s := &set{
-		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: machine.Shared{Config: config, Client: client, Pods: o.Pods},
+		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: Shared{Config: config, Client: client, Pods: o.Pods},
 		slots: slots{make(chan struct{}, StatusesInFlight), make(chan struct{}, eventsInFlight)},
 	}
 	if o.Pods.Time, err = o.Time.Begin(client); err != nil {
@@ -214,9 +201,9 @@ func newSet(o Options) (*set, error) {
 		return nil, err
 	}
 	s.machines.Groups = s.shared.groups
-	s.api, err = api.Listen(api.Config{
+	s.api, err = ListenAPI(APIConfig{
 		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log,
-		Usage: &usage.Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},
+		Usage: &Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},
 	})
 	return s, err
 }
@@ -227,7 +214,7 @@ func (s *set) firstNode(i int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.newNode(i, m, times.New(s.Pods.Time))
+	return s.newNode(i, m, NewConversion(s.Pods.Time))
 }
 
 // uuid is that of a machine.

@@ -1,4 +1,4 @@
-// Charts, drawn from the scenes of package timeline/picture.
+// Charts, drawn from the scenes of package timeline/draw.
 
 import { h } from "./dom.js";
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/selinux"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // Read finds out what the kernel enforces; unsafeSysctls are the patterns that
@@ -25,7 +25,7 @@ func Read(unsafeSysctls []string) (Host, error) {
 	return Host{
 		Allocatable: v1.ResourceList{},
 		AppArmor:    appArmorEnabled("/sys"),
-		SELinux:     selinux.Enabled(),
+		SELinux:     criconfig.SELinuxEnabled(),
 		Sysctls:     sysctls,
 	}, nil
 }

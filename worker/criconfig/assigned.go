@@ -3,7 +3,6 @@ package criconfig
 import (
 	"slices"
 
-	"github.com/lifepod/lifepod/worker/environment"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -11,7 +10,7 @@ import (
 // of claims, CPUs and NUMA nodes of its own. The zero value is nothing (A-DEV-1).
 type Assigned struct {
 	// Env loses against the container's own variables; it is part of Environment already.
-	Env         []environment.KeyValue
+	Env         []KeyValue
 	Mounts      []*runtimeapi.Mount
 	Devices     []*runtimeapi.Device
 	Annotations map[string]string
@@ -26,7 +25,7 @@ type Assigned struct {
 // before counts where both say something.
 func (a *Assigned) Add(other Assigned) {
 	for _, e := range other.Env {
-		if !slices.ContainsFunc(a.Env, func(has environment.KeyValue) bool { return has.Name == e.Name }) {
+		if !slices.ContainsFunc(a.Env, func(has KeyValue) bool { return has.Name == e.Name }) {
 			a.Env = append(a.Env, e)
 		}
 	}

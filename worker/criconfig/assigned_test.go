@@ -7,8 +7,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // A-DEV-1: what was assigned to a container is part of its config, before what volumes bring.
@@ -63,15 +61,15 @@ func TestAdd(t *testing.T) {
 	var all Assigned
 	all.Add(Assigned{CDIDevices: []string{"v/c=1"}})
 	all.Add(Assigned{
-		Env: []environment.KeyValue{{Name: "GPU", Value: "0"}}, Annotations: map[string]string{"a": "1"},
+		Env: []KeyValue{{Name: "GPU", Value: "0"}}, Annotations: map[string]string{"a": "1"},
 		CDIDevices: []string{"v/g=0", "v/c=1"}, CPUs: "1",
 	})
 	all.Add(Assigned{
-		Env: []environment.KeyValue{{Name: "GPU", Value: "9"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "2", "b": "3"},
+		Env: []KeyValue{{Name: "GPU", Value: "9"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "2", "b": "3"},
 		CPUs: "7", MemoryNodes: "0,1",
 	})
 	want := Assigned{
-		Env: []environment.KeyValue{{Name: "GPU", Value: "0"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "1", "b": "3"},
+		Env: []KeyValue{{Name: "GPU", Value: "0"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "1", "b": "3"},
 		CDIDevices: []string{"v/c=1", "v/g=0"}, CPUs: "1", MemoryNodes: "0,1",
 	}
 	if diff := cmp.Diff(want, all); diff != "" {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifepod/lifepod/worker/environment"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -21,7 +20,7 @@ type ContainerInput struct {
 	// image says to run as.
 	ImageRef    string
 	ImageUser   ImageUser
-	Environment environment.Result
+	Environment Environment
 	// Mounts are those of the volumes.
 	Mounts []*runtimeapi.Mount
 	// Devices are the volumes that are block devices.
@@ -89,7 +88,7 @@ func stopSignal(c *v1.Container) runtimeapi.Signal {
 	return runtimeapi.Signal(runtimeapi.Signal_value[name])
 }
 
-func envs(variables []environment.KeyValue) []*runtimeapi.KeyValue {
+func envs(variables []KeyValue) []*runtimeapi.KeyValue {
 	out := make([]*runtimeapi.KeyValue, 0, len(variables))
 	for _, v := range variables {
 		out = append(out, &runtimeapi.KeyValue{Key: v.Name, Value: []byte(v.Value)})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/lifepod/lifepod/worker/environment"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ func TestContainer(t *testing.T) {
 	got, err := Container(ContainerInput{
 		Node: Node{Seccomp: Seccomp{Default: true}, MemoryBytes: 16 << 30, HugePageSizes: []string{"2MB"}, MaskedPaths: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
 		Pod:  pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc", ImageUser: ImageUser{UID: ptr.To[int64](65532)},
-		Environment: environment.Result{Env: []environment.KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
+		Environment: Environment{Env: []KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
 		Mounts:      []*runtimeapi.Mount{volume}, HostsFile: "/pods/etc-hosts", TerminationLog: "/pods/containers/main/12345678",
 	})
 	if err != nil {

@@ -5,4 +5,21 @@
 //
 // Building and parsing are pure: no file is touched and nothing about the host
 // is asked; what depends on the host comes in Node, which Host reads once.
+//
+// build.go resolves what a container is started with: its
+// variables, command and args (contract A-ENV).
+//
+// Everything is computed from values handed in, so the package does no I/O but
+// reading the file of a fileKeyRef. An error of Build is what Kubernetes shows
+// as the message of a container waiting with reason CreateContainerConfigError.
+//
+// selinux.go says what SELinux is on this machine, and which label the files of a container
+// have.
+//
+// block.go gives each pod with hostUsers: false a block of the machine's
+// user and group IDs of its own (contract A-SEC-6, KEP-127).
+//
+// The block is recorded in the pod's folder and lives as long as that: whoever
+// carries the pod on finds the same IDs, and with the folder the block is free
+// again. Processes that share a pods folder agree by a lock on it.
 package criconfig

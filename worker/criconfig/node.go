@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/podcgroup"
-	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // Node is what the configs depend on beyond the pod; one value per agent.
@@ -34,7 +33,7 @@ type Node struct {
 	// MemoryQoS protects and throttles memory on cgroup v2 (A-RES-7).
 	MemoryQoS podcgroup.MemoryQoS
 	// Users are the IDs of which pods get user namespaces (A-SEC-6).
-	Users userns.Blocks
+	Users UserNamespaceBlocks
 	// CPULimits is how CPU limits are enforced (A-CRI-7).
 	CPULimits podcgroup.CPULimits
 	// HugePageSizes are the host's, named as in cgroupfs ("2MB").

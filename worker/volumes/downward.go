@@ -7,7 +7,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // downwardAPI makes a volume of the pod's own fields, in memory as Kubernetes does.
@@ -26,7 +26,7 @@ func (p preparer) downwardFiles(items []v1.DownwardAPIVolumeFile, defaultMode *i
 	var failures []error
 	files := payload{}
 	for i := range items {
-		content, err := environment.DownwardFile(p.pod, &items[i], p.sources.Allocatable)
+		content, err := criconfig.DownwardFile(p.pod, &items[i], p.sources.Allocatable)
 		if err != nil {
 			failures = append(failures, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -15,7 +15,7 @@ import (
 // MountInput is what the mounts of one container depend on, beside its pod.
 type MountInput struct {
 	// Env expands subPathExpr.
-	Env []environment.KeyValue
+	Env []criconfig.KeyValue
 	// Images are those of image volumes, by volume.
 	Images map[string]*runtimeapi.ImageSpec
 	// RecursiveReadOnly says that the runtime supports that.
@@ -51,7 +51,7 @@ func (m Mounted) mount(container *v1.Container, index int, in MountInput) (*runt
 	if !found || volume.device != "" || volume.image && in.Images[mount.Name] == nil {
 		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", mount.Name, container.Name)
 	}
-	subPath, err := environment.SubPath(mount, in.Env)
+	subPath, err := criconfig.SubPath(mount, in.Env)
 	if err == nil && subPath != "" {
 		err = checkSubPath(subPath)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -48,7 +48,7 @@ func TestMounts(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			env := []environment.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
+			env := []criconfig.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
 			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, MountInput{Env: env})
 			if tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {

@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
-	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/run"
 	"github.com/lifepod/lifepod/unattended"
@@ -27,8 +27,8 @@ import (
 // joining is "lifepod join".
 type joining struct {
 	node       node.Options
-	invitation discover.Invitation
-	folder     discover.Folder
+	invitation join.Invitation
+	folder     join.Folder
 	secret     tokenSource
 	root       string // as it was given
 	log        *slog.Logger
@@ -58,7 +58,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			if err != nil {
 				return err
 			}
-			j.log, j.folder = log, discover.Folder{Dir: rootfolder.Join.In(g.root)}
+			j.log, j.folder = log, join.Folder{Dir: rootfolder.Join.In(g.root)}
 			if g.root != bundle.DefaultRoot { // the usual folder of logs is another node's, or may be
 				j.folder.Logs = rootfolder.Logs.In(g.root)
 			}
@@ -98,7 +98,7 @@ func (j *joining) run(ctx context.Context) error {
 		return fmt.Errorf("--port %d: want a port, such as 10250", j.node.Port)
 	}
 	if j.invitation.Server != "" {
-		if err := discover.ValidServer(j.invitation.Server); err != nil {
+		if err := join.ValidServer(j.invitation.Server); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (j *joining) run(ctx context.Context) error {
 }
 
 // accept uses the token, if it is needed yet.
-func (j *joining) accept(ctx context.Context, state discover.State) error {
+func (j *joining) accept(ctx context.Context, state join.State) error {
 	if state.Member {
 		return os.Unsetenv(tokenVariable)
 	}
@@ -150,7 +150,7 @@ func (j *joining) accept(ctx context.Context, state discover.State) error {
 		j.invitation.Server = state.Server // its certificate has expired
 	}
 	j.invitation.Token = token
-	found, err := discover.Discover(ctx, j.invitation, j.log)
+	found, err := join.Discover(ctx, j.invitation, j.log)
 	if err != nil {
 		return err
 	}

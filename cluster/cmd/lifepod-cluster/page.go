@@ -15,7 +15,6 @@ import (
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
 	"github.com/lifepod/lifepod/ui"
-	"github.com/lifepod/lifepod/ui/tables"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -46,7 +45,7 @@ func openPage(c cluster.Config, r cluster.Ready) (*ui.Server, error) {
 	for _, root := range []string{paths.Root, rootfolder.Node.In(paths.Root)} {
 		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
 	}
-	of, err := tables.Open(r.Kubeconfig)
+	of, err := ui.OpenTables(r.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}

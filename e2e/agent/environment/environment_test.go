@@ -24,8 +24,6 @@ import (
 
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/pullsecret"
-	"github.com/lifepod/lifepod/node/runtimeclass"
-	"github.com/lifepod/lifepod/node/services"
 )
 
 const nodeName = "environment"
@@ -101,7 +99,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	namespace(t, "shop")
-	s, err := services.New(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s, err := objects.NewServices(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +132,7 @@ func TestServices(t *testing.T) {
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes, err := runtimeclass.New(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	classes, err := objects.NewRuntimeClasses(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,10 @@ import (
 	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 	"github.com/lifepod/lifepod/sim/virtual"
 )
 
@@ -116,7 +115,7 @@ func (n *simulatedNodes) check() (err error) {
 	if n.o.Taints, err = register.ParseTaints(n.taints); err != nil {
 		return err
 	}
-	scenarios, err := choice.Read(n.scenarios, live.Check)
+	scenarios, err := file.ReadScenarios(n.scenarios, live.Check)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (n *simulatedNodes) check() (err error) {
 }
 
 // checkServe checks the flags of the nodes' API.
-func checkServe(s api.Serve) error {
+func checkServe(s nodes.Serve) error {
 	switch {
 	case s.Port < 0 || s.Port > 65535:
 		return fmt.Errorf("--port %d: want a port from 1 to 65535, or 0", s.Port)

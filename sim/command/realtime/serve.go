@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/endpoint"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // played are the flags that both have.
@@ -44,7 +44,7 @@ addresses. Docs: docs/sim.md.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			scenarios, err := choice.Read(p.scenarios, endpoint.Check)
+			scenarios, err := file.ReadScenarios(p.scenarios, endpoint.Check)
 			if err != nil {
 				return err
 			}

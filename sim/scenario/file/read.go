@@ -1,4 +1,3 @@
-// Package file reads scenarios, as strictly as manifests and with errors as good.
 package file
 
 import (
@@ -9,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -89,7 +88,7 @@ func (c *checker) refuse(s *scenario.Scenario) {
 
 func (c *checker) unknown(path, what, name string, known []string) {
 	want := "there are " + strings.Join(known, ", ")
-	if near := nearest.Name(name, known); near != "" {
+	if near := plain.Nearest(name, known); near != "" {
 		want = "did you mean " + near + "?"
 	}
 	c.report(path, want, "the pod has no %s %s", what, name)
@@ -100,7 +99,7 @@ func (c *checker) oneOf(path, value string, known ...string) {
 		return
 	}
 	want := "should be one of " + strings.Join(known, ", ")
-	if near := nearest.Name(value, known); near != "" {
+	if near := plain.Nearest(value, known); near != "" {
 		want = "did you mean " + near + "?"
 	}
 	c.report(path, want, "unknown value %q", value)

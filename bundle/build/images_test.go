@@ -1,0 +1,253 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// stand-ins for the programs.
+func imagesBinaries(t *testing.T) Binaries {
+	t.Helper()
+	dir := t.TempDir()
+	b := Binaries{
+		Pause: filepath.Join(dir, "pause"), Toolbox: filepath.Join(dir, "toolbox"), ToolboxNet: filepath.Join(dir, "toolbox-net"),
+		Architecture: "arm64", Applets: []string{"sh", "sleep"},
+	}
+	for path, content := range map[string]string{
+		b.Pause: "pause program", b.Toolbox: "toolbox program", b.ToolboxNet: "net program",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func write(t *testing.T, b Binaries) string {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), "images.tar")
+	if err := WriteImages(archive, b); err != nil {
+		t.Fatal(err)
+	}
+	return archive
+}
+
+// contents reads a tar archive into "mode owner name -> link" lines and contents.
+func contents(t *testing.T, archive []byte) (lines []string, files map[string]string) {
+	t.Helper()
+	files = map[string]string{}
+	for reader := tar.NewReader(bytes.NewReader(archive)); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return lines, files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !header.ModTime.Equal(time.Unix(0, 0)) {
+			t.Errorf("%s has time %v", header.Name, header.ModTime)
+		}
+		line := fmt.Sprintf("%o %d:%d %s", header.Mode, header.Uid, header.Gid, header.Name)
+		if header.Linkname != "" {
+			line += " -> " + header.Linkname
+		}
+		lines = append(lines, line)
+		data, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = string(data)
+	}
+}
+
+func TestDockerSaveArchive(t *testing.T) {
+	archive := write(t, imagesBinaries(t))
+	for _, tt := range []struct {
+		name string
+		want v1.Config
+	}{
+		{Pause, v1.Config{User: "65535:65535", Entrypoint: []string{"/pause"}, WorkingDir: "/"}},
+		{Toolbox, v1.Config{
+			Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			Cmd: []string{"/bin/sh"}, WorkingDir: "/",
+		}},
+	} {
+		tag, err := name.NewTag(tt.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := tarball.ImageFromPath(archive, &tag)
+		if err != nil {
+			t.Fatalf("read %s: %v", tt.name, err)
+		}
+		if err := validate.Image(image); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, config.Config); diff != "" {
+			t.Errorf("%s: config (-want +got):\n%s", tt.name, diff)
+		}
+		if got, want := config.OS+"/"+config.Architecture, "linux/arm64"; got != want {
+			t.Errorf("%s: platform %s, want %s", tt.name, got, want)
+		}
+	}
+}
+
+// unpack writes the archive's files below a folder and gives it.
+func unpack(t *testing.T, archive string) string {
+	t.Helper()
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	_, files := contents(t, data)
+	for path, content := range files {
+		if strings.HasSuffix(path, "/") {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOCILayout(t *testing.T) {
+	index, err := layout.ImageIndexFromPath(unpack(t, write(t, imagesBinaries(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Fast: the library's full check takes every layer of a layout for a
+	// compressed one. TestDockerSaveArchive and the digests check the layers.
+	if err := validate.Index(index, validate.Fast); err != nil {
+		t.Error(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, described := range manifest.Manifests {
+		names = append(names, described.Annotations["io.containerd.image.name"])
+	}
+	if diff := cmp.Diff([]string{Pause, Toolbox}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
+	dir := unpack(t, write(t, imagesBinaries(t)))
+	blobs, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(blobs), 6; got != want {
+		t.Errorf("%d blobs, want %d: manifest, config and layer of each image", got, want)
+	}
+	for _, blob := range blobs {
+		data, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != blob.Name() {
+			t.Errorf("blob %s has digest %x", blob.Name(), sum)
+		}
+	}
+}
+
+func TestLayers(t *testing.T) {
+	dir := unpack(t, write(t, imagesBinaries(t)))
+	var saved tarball.Manifest
+	manifest, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(manifest, &saved); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{
+		{"755 0:0 pause"},
+		{
+			"755 0:0 bin/", "777 0:0 bin/sh -> toolbox", "777 0:0 bin/sleep -> toolbox",
+			"755 0:0 bin/toolbox", "755 0:0 bin/toolbox-net",
+			"755 0:0 dev/", "755 0:0 etc/", "644 0:0 etc/group", "644 0:0 etc/passwd",
+			"755 0:0 etc/ssl/", "755 0:0 etc/ssl/certs/", "555 0:0 proc/", "700 0:0 root/", "755 0:0 run/",
+			"555 0:0 sys/", "1777 0:0 tmp/", "755 0:0 usr/", "777 0:0 usr/bin -> ../bin", "755 0:0 var/",
+		},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, saved[i].Layers[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, files := contents(t, data)
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", saved[i].RepoTags, diff)
+		}
+		if i == 1 && files["bin/toolbox-net"] != "net program" {
+			t.Errorf("bin/toolbox-net holds %q", files["bin/toolbox-net"])
+		}
+	}
+}
+
+func TestSameBinariesSameArchive(t *testing.T) {
+	first, err := os.ReadFile(write(t, imagesBinaries(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(write(t, imagesBinaries(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Error("two archives of the same binaries differ")
+	}
+}
+
+func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		damage func(*Binaries)
+		want   string
+	}{
+		{"no pause", func(b *Binaries) { b.Pause += "-missing" }, "make image lifepod.dev/pause:1"},
+		{"no toolbox-net", func(b *Binaries) { b.ToolboxNet += "-missing" }, "make image lifepod.dev/toolbox:1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := imagesBinaries(t)
+			tt.damage(&b)
+			archive := filepath.Join(t.TempDir(), "images.tar")
+			err := WriteImages(archive, b)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q in it", err, tt.want)
+			}
+			if _, err := os.Stat(archive); err == nil {
+				t.Error("an archive was written")
+			}
+		})
+	}
+}

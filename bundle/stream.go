@@ -1,0 +1,113 @@
+package bundle
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+
+	streamingapi "github.com/containerd/containerd/api/services/streaming/v1"
+	"github.com/containerd/containerd/api/types/transfer"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// stream is one of containerd's streams, to which another call refers by id.
+type stream struct {
+	id     string
+	client grpc.BidiStreamingClient[anypb.Any, anypb.Any]
+}
+
+// openStream returns when containerd knows the stream.
+func openStream(ctx context.Context, client streamingapi.StreamingClient) (*stream, error) {
+	opened, err := client.Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open a stream: %w", err)
+	}
+	s := &stream{id: "lifepod-" + rand.Text(), client: opened}
+	first, err := imageloadPack(&streamingapi.StreamInit{ID: s.id})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.client.Send(first); err != nil {
+		return nil, fmt.Errorf("open a stream: %w", err)
+	}
+	if _, err := s.client.Recv(); err != nil {
+		return nil, fmt.Errorf("open a stream: %w", err)
+	}
+	return s, nil
+}
+
+// chunk is the most bytes of one message.
+const chunk = 32 << 10
+
+// send writes all of r to the stream, as fast as the other side asks for it,
+// and ends the stream. A stream that the other side closes, because it has
+// read all it wants, is no error.
+func (s *stream) send(r io.Reader) error {
+	buffer := make([]byte, chunk)
+	var window int
+	for {
+		for window <= 0 {
+			more, err := s.window()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			window += more
+		}
+		n, readErr := r.Read(buffer[:min(chunk, window)])
+		if n > 0 {
+			window -= n
+			message, err := imageloadPack(&transfer.Data{Data: buffer[:n]})
+			if err != nil {
+				return err
+			}
+			if err := s.client.Send(message); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("send the archive: %w", err)
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			return s.client.CloseSend()
+		}
+		if readErr != nil {
+			return fmt.Errorf("read the archive: %w", readErr)
+		}
+	}
+}
+
+// window waits until the other side takes more bytes, and says how many.
+func (s *stream) window() (int, error) {
+	message, err := s.client.Recv()
+	if err != nil {
+		return 0, err
+	}
+	var update transfer.WindowUpdate
+	if err := unpack(message, &update); err != nil {
+		return 0, err
+	}
+	return int(update.GetUpdate()), nil
+}
+
+// imageloadPack wraps a message as containerd wants it: its types are named without
+// the prefix that anypb gives them.
+func imageloadPack(m proto.Message) (*anypb.Any, error) {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("marshal %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return &anypb.Any{TypeUrl: string(m.ProtoReflect().Descriptor().FullName()), Value: value}, nil
+}
+
+func unpack(a *anypb.Any, m proto.Message) error {
+	if want := string(m.ProtoReflect().Descriptor().FullName()); a.GetTypeUrl() != want {
+		return fmt.Errorf("containerd sent %q on a stream of %q", a.GetTypeUrl(), want)
+	}
+	return proto.Unmarshal(a.GetValue(), m)
+}

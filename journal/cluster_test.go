@@ -1,0 +1,105 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func podOn(node, name string, conditions ...v1.PodCondition) v1.Pod {
+	return v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "main", Image: "app:1"}}},
+		Status:     v1.PodStatus{Phase: v1.PodPending, Conditions: conditions},
+	}
+}
+
+// TestCluster: of each pod there is what its node knows; where the node knows nothing, doesn't
+// answer or isn't chosen yet, what the object says; and nothing for those who may not ask.
+func TestCluster(t *testing.T) {
+	c := newCluster(t, journal.Folder{Dir: t.TempDir()})
+	pods, err := c.Pods()
+	if err != nil || len(pods) != 5 {
+		t.Fatalf("%d pods, %v", len(pods), err)
+	}
+	type told struct {
+		entries int
+		waits   string
+		because string
+		denied  bool
+	}
+	got := map[string]told{}
+	for _, p := range pods {
+		r, err := c.Read(p.UID)
+		if err != nil {
+			got[p.Name] = told{denied: apierrors.IsForbidden(err)}
+			continue
+		}
+		one := told{entries: len(r.Entries)}
+		if r.Now != nil && len(r.Now.Waits) > 0 {
+			one.waits, one.because = string(r.Now.Waits[0].For), r.Now.Waits[0].Because
+		}
+		got[p.Name] = one
+	}
+	want := map[string]told{
+		"told": {entries: 1}, "untold": {}, "hidden": {denied: true},
+		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
+		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(told{})); diff != "" {
+		t.Errorf("what is told (-want +got):\n%s", diff)
+	}
+	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a pod that there isn't: %v", err)
+	}
+}
+
+// newCluster has a node with a journal, one that doesn't answer and one that refuses.
+func newCluster(t *testing.T, in journal.Folder) *journal.RemoteCluster {
+	t.Helper()
+	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() }) // only written to below
+	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	list := v1.PodList{Items: []v1.Pod{
+		podOn("n1", "told"), podOn("n1", "untold"), podOn("broken", "lost"), podOn("refuses", "hidden"),
+		podOn("", "waits", v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/1 nodes are available"}),
+	}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/namespaces/default/pods", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list) // the client says what it lacks
+	})
+	mux.Handle("/api/v1/nodes/n1/proxy/", http.StripPrefix("/api/v1/nodes/n1/proxy", journal.RemoteHandler(in)))
+	fails := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route to it", code) }
+	}
+	mux.HandleFunc("/api/v1/nodes/broken/proxy/", fails(http.StatusBadGateway))
+	mux.HandleFunc("/api/v1/nodes/refuses/proxy/", fails(http.StatusForbidden))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &journal.RemoteCluster{Context: t.Context(), Client: client, Namespace: "default"}
+}

@@ -1,0 +1,48 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+)
+
+// RemoteNode reads the journal of a node of a cluster through the API server, with the rights of
+// whoever asks: get on nodes/proxy.
+type RemoteNode struct {
+	Context context.Context // of all requests
+	Client  rest.Interface  // of the core API, version v1
+	Name    string
+}
+
+// Pods lists the pods that the node's journal has.
+func (n RemoteNode) Pods() (pods []Pod, err error) {
+	err = n.get("", &pods)
+	return pods, err
+}
+
+// Read returns what the journal has of a pod.
+func (n RemoteNode) Read(uid string) (*Record, error) {
+	r := &Record{}
+	if err := n.get(uid, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (n RemoteNode) get(uid string, into any) error {
+	content, err := n.Client.Get().Resource("nodes").Name(n.Name).SubResource("proxy").Suffix(RemotePath, uid).DoRaw(n.Context)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("node %s has no journal of it; is it run by lifepod agent? %w", n.Name, fs.ErrNotExist)
+	case err != nil:
+		return fmt.Errorf("journal of node %s: %w", n.Name, err)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("journal of node %s: %w", n.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package journal_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// TestRemote: what a node has in its journal is read through the API server as it is on the
+// node; a pod that it doesn't have is none, as in a folder.
+func TestRemote(t *testing.T) {
+	in := journal.Folder{Dir: t.TempDir()}
+	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }() // only written to below
+	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}); err != nil {
+		t.Fatal(err)
+	}
+	node := served(t, in)
+	pods, err := node.Pods()
+	want, wantErr := in.Pods()
+	if diff := cmp.Diff(want, pods); diff != "" || err != nil || wantErr != nil {
+		t.Errorf("pods (-want +got):\n%s%v %v", diff, err, wantErr)
+	}
+	got, err := node.Read("u")
+	record, wantErr := in.Read("u")
+	if diff := cmp.Diff(record, got); diff != "" || err != nil || wantErr != nil {
+		t.Errorf("record (-want +got):\n%s%v %v", diff, err, wantErr)
+	}
+	for _, uid := range []string{"other", "..", "../u/x"} {
+		if _, err := node.Read(uid); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("pod %s: %v", uid, err)
+		}
+	}
+}
+
+// served is a node whose journal an API server passes on.
+func served(t *testing.T, in journal.Source) journal.RemoteNode {
+	t.Helper()
+	const prefix = "/api/v1/nodes/n1/proxy"
+	mux := http.NewServeMux()
+	mux.Handle(prefix+"/", http.StripPrefix(prefix, journal.RemoteHandler(in)))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.RESTClientFor(&rest.Config{
+		Host: address.Host, APIPath: "/api",
+		ContentConfig: rest.ContentConfig{GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return journal.RemoteNode{Context: t.Context(), Client: client, Name: "n1"}
+}

@@ -1,0 +1,175 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+)
+
+// calls are one of each kind, by name. Their requests are whole.
+func calls(ctx context.Context, d *Driver) map[string]func() error {
+	secrets := map[string]string{"password": "hush"}
+	return map[string]func() error{
+		"Capabilities": func() error { _, err := d.Capabilities(ctx); return err },
+		"Stage": func() error {
+			return d.Stage(ctx, &csi.NodeStageVolumeRequest{VolumeId: "v", StagingTargetPath: "/staged", Secrets: secrets})
+		},
+		"Unstage": func() error { return d.Unstage(ctx, "v", "/staged") },
+		"Publish": func() error {
+			return d.Publish(ctx, &csi.NodePublishVolumeRequest{VolumeId: "v", TargetPath: "/target", Secrets: secrets})
+		},
+		"Unpublish": func() error { return d.Unpublish(ctx, "v", "/target") },
+		"Expand": func() error {
+			bytes, err := d.Expand(ctx, &csi.NodeExpandVolumeRequest{VolumeId: "v", VolumePath: "/target", Secrets: secrets})
+			if err == nil && bytes != 1<<20 {
+				return fmt.Errorf("%d bytes", bytes)
+			}
+			return err
+		},
+		"Stats": func() error {
+			stats, err := d.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: "v", VolumePath: "/target"})
+			if err == nil && stats.GetVolumeCondition().GetMessage() != "worn" {
+				return fmt.Errorf("stats %v", stats)
+			}
+			return err
+		},
+	}
+}
+
+// TestCalls: each reaches the driver as it is, also after the driver has restarted, and its
+// error comes back; secrets are nowhere else (A-CSI-3).
+func TestCalls(t *testing.T) {
+	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 7})
+	m.register("d", served)
+	d, err := m.Driver("d")
+	if err != nil || d.MaxVolumes() != 7 {
+		t.Fatalf("driver %v, %v", d, err)
+	}
+	served.server.Stop()
+	served.start(t)
+	for name, call := range calls(t.Context(), d) {
+		served.set(func() { served.requests, served.answer = nil, nil })
+		if err := call(); err != nil || len(served.requests) != 1 {
+			t.Errorf("A-CSI-3 %s: %v, requests %v", name, err, served.requests)
+		}
+		served.set(func() {
+			served.answer = func(context.Context) error { return status.Error(codes.NotFound, "no such volume") }
+		})
+		err := call()
+		if status.Code(err) != codes.NotFound || err.Error() != "rpc error: code = NotFound desc = no such volume" {
+			t.Errorf("A-CSI-3 %s: error %v", name, err)
+		}
+		if strings.Contains(m.log.text()+err.Error(), "hush") {
+			t.Errorf("A-CSI-3 %s: a secret in %s%v", name, m.log.text(), err)
+		}
+	}
+	served.set(func() { served.requests, served.answer = nil, nil })
+	want := &csi.NodePublishVolumeRequest{
+		VolumeId: "v", TargetPath: "/target", StagingTargetPath: "/staged", Readonly: true,
+		VolumeContext: map[string]string{"a": "b"}, Secrets: map[string]string{"password": "hush"},
+	}
+	if err := d.Publish(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{want}, served.requests, protocmp.Transform()); diff != "" {
+		t.Errorf("A-CSI-3 request (-want +got):\n%s", diff)
+	}
+}
+
+// TestCapabilities: A-CSI-3.
+func TestCapabilities(t *testing.T) {
+	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	served := serve(t, DriverOnNode{NodeID: "n-1"})
+	m.register("d", served)
+	d, err := m.Driver("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		can  []csi.NodeServiceCapability_RPC_Type
+		want Capabilities
+	}{
+		{nil, Capabilities{}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}, Capabilities{StageUnstage: true}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_GET_VOLUME_STATS}, Capabilities{VolumeStats: true}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_EXPAND_VOLUME}, Capabilities{Expand: true}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_CONDITION}, Capabilities{Condition: true}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER}, Capabilities{SingleNodeMultiWriter: true}},
+		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP, 99}, Capabilities{MountGroup: true}},
+	} {
+		served.set(func() { served.can = tc.can })
+		if got, err := d.Capabilities(t.Context()); err != nil || got != tc.want {
+			t.Errorf("A-CSI-3 %v: %+v, %v", tc.can, got, err)
+		}
+	}
+}
+
+// TestIncomplete: what a request lacks is said before any driver is called (A-CSI-3).
+func TestIncomplete(t *testing.T) {
+	d, ctx := &Driver{endpoint: "/nonexistent"}, t.Context()
+	grown := func(r *csi.NodeExpandVolumeRequest) error { _, err := d.Expand(ctx, r); return err }
+	stats := func(r *csi.NodeGetVolumeStatsRequest) error { _, err := d.Stats(ctx, r); return err }
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{d.Stage(ctx, &csi.NodeStageVolumeRequest{}), "missing volume id"},
+		{d.Stage(ctx, &csi.NodeStageVolumeRequest{VolumeId: "v"}), "missing staging target path"},
+		{d.Unstage(ctx, "", "/p"), "missing volume id"},
+		{d.Unstage(ctx, "v", ""), "missing staging target path"},
+		{d.Publish(ctx, &csi.NodePublishVolumeRequest{TargetPath: "/p"}), "missing volume id"},
+		{d.Publish(ctx, &csi.NodePublishVolumeRequest{VolumeId: "v"}), "missing target path"},
+		{d.Unpublish(ctx, "", "/p"), "missing volume id"},
+		{d.Unpublish(ctx, "v", ""), "missing target path"},
+		{grown(&csi.NodeExpandVolumeRequest{}), "missing volume id"},
+		{grown(&csi.NodeExpandVolumeRequest{VolumeId: "v"}), "missing volume path"},
+		{grown(&csi.NodeExpandVolumeRequest{VolumeId: "v", VolumePath: "/p", CapacityRange: &csi.CapacityRange{RequiredBytes: -1}}), "size can not be less than 0"},
+		{stats(&csi.NodeGetVolumeStatsRequest{}), "missing volume id"},
+		{stats(&csi.NodeGetVolumeStatsRequest{VolumeId: "v"}), "missing target path"},
+	} {
+		if tc.err == nil || tc.err.Error() != tc.want {
+			t.Errorf("A-CSI-3 error %v, want %s", tc.err, tc.want)
+		}
+	}
+}
+
+// TestFinal: A-CSI-3.
+func TestFinal(t *testing.T) {
+	uncertain := map[codes.Code]bool{
+		codes.Canceled: true, codes.DeadlineExceeded: true, codes.Unavailable: true, codes.ResourceExhausted: true, codes.Aborted: true,
+	}
+	for code := codes.Code(1); code <= codes.Unauthenticated; code++ {
+		err := fmt.Errorf("stage: %w", status.Error(code, "why"))
+		if got := Final(err); got == uncertain[code] {
+			t.Errorf("A-CSI-3 %v is final: %v", code, got)
+		}
+	}
+	if Final(errors.New("missing volume id")) {
+		t.Error("A-CSI-3 an error before the call is final")
+	}
+	gone := &Driver{name: "d", endpoint: "/nonexistent/csi.sock"}
+	if err := gone.Unpublish(t.Context(), "v", "/p"); err == nil || Final(err) {
+		t.Errorf("A-CSI-3 without a socket: %v", err)
+	}
+	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	served := serve(t, DriverOnNode{NodeID: "n-1"})
+	m.register("d", served)
+	hangs, hung := context.WithCancel(t.Context())
+	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
+	d, err := m.Driver("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Unpublish(hangs, "v", "/p"); status.Code(err) != codes.Canceled || Final(err) {
+		t.Errorf("A-CSI-3 a call that was given up: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// DriverTimeout is how long a call to a driver may take (A-CSI-3): the caller's ctx should end then.
+const DriverTimeout = 2 * time.Minute
+
+// Driver is a driver that has registered. Each call has a connection of its own, as those of
+// the kubelet: a driver that has restarted is reached at once, and calls that are under way when
+// another one takes its place go on. Its methods may be called from anywhere.
+type Driver struct {
+	name, endpoint string
+	version        *version.Version
+	options        []grpc.DialOption // of its connections
+
+	nodeID     string
+	topology   map[string]string
+	maxVolumes atomic.Int64
+}
+
+// Name is that of the driver.
+func (d *Driver) Name() string { return d.name }
+
+// NodeID is what the driver calls this node.
+func (d *Driver) NodeID() string { return d.nodeID }
+
+// MaxVolumes is how many volumes of the driver can be published on the node; 0: it doesn't say.
+func (d *Driver) MaxVolumes() int64 { return d.maxVolumes.Load() }
+
+// ask takes what the driver says of the node.
+func (d *Driver) ask(ctx context.Context) error {
+	answer, err := d.nodeInfo(ctx)
+	if err != nil {
+		return err
+	}
+	d.nodeID, d.topology = answer.GetNodeId(), answer.GetAccessibleTopology().GetSegments()
+	d.maxVolumes.Store(answer.GetMaxVolumesPerNode())
+	return nil
+}
+
+func (d *Driver) nodeInfo(ctx context.Context) (answer *csi.NodeGetInfoResponse, err error) {
+	ctx, cancel := context.WithTimeout(ctx, DriverTimeout)
+	defer cancel()
+	err = d.call(func(node csi.NodeClient) error {
+		answer, err = node.NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
+		return err
+	})
+	return answer, err
+}
+
+func (d *Driver) about() *DriverOnNode {
+	return &DriverOnNode{NodeID: d.nodeID, Topology: d.topology, MaxVolumes: d.maxVolumes.Load()}
+}
+
+// call has one call made on a connection of its own.
+func (d *Driver) call(do func(csi.NodeClient) error) error {
+	connection, err := grpc.NewClient("passthrough:///csi", append([]grpc.DialOption{
+		grpc.WithAuthority("localhost"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, "unix", d.endpoint)
+		}),
+	}, d.options...)...)
+	if err != nil {
+		return fmt.Errorf("connect to CSI driver %s at %s: %w", d.name, d.endpoint, err)
+	}
+	defer connection.Close() //nolint:errcheck // nobody waits for what it had to say
+	return do(csi.NewNodeClient(connection))
+}

@@ -1,0 +1,233 @@
+package csi
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+// fakeDriver is a driver on a socket.
+type fakeDriver struct {
+	csi.UnimplementedNodeServer
+	endpoint string
+	server   *grpc.Server
+
+	mu       sync.Mutex
+	about    DriverOnNode
+	infoErr  error
+	infos    int                             // how often it was asked for what it knows of the node
+	requests []any                           // the others that it got
+	answer   func(ctx context.Context) error // to any of them; nil: none fails
+	can      []csi.NodeServiceCapability_RPC_Type
+}
+
+// serve starts a driver.
+func serve(t *testing.T, says DriverOnNode) *fakeDriver {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "csi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &fakeDriver{endpoint: filepath.Join(folder, "csi sock%2f?#"), about: says}
+	d.start(t)
+	t.Cleanup(func() {
+		d.server.Stop()
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d *fakeDriver) start(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("unix", d.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.server = grpc.NewServer()
+	csi.RegisterNodeServer(d.server, d)
+	go func() { _ = d.server.Serve(listener) }()
+}
+
+func (d *fakeDriver) set(change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
+}
+
+func (d *fakeDriver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.infos++
+	return &csi.NodeGetInfoResponse{
+		NodeId: d.about.NodeID, MaxVolumesPerNode: d.about.MaxVolumes, AccessibleTopology: &csi.Topology{Segments: d.about.Topology},
+	}, d.infoErr
+}
+
+func (d *fakeDriver) note(ctx context.Context, request any) error {
+	d.mu.Lock()
+	d.requests = append(d.requests, request)
+	answer := d.answer
+	d.mu.Unlock()
+	if answer == nil {
+		return nil
+	}
+	return answer(ctx)
+}
+
+func (d *fakeDriver) NodeGetCapabilities(ctx context.Context, r *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
+	answer := &csi.NodeGetCapabilitiesResponse{Capabilities: []*csi.NodeServiceCapability{{}}}
+	for _, one := range d.can {
+		answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
+			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: one}},
+		})
+	}
+	return answer, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	return &csi.NodeStageVolumeResponse{}, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+	return &csi.NodeUnstageVolumeResponse{}, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	return &csi.NodePublishVolumeResponse{}, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+	return &csi.NodeUnpublishVolumeResponse{}, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+	return &csi.NodeExpandVolumeResponse{CapacityBytes: 1 << 20}, d.note(ctx, r)
+}
+
+func (d *fakeDriver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
+	return &csi.NodeGetVolumeStatsResponse{VolumeCondition: &csi.VolumeCondition{Abnormal: true, Message: "worn"}}, d.note(ctx, r)
+}
+
+// csidriverMachine is a node with its drivers, in a test.
+type csidriverMachine struct {
+	*Registry
+	t      *testing.T
+	client *fake.Clientset
+	log    *logged
+	fails  atomic.Value // of map[string]error: the errors of requests to the API server, by verb
+
+	mu      sync.Mutex
+	changes int // of the drivers
+}
+
+// logged is what was logged.
+type logged struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (l *logged) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Builder.Write(text)
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.String()
+}
+
+// csidriverNewNode is a Node of the API with some labels.
+func csidriverNewNode(id string, labels map[string]string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: types.UID("uid-" + id), Labels: labels}}
+}
+
+// csidriverNewMachine has a registry that runs, whose Node is known unless there is none.
+func csidriverNewMachine(t *testing.T, objects ...runtime.Object) *csidriverMachine {
+	t.Helper()
+	m := &csidriverMachine{t: t, client: fake.NewClientset(objects...), log: &logged{}}
+	m.client.PrependReactor("*", "*", m.react)
+	log := slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	m.Registry = NewRegistry(RegistryConfig{Client: m.client, Node: "n", Log: log, Changed: m.noteChange})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	for _, o := range objects {
+		if node, ok := o.(*v1.Node); ok {
+			m.Node.Heard(node)
+		}
+	}
+	return m
+}
+
+func (m *csidriverMachine) react(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
+	if fails, ok := m.fails.Load().(map[string]error); ok {
+		err = fails[action.GetVerb()]
+	}
+	return err != nil, nil, err
+}
+
+func (m *csidriverMachine) noteChange() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changes++
+}
+
+func (m *csidriverMachine) register(name string, d *fakeDriver) {
+	m.t.Helper()
+	if err := m.Register(m.t.Context(), name, d.endpoint, []string{"1.0.0"}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *csidriverMachine) node() *v1.Node {
+	m.t.Helper()
+	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return node
+}
+
+func (m *csidriverMachine) csiNode() *storagev1.CSINode {
+	m.t.Helper()
+	node, err := m.client.StorageV1().CSINodes().Get(m.t.Context(), "n", metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return node
+}
+
+// csiDrivers are those of the CSINode.
+func (m *csidriverMachine) csiDrivers() []storagev1.CSINodeDriver { return m.csiNode().Spec.Drivers }
+
+// await waits until something is so.
+func (m *csidriverMachine) await(what string, is func() bool) {
+	m.t.Helper()
+	err := wait.PollUntilContextTimeout(m.t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		m.t.Fatalf("%s: %v\n%s", what, err, m.log.text())
+	}
+}

@@ -1,0 +1,301 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+// csinodeMachine is a node in a test.
+type csinodeMachine struct {
+	*Publisher
+	t      *testing.T
+	client *fake.Clientset
+	told   atomic.Int32 // how often it may have another answer whether the node can be Ready
+	fails  atomic.Pointer[func(verb, resource string) error]
+}
+
+func csinodeNewNode(uid types.UID, labels map[string]string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: uid, Labels: labels}}
+}
+
+// ownedBy is the CSINode of a Node, with one driver.
+func ownedBy(uid types.UID) *storagev1.CSINode {
+	return &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "n", UID: uid}}},
+		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "before", NodeID: "x"}}},
+	}
+}
+
+// csinodeNewMachine has a publisher that runs, with what the API has at its start.
+func csinodeNewMachine(t *testing.T, objects ...runtime.Object) *csinodeMachine {
+	t.Helper()
+	m := &csinodeMachine{t: t, client: fake.NewClientset(objects...)}
+	m.client.PrependReactor("*", "*", m.react)
+	m.Publisher = NewPublisher(m.client, "n", slog.New(slog.DiscardHandler))
+	m.Initialized = func() { m.told.Add(1) }
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return m
+}
+
+// fail has requests of one kind fail with an error, unless it is nil.
+func (m *csinodeMachine) fail(verb, resource string, err func() error) {
+	fails := func(v, r string) error {
+		if v == verb && r == resource {
+			return err()
+		}
+		return nil
+	}
+	m.fails.Store(&fails)
+}
+
+func (m *csinodeMachine) react(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
+	if fails := m.fails.Load(); fails != nil {
+		err = (*fails)(action.GetVerb(), action.GetResource().Resource)
+	}
+	return err != nil, nil, err
+}
+
+// create makes the Node, and lets the publisher know.
+func (m *csinodeMachine) create(node *v1.Node) {
+	m.t.Helper()
+	if _, err := m.client.CoreV1().Nodes().Create(m.t.Context(), node, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.Heard(node)
+}
+
+// published waits until the API says what a driver does.
+func (m *csinodeMachine) published(driver string, about *DriverOnNode) {
+	m.t.Helper()
+	select {
+	case <-m.Want(driver, about).Done():
+	case <-time.After(30 * time.Second):
+		m.t.Fatalf("driver %s is not published", driver)
+	}
+}
+
+func (m *csinodeMachine) node() *v1.Node {
+	m.t.Helper()
+	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return node
+}
+
+// csiNode is nil if there is none.
+func (m *csinodeMachine) csiNode() *storagev1.CSINode {
+	m.t.Helper()
+	node, err := m.client.StorageV1().CSINodes().Get(m.t.Context(), "n", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	node.ManagedFields, node.TypeMeta = nil, metav1.TypeMeta{}
+	return node
+}
+
+func (m *csinodeMachine) await(what string, is func() bool) {
+	m.t.Helper()
+	err := wait.PollUntilContextTimeout(m.t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		m.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+const migratedPlugins = "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder,kubernetes.io/gce-pd," +
+	"kubernetes.io/portworx-volume,kubernetes.io/vsphere-volume"
+
+// TestInitialized: the node is not Ready before it has a CSINode, which is the Node's own; with
+// drivers it has what they say, and so has the Node (A-CSI-2).
+func TestInitialized(t *testing.T) {
+	m := csinodeNewMachine(t)
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	m.fail("create", "csinodes", func() error {
+		if forbidden.Load() {
+			return errors.New("no")
+		}
+		return nil
+	})
+	wantNot := func(want string) {
+		t.Helper()
+		if err := m.NotReady(); err == nil || err.Error() != want {
+			t.Errorf("A-CSI-2 not ready: %v, want %s", err, want)
+		}
+	}
+	wantNot("CSINode is not yet initialized")
+	m.create(csinodeNewNode("uid-1", map[string]string{"zone": "a"}))
+	m.await("a failure", func() bool { return m.told.Load() > 0 })
+	wantNot("failed to initialize CSINode: no")
+	forbidden.Store(false)
+	m.await("a CSINode", func() bool { return m.NotReady() == nil })
+	want := &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "n", Annotations: map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": migratedPlugins},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "uid-1"}},
+		},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{}},
+	}
+	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
+		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
+	}
+	m.published("b", &DriverOnNode{NodeID: "n-b", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
+	m.published("a", &DriverOnNode{NodeID: "n-a", MaxVolumes: -1})
+	m.published("b", &DriverOnNode{NodeID: "n-c", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
+	want.Spec.Drivers = []storagev1.CSINodeDriver{
+		{Name: "b", NodeID: "n-c", TopologyKeys: []string{"rack", "zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1<<31 - 1))}},
+		{Name: "a", NodeID: "n-a"},
+	}
+	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
+		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.node().Labels); diff != "" {
+		t.Errorf("A-CSI-2 labels (-want +got):\n%s", diff)
+	}
+	if ids := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]; ids != `{"a":"n-a","b":"n-c"}` {
+		t.Errorf("A-CSI-2 node IDs %s", ids)
+	}
+	m.published("b", nil)
+	m.published("a", nil)
+	want.Spec.Drivers = []storagev1.CSINodeDriver{}
+	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
+		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
+	}
+	node := m.node()
+	if _, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]; has || node.Labels["rack"] != "7" {
+		t.Errorf("A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)
+	}
+}
+
+// TestPatches: a node may write its Node's metadata by the status, and none of it twice.
+func TestPatches(t *testing.T) {
+	m := csinodeNewMachine(t)
+	m.create(csinodeNewNode("uid-1", nil))
+	about := &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}}
+	m.published("d", about)
+	m.published("d", about)
+	writes := 0
+	for _, action := range m.client.Actions() {
+		if action.GetVerb() == "patch" || action.GetVerb() == "update" {
+			writes++
+		}
+		if action.GetVerb() == "patch" && action.GetSubresource() != "status" {
+			t.Errorf("the Node itself was patched: %v", action)
+		}
+	}
+	if writes != 2 {
+		t.Errorf("%d writes, want one of the Node and one of the CSINode", writes)
+	}
+}
+
+// TestReadyBefore: the CSINode of a Node that is Ready is there from before (A-CSI-2).
+func TestReadyBefore(t *testing.T) {
+	node := csinodeNewNode("uid-1", nil)
+	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	m := csinodeNewMachine(t)
+	m.fail("get", "csinodes", func() error { return errors.New("connection refused") })
+	m.Heard(node)
+	m.await("a try", func() bool { return len(m.client.Actions()) > 0 })
+	if err := m.NotReady(); err != nil {
+		t.Errorf("A-CSI-2 not ready: %v", err)
+	}
+}
+
+// TestFormerNode: the CSINode of a Node that was deleted is replaced, and drivers are told of anew
+// of a Node that comes in its place (A-CSI-2).
+func TestFormerNode(t *testing.T) {
+	m := csinodeNewMachine(t, ownedBy("uid-0"))
+	m.create(csinodeNewNode("uid-1", nil))
+	m.await("a CSINode", func() bool { return m.NotReady() == nil })
+	if got := m.csiNode(); got.OwnerReferences[0].UID != "uid-1" || len(got.Spec.Drivers) > 0 {
+		t.Errorf("A-CSI-2 CSINode %v", got)
+	}
+	m.published("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
+	if err := m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.create(csinodeNewNode("uid-2", nil))
+	m.await("the driver on the new Node", func() bool {
+		got := m.csiNode()
+		return m.node().Labels["zone"] == "a" && got != nil && got.OwnerReferences[0].UID == "uid-2" && len(got.Spec.Drivers) == 1
+	})
+}
+
+// TestDriversBefore: what an agent or a kubelet before has told of drivers stays (A-CSI-2).
+func TestDriversBefore(t *testing.T) {
+	m := csinodeNewMachine(t, ownedBy("uid-1"))
+	m.create(csinodeNewNode("uid-1", nil))
+	m.await("a CSINode", func() bool { return m.NotReady() == nil })
+	if got := m.csiNode(); len(got.Spec.Drivers) != 1 || got.Annotations[v1.MigratedPluginsAnnotationKey] != migratedPlugins {
+		t.Errorf("A-CSI-2 CSINode %v", got)
+	}
+}
+
+// TestConflicts are tried anew (A-CSI-2).
+func TestConflicts(t *testing.T) {
+	m := csinodeNewMachine(t, ownedBy("uid-1"))
+	var conflicts atomic.Int32
+	m.fail("update", "csinodes", func() error {
+		if conflicts.Add(1) > 3 {
+			return nil
+		}
+		return apierrors.NewConflict(schema.GroupResource{Resource: "csinodes"}, "n", errors.New("changed"))
+	})
+	m.create(csinodeNewNode("uid-1", nil))
+	m.await("an answer", func() bool { return m.told.Load() > 0 })
+	if err := m.NotReady(); err != nil {
+		t.Errorf("A-CSI-2 a conflict is a failure: %v", err)
+	}
+}
+
+// TestRefused: what can't be is said to whoever has wished it (A-CSI-2).
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node *v1.Node
+		want string
+	}{
+		"other zone": {
+			csinodeNewNode("uid-1", map[string]string{"zone": "b"}),
+			`error updating Node object with CSI driver node info: detected topology value collision: driver reported "zone":"a" but existing label is "zone":"b"`,
+		},
+		"no JSON": {
+			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-1", Annotations: map[string]string{nodeIDs: "x"}}},
+			`error updating Node object with CSI driver node info: failed to parse node's "csi.volume.kubernetes.io/nodeid" annotation value ("x") ` +
+				`err=invalid character 'x' looking for beginning of value`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := csinodeNewMachine(t)
+			m.create(tc.node)
+			wish := m.Want("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
+			if err := <-wish.Refused(); err.Error() != tc.want {
+				t.Errorf("A-CSI-2 error %v\nwant %s", err, tc.want)
+			}
+			m.Want("d", nil)
+			<-wish.Done() // somebody wishes otherwise
+		})
+	}
+}

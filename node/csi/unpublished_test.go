@@ -1,0 +1,46 @@
+package csi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestForbidden: what the API server refuses is a failed registration (A-CSI-2).
+func TestForbidden(t *testing.T) {
+	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m.fails.Store(map[string]error{"patch": apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no"))})
+	err := m.Register(t.Context(), "forbidden", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"1.0.0"})
+	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "error updating Node object with CSI driver node info: ") {
+		t.Errorf("A-CSI-2 refused: %v", err)
+	}
+}
+
+// TestUnanswered: while the API server does not answer, a driver is used nevertheless, and told of
+// afterwards; so is the end of one (A-CSI-2).
+func TestUnanswered(t *testing.T) {
+	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m.patience = 10 * time.Millisecond
+	away := map[string]error{"get": errors.New("connection refused")}
+	m.fails.Store(away)
+	served := serve(t, DriverOnNode{NodeID: "n-1"})
+	m.register("d", served)
+	if _, err := m.Driver("d"); err != nil {
+		t.Errorf("A-CSI-2 the driver is not used: %v", err)
+	}
+	m.fails.Store(map[string]error{})
+	m.await("its node ID", func() bool { return m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"n-1"}` })
+	m.fails.Store(away)
+	m.Deregister("d", served.endpoint)
+	m.await("a failure", func() bool {
+		return strings.Contains(m.log.text(), "error uninstalling CSI driver from CSINode object connection refused")
+	})
+	m.fails.Store(map[string]error{})
+	m.await("its end", func() bool {
+		return m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == "" && len(m.csiDrivers()) == 0
+	})
+}

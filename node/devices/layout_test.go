@@ -1,0 +1,157 @@
+package devices
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/cadvisor/utils/sysfs"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/roster/topology"
+)
+
+// recorded is a /sys that was recorded on another machine. What cAdvisor's library has to be
+// told below which folder is overridden; the rest gets whole paths.
+type recorded struct {
+	sysfs.SysFs // the real one
+	root        string
+}
+
+func (r recorded) path(parts ...string) string {
+	return filepath.Join(append([]string{r.root, "devices/system"}, parts...)...)
+}
+
+func (r recorded) GetNodesPaths() ([]string, error) { return filepath.Glob(r.path("node/node*[0-9]")) }
+
+func (r recorded) GetCPUsPaths(of string) ([]string, error) {
+	if !strings.HasPrefix(of, r.root) {
+		of = r.path("cpu")
+	}
+	return filepath.Glob(of + "/cpu*[0-9]")
+}
+
+func (r recorded) IsCPUOnline(dir string) bool {
+	text, err := os.ReadFile(r.path("cpu/online"))
+	if err != nil {
+		return false
+	}
+	online, err := cpuset.Parse(strings.TrimSpace(string(text)))
+	id, notNumber := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "cpu"))
+	return err == nil && notNumber == nil && online.Contains(id)
+}
+
+func (r recorded) GetCaches(cpu int) ([]os.FileInfo, error) {
+	entries, err := os.ReadDir(r.path("cpu", fmt.Sprintf("cpu%d", cpu), "cache"))
+	if err != nil {
+		return nil, err
+	}
+	var list []os.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+func (r recorded) GetCacheInfo(cpu int, cache string) (c sysfs.CacheInfo, err error) {
+	value := func(name string) int {
+		text, readErr := os.ReadFile(r.path("cpu", fmt.Sprintf("cpu%d", cpu), "cache", cache, name))
+		if readErr != nil {
+			err = readErr
+			return 0
+		}
+		if name == "shared_cpu_list" {
+			shared, parseErr := cpuset.Parse(strings.TrimSpace(string(text)))
+			if parseErr != nil {
+				err = parseErr
+			}
+			return shared.Size()
+		}
+		n, numberErr := strconv.Atoi(strings.TrimSpace(string(text)))
+		if numberErr != nil {
+			err = numberErr
+		}
+		return n
+	}
+	return sysfs.CacheInfo{Id: value("id"), Level: value("level"), Cpus: value("shared_cpu_list"), Type: "Unified"}, err
+}
+
+// unpack makes the files of a recording: lines of a path and its text.
+func unpack(t *testing.T, file string) recorded {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for line := range strings.Lines(string(data)) {
+		name, text, isFile := strings.Cut(strings.TrimSpace(line), " = ")
+		if !isFile {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return recorded{SysFs: sysfs.NewRealSysFs(), root: root}
+}
+
+// A-NUMA-1: where CPUs, caches, memory and huge pages are is what the kernel says.
+func TestRecorded(t *testing.T) {
+	got, err := read(unpack(t, "testdata/two-nodes.sys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := []topology.HugePages{{PageBytes: 2 << 20, Count: 16}}
+	want := topology.Layout{Nodes: []topology.Node{
+		{
+			MemoryBytes: 4096 << 10, HugePages: pages, Distances: []uint64{10, 21},
+			CPUs: []topology.CPU{{ID: 0}, {ID: 1, Core: 1, UncoreCache: 1}, {ID: 4}, {ID: 5, Core: 1, UncoreCache: 1}},
+		},
+		{
+			// CPU 7 is offline: cAdvisor takes the cache of the core that has lost it for the node's.
+			ID: 1, MemoryBytes: 8192 << 10, Distances: []uint64{21, 10},
+			CPUs: []topology.CPU{{ID: 2, Core: 2, Socket: 1, UncoreCache: 2}, {ID: 3, Core: 3, Socket: 1, UncoreCache: 1}, {ID: 6, Core: 2, Socket: 1, UncoreCache: 2}},
+		},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layout (-want +got):\n%s", diff)
+	}
+	if got := got.NodesOf(cpuset.New(1, 6)); !cmp.Equal(got, []int{0, 1}) {
+		t.Errorf("CPUs 1 and 6 are on the NUMA nodes %v", got)
+	}
+}
+
+// A machine that doesn't say where its CPUs are is an error, not one without CPUs.
+func TestUnknown(t *testing.T) {
+	if l, err := read(recorded{SysFs: sysfs.NewRealSysFs(), root: t.TempDir()}); err == nil {
+		t.Errorf("layout %v", l)
+	}
+}
+
+// This machine has the CPUs that the kernel has online.
+func TestRead(t *testing.T) {
+	l, err := ReadLayout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.TrimSpace(string(text)); l.CPUSet().String() != want {
+		t.Errorf("CPUs %s, online are %s", l.CPUSet(), want)
+	}
+}

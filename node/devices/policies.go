@@ -1,0 +1,165 @@
+package devices
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/node/config"
+	"github.com/lifepod/lifepod/node/managerstate"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/cpus"
+	"github.com/lifepod/lifepod/roster/exclusive"
+	"github.com/lifepod/lifepod/roster/memory"
+	"github.com/lifepod/lifepod/roster/topology"
+)
+
+// The policies as state files have them.
+const (
+	cpuNone   = config.NoExclusiveCPUs
+	cpuStatic = config.ExclusiveCPUs
+
+	memoryNone   = kubeletconfig.NoneMemoryManagerPolicy
+	memoryStatic = kubeletconfig.StaticMemoryManagerPolicy
+)
+
+// ExclusiveShares says whether containers share everything, wherever it is.
+func ExclusiveShares(k *kubeletconfig.KubeletConfiguration) bool {
+	return k.CPUManagerPolicy == cpuNone && k.MemoryManagerPolicy == memoryNone && k.TopologyManagerPolicy == topology.None
+}
+
+// FixedResources is what Guaranteed pods have for themselves, so that a resize can't change it, unless
+// feature gates say that they keep what they have (A-ACT-15).
+func FixedResources(k *kubeletconfig.KubeletConfiguration) roster.Fixed {
+	return roster.Fixed{
+		CPUs:   k.CPUManagerPolicy == cpuStatic && !k.FeatureGates[config.ResizeExclusiveCPUs],
+		Memory: k.MemoryManagerPolicy == memoryStatic && !k.FeatureGates[config.ResizeExclusiveMemory],
+	}
+}
+
+// NewExclusive are the policies of a node before any pod. Of its machine, layout is where CPUs and memory
+// are, and reserved what no pod may have.
+func NewExclusive(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (r *exclusive.Resources, err error) {
+	r = &exclusive.Resources{}
+	options, err := topology.ParseOptions(k.TopologyManagerPolicyOptions)
+	if err != nil {
+		return nil, fmt.Errorf("topologyManagerPolicyOptions: %w", err)
+	}
+	if r.Topology, err = topology.New(k.TopologyManagerPolicy, k.TopologyManagerScope, options, layout); err != nil {
+		return nil, fmt.Errorf("topologyManagerPolicy: %w", err)
+	}
+	if k.CPUManagerPolicy == cpuStatic {
+		if r.CPUs, err = staticCPUs(k, layout, reserved); err != nil {
+			return nil, fmt.Errorf("cpuManagerPolicy: %w", err)
+		}
+	}
+	if k.MemoryManagerPolicy == memoryStatic {
+		if r.Memory, err = staticMemory(k, layout, reserved); err != nil {
+			return nil, fmt.Errorf("memoryManagerPolicy: %w", err)
+		}
+	}
+	return r, r.Check()
+}
+
+var errNoneReserved = errors.New("[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero")
+
+// staticCPUs is the policy static (A-NUMA-3).
+func staticCPUs(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (*cpus.Static, error) {
+	count := reserved[v1.ResourceCPU]
+	if count.IsZero() {
+		return nil, errNoneReserved
+	}
+	options, err := cpus.ParseOptions(k.CPUManagerPolicyOptions, config.CPUOptionGates(k))
+	if err != nil {
+		return nil, err
+	}
+	set, err := cpuset.Parse(k.ReservedSystemCPUs)
+	if err != nil {
+		return nil, fmt.Errorf("reservedSystemCPUs %q: %w", k.ReservedSystemCPUs, err)
+	}
+	return cpus.New(layout, set, int(math.Ceil(float64(count.MilliValue())/1000)), options)
+}
+
+// staticMemory is the policy Static. What is reserved of each NUMA node has to be what is
+// reserved of the machine (A-NUMA-12).
+func staticMemory(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (*memory.Static, error) {
+	of, sums := memory.Reserved{}, v1.ResourceList{}
+	for _, r := range k.ReservedMemory {
+		id := int(r.NumaNode)
+		if !slices.Contains(layout.NodeIDs(), id) {
+			return nil, fmt.Errorf("the reserved memory configuration references a NUMA node %d that does not exist on this machine", id)
+		}
+		if of[id] == nil {
+			of[id] = map[v1.ResourceName]uint64{}
+		}
+		for name, amount := range r.Limits {
+			of[id][name] = uint64(amount.Value())
+			sum := sums[name]
+			sum.Add(amount)
+			sums[name] = sum
+		}
+	}
+	for name := range reserved {
+		if _, has := sums[name]; !has && (name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)) {
+			sums[name] = resource.Quantity{}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		if sum, all := sums[name], reserved[name]; sum.Cmp(all) != 0 {
+			return nil, fmt.Errorf("the total amount %q of type %q is not equal to the value %q determined by Node Allocatable feature", sum.String(), name, all.String())
+		}
+	}
+	return memory.New(layout, of)
+}
+
+// RestoreExclusive goes on with the state of before. One of another policy, or of another machine, is an
+// error (A-NUMA-15). Without a policy nothing is kept, and nothing is written.
+func RestoreExclusive(dir string, r *exclusive.Resources) error {
+	cpuPolicy, memoryPolicy := cpuNone, memoryNone
+	if r.CPUs != nil {
+		cpuPolicy = cpuStatic
+	}
+	if r.Memory != nil {
+		memoryPolicy = memoryStatic
+	}
+	ofCPUs, err := managerstate.ReadCPUs(dir, cpuPolicy)
+	if err != nil {
+		return err
+	}
+	ofMemory, err := managerstate.ReadMemory(dir, memoryPolicy)
+	if err != nil {
+		return err
+	}
+	if r.CPUs != nil {
+		if err := r.CPUs.Restore(ofCPUs); err != nil {
+			return managerstate.Unusable("CPU manager", dir, err)
+		}
+	}
+	if r.Memory != nil {
+		if err := r.Memory.Restore(ofMemory); err != nil {
+			return managerstate.Unusable("memory manager", dir, err)
+		}
+	}
+	return SaveExclusive(dir, r)
+}
+
+// SaveExclusive has the next agent go on with who has what.
+func SaveExclusive(dir string, r *exclusive.Resources) error {
+	if r.CPUs != nil {
+		if err := managerstate.WriteCPUs(dir, cpuStatic, r.CPUs.State()); err != nil {
+			return err
+		}
+	}
+	if r.Memory != nil {
+		return managerstate.WriteMemory(dir, memoryStatic, r.Memory.State())
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package localapi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+)
+
+// node has the pods that a test gives it, and a client of its API.
+type node struct {
+	Changes
+	client api.PodsClient
+
+	lock sync.Mutex
+	list []*v1.Pod
+}
+
+func (n *node) all() []*v1.Pod {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.list
+}
+
+// set replaces all pods.
+func (n *node) set(list ...*v1.Pod) {
+	n.lock.Lock()
+	n.list = list
+	n.lock.Unlock()
+	n.Changed()
+}
+
+// newNode serves at a socket, where one of an agent before is.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "lp-pods-") // a socket's path may not be long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	left, err := net.Listen("unix", filepath.Join(dir, PodsAPISocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = left.Close() })
+	n := &node{}
+	serve, err := NewPodsAPI(n.all, &n.Changes).Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx) }()
+	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodsAPISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = connection.Close()
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	n.client = api.NewPodsClient(connection)
+	return n
+}
+
+func podsapiPod(uid string, phase v1.PodPhase) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-" + uid, UID: types.UID(uid)}, Status: v1.PodStatus{Phase: phase}}
+}
+
+// words are what a client reads of a pod.
+func words(t *testing.T, text []byte) string {
+	t.Helper()
+	var p v1.Pod
+	if err := p.Unmarshal(text); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s/%s %s %s", p.Namespace, p.Name, p.UID, p.Status.Phase)
+}
+
+func TestListAndGet(t *testing.T) {
+	n := newNode(t)
+	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
+	list, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, text := range list.Pods {
+		got = append(got, words(t, text))
+	}
+	if want := "[default/pod-a a Pending default/pod-b b Running]"; fmt.Sprint(got) != want {
+		t.Errorf("A-NODE-8 %v, want %s", got, want)
+	}
+	one, err := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "b"})
+	if err != nil || words(t, one.Pod) != "default/pod-b b Running" {
+		t.Errorf("A-NODE-8 %v, %v", one, err)
+	}
+	_, err = n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "c"})
+	if status.Code(err) != codes.NotFound || status.Convert(err).Message() != "pod with UID c not found" {
+		t.Errorf("A-NODE-8 error %v", err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	n := newNode(t)
+	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
+	stream, err := n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hears := func(want ...string) {
+		t.Helper()
+		for _, one := range want {
+			event, err := stream.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := event.Type.String()
+			if event.Pod != nil {
+				got += " " + words(t, event.Pod)
+			}
+			if got != one {
+				t.Errorf("A-NODE-9 heard %s, want %s", got, one)
+			}
+		}
+	}
+	hears("ADDED default/pod-a a Pending", "ADDED default/pod-b b Running", "INITIAL_SYNC_COMPLETE")
+	n.Changed() // of what a client does not see
+	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodRunning))
+	hears("MODIFIED default/pod-a a Running")
+	n.set(podsapiPod("c", v1.PodPending), podsapiPod("a", v1.PodRunning))
+	hears("ADDED default/pod-c c Pending", "DELETED default/pod-b b ")
+}

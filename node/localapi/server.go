@@ -1,0 +1,113 @@
+package localapi
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// Config is what a Server tells of.
+type Config struct {
+	// Pods are all pods of the node, by namespace and name.
+	Pods    func() []Pod
+	Devices Devices
+	// Exclusive are the CPUs and the memory that containers have for themselves; nil: none has any.
+	Exclusive Exclusive
+	// Claims are the devices of a container's resource claims; nil: there are none.
+	Claims func(pod *v1.Pod, container *v1.Container) []*api.DynamicResource
+}
+
+// Pod is a pod of the node.
+type Pod struct {
+	*v1.Pod
+	// Active: it has not ended, and may have something of the node (A-DEV-13).
+	Active bool
+}
+
+// Devices are those of device plugins (package node/devices).
+type Devices interface {
+	Given(uid types.UID, container string) []*api.ContainerDevices
+	// Usable are all that pods have or could get.
+	Usable() []*api.ContainerDevices
+}
+
+// Exclusive are CPUs and memory that are given to containers for themselves.
+type Exclusive interface {
+	CPUs(uid types.UID, container string) []int64
+	Memory(uid types.UID, container string) []*api.ContainerMemory
+	// All are those that containers have or could get.
+	All() (cpus []int64, memory []*api.ContainerMemory)
+}
+
+// PodResources answers.
+type PodResources struct {
+	api.UnsafePodResourcesListerServer
+	Config
+	counts counts
+}
+
+// NewPodResources makes a server; Listen comes next.
+func NewPodResources(c Config) *PodResources { return &PodResources{Config: c, counts: newCounts()} }
+
+// List tells of all pods that are active (A-DEV-13).
+func (s *PodResources) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
+	s.counts.asked(s.counts.list)
+	answer := &api.ListPodResourcesResponse{}
+	for _, pod := range s.Pods() {
+		if pod.Active {
+			answer.PodResources = append(answer.PodResources, s.ofPod(pod.Pod))
+		}
+	}
+	return answer, nil
+}
+
+// Get tells of one pod (A-DEV-13).
+func (s *PodResources) Get(_ context.Context, r *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
+	s.counts.asked(s.counts.get)
+	for _, pod := range s.Pods() {
+		if pod.Active && pod.Namespace == r.GetPodNamespace() && pod.Name == r.GetPodName() {
+			return &api.GetPodResourcesResponse{PodResources: s.ofPod(pod.Pod)}, nil
+		}
+	}
+	s.counts.getErrors.WithLabelValues("v1").Inc()
+	return nil, fmt.Errorf("pod %s in namespace %s not found", r.GetPodName(), r.GetPodNamespace())
+}
+
+// GetAllocatableResources tells of all that the node has, given or not (A-DEV-14).
+func (s *PodResources) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (*api.AllocatableResourcesResponse, error) {
+	s.counts.asked(s.counts.allocatable)
+	answer := &api.AllocatableResourcesResponse{Devices: s.Devices.Usable()}
+	if s.Exclusive != nil {
+		answer.CpuIds, answer.Memory = s.Exclusive.All()
+	}
+	return answer, nil
+}
+
+// ofPod are the sidecars and the regular containers of a pod.
+func (s *PodResources) ofPod(pod *v1.Pod) *api.PodResources {
+	all := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			all.Containers = append(all.Containers, s.ofContainer(pod, c))
+		}
+	}
+	for i := range pod.Spec.Containers {
+		all.Containers = append(all.Containers, s.ofContainer(pod, &pod.Spec.Containers[i]))
+	}
+	return all
+}
+
+func (s *PodResources) ofContainer(pod *v1.Pod, c *v1.Container) *api.ContainerResources {
+	all := &api.ContainerResources{Name: c.Name, Devices: s.Devices.Given(pod.UID, c.Name)}
+	if s.Exclusive != nil {
+		all.CpuIds, all.Memory = s.Exclusive.CPUs(pod.UID, c.Name), s.Exclusive.Memory(pod.UID, c.Name)
+	}
+	if s.Claims != nil {
+		all.DynamicResources = s.Claims(pod, c)
+	}
+	return all
+}

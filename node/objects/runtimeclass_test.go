@@ -1,0 +1,58 @@
+package objects
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/worker"
+)
+
+var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
+
+// TestHandler: A-CRI-13, and nothing is asked of the API server before a pod names
+// a class.
+func TestHandler(t *testing.T) {
+	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
+	classes, err := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); classes.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	if handler, err := classes.Handler(""); handler != "" || err != nil {
+		t.Errorf("no class: %q, %v", handler, err)
+	}
+	if got := len(client.Actions()); got != 0 {
+		t.Errorf("%d requests before a class was named", got)
+	}
+	if handler, err := classes.Handler("sandboxed"); handler != "runsc" || err != nil {
+		t.Errorf("A-CRI-13: %q, %v", handler, err)
+	}
+	_, err = classes.Handler("none")
+	if !apierrors.IsNotFound(err) || err.Error() != `runtimeclass.node.k8s.io "none" not found` {
+		t.Errorf("A-CRI-13 a class that is not there: %v", err)
+	}
+}
+
+// TestUnreached: a lookup ends although the API server never answers.
+func TestUnreached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		classes, err := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = classes.Handler("sandboxed") // nobody runs it
+		if err == nil || err.Error() != "failed to lookup RuntimeClass sandboxed: the API server was not reached yet" {
+			t.Errorf("error %v", err)
+		}
+	})
+}

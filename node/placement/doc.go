@@ -1,2 +1,0 @@
-// Package placement has containers that run moved to the CPUs that are theirs.
-package placement

@@ -1,0 +1,82 @@
+package publish
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestAnnotate: annotations go with the status that is set after them, in one patch and at
+// once, are not sent again, and are put right when somebody else changes them (B-GRP-3).
+func TestAnnotate(t *testing.T) {
+	const key = "example.com/attempt"
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		web := s.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
+		s.Annotate(web, map[string]string{key: "1"})
+		after(time.Minute)
+		if n := s.api.count("PATCH"); n > 0 {
+			t.Errorf("%d patches for annotations alone", n)
+		}
+		s.Set(web, phased(v1.PodPending, ""), nil) // only progress: without annotations it would wait
+		synctest.Wait()
+		if got := s.api.get("web").Annotations; got[key] != "1" || got["kept"] != "yes" {
+			t.Errorf("B-GRP-3: the object has %v", got)
+		}
+		s.Set(web, running("up"), nil)
+		synctest.Wait()
+		if n := s.api.count("PATCH"); n != 2 {
+			t.Errorf("%d patches for two statuses, one of which had the annotation:\n%s", n, strings.Join(s.api.patches, "\n"))
+		}
+		if last := s.api.patches[1]; strings.Contains(last, key) {
+			t.Errorf("told again: %s", last)
+		}
+		s.change("web", func(p *v1.Pod) { delete(p.Annotations, key) })
+		after(time.Minute)
+		if got := s.api.get("web").Annotations[key]; got != "1" {
+			t.Errorf("after somebody has removed it: %q", got)
+		}
+	})
+}
+
+// TestAnnotateWithTransition: the annotation is in the patch of the status that everybody
+// must see.
+func TestAnnotateWithTransition(t *testing.T) {
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		var told seen
+		web := s.pod("web")
+		s.Annotate(web, map[string]string{"example.com/attempt": "2"})
+		s.Set(web, running("restarts"), told.by("restarts"))
+		synctest.Wait()
+		if n := s.api.count("PATCH"); n != 1 || !strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`) {
+			t.Errorf("%d patches: %v", n, s.api.patches)
+		}
+		if got := told.all(); len(got) != 1 || got[0] != "restarts: <nil>" {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
+// TestAnnotateLater: a status that was set before is not written with annotations that were not yet the
+// node's, although they are when it is sent (B-GRP-3).
+func TestAnnotateLater(t *testing.T) {
+	const key = "example.com/attempt"
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		var told seen
+		web := s.pod("web")
+		s.api.fail(fault{times: 1, delay: time.Second})
+		s.Set(web, running("0"), nil)
+		synctest.Wait()
+		s.Set(web, running("to be seen"), told.by("to be seen"))
+		s.Annotate(web, map[string]string{key: "1"})
+		s.Set(web, running("1"), nil)
+		after(time.Second)
+		for i, want := range []bool{false, false, true} {
+			if has := strings.Contains(s.api.patches[i], key); has != want {
+				t.Errorf("B-GRP-3: patch %d: annotation %t, want %t: %s", i, has, want, s.api.patches[i])
+			}
+		}
+	})
+}

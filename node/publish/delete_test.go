@@ -1,0 +1,152 @@
+package publish
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestDelete: the last status, then the final delete with the UID (A-STAT-10,
+// B-FIN-6, B-DEL-9), tried until it is done; then nothing of the pod is kept.
+func TestDelete(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []fault
+		want   string
+	}{
+		"well":             {nil, "PATCH DELETE"},
+		"patch lost":       {[]fault{{verb: "PATCH", times: 1, lose: true}}, "PATCH GET DELETE"},
+		"delete lost":      {[]fault{{verb: "DELETE", times: 1, lose: true}}, "PATCH DELETE GET"},
+		"delete refused":   {[]fault{{verb: "DELETE", times: 1, err: apierrors.NewForbidden(podResource, "web", errors.New("not yet"))}}, "PATCH DELETE GET DELETE"},
+		"delete conflicts": {[]fault{{verb: "DELETE", times: 1, err: apierrors.NewConflict(podResource, "web", errors.New("changed"))}}, "PATCH DELETE GET DELETE"},
+		"gone already":     {[]fault{{verb: "PATCH", times: 1, err: apierrors.NewNotFound(podResource, "web")}}, "PATCH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+				web := s.pod("web", deleted)
+				s.api.fail(c.faults...)
+				s.Delete(web, phased(v1.PodFailed, "end"))
+				after(5 * time.Second)
+				got := strings.ReplaceAll(strings.Join(s.api.requests, " "), " web", "")
+				if got != c.want {
+					t.Errorf("requests %q, want %q", got, c.want)
+				}
+				if len(s.entries) > 0 {
+					t.Errorf("%d pods are remembered", len(s.entries))
+				}
+				if name != "gone already" && s.api.get("web") != nil {
+					t.Error("the object is still there")
+				}
+			})
+		})
+	}
+}
+
+// TestDeleteInOrder: a delete does not overtake statuses that wait to be seen, nor
+// replace them.
+func TestDeleteInOrder(t *testing.T) {
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		var told seen
+		web := s.pod("web", deleted)
+		s.api.fail(fault{times: 1, delay: time.Second})
+		s.Set(web, running("1"), nil)
+		synctest.Wait()
+		s.Set(web, running("2"), told.by("2"))
+		s.Delete(web, phased(v1.PodSucceeded, "end"))
+		after(time.Second)
+		if got, want := s.messages("web"), []string{"1", "2", "end"}; !cmp.Equal(got, want) {
+			t.Errorf("written %q, want %q", got, want)
+		}
+		if got, want := told.all(), []string{"2: <nil>"}; !cmp.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+// TestDeleteWaits: a pod that has ended by itself stays until somebody deletes it
+// (B-DEL-10, B-WRK-24); with finalizers the node deletes it once (B-DEL-7, B-DEL-11).
+func TestDeleteWaits(t *testing.T) {
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		web := s.pod("web", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
+		s.Delete(web, phased(v1.PodSucceeded, "end"))
+		after(time.Hour)
+		if n := s.api.count("DELETE"); n > 0 {
+			t.Error("a pod was deleted that nobody wanted to be deleted")
+		}
+		s.change("web", deleted)
+		synctest.Wait()
+		if n := s.api.count("DELETE"); n != 1 {
+			t.Errorf("%d deletes", n)
+		}
+		s.change("web", func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} })
+		after(time.Hour)
+		if n := s.api.count("DELETE"); n != 1 {
+			t.Errorf("%d deletes", n)
+		}
+		s.Gone(s.api.get("web"))
+		if len(s.entries)+len(s.objects) > 0 {
+			t.Errorf("something is remembered: %v %v", s.entries, s.objects)
+		}
+	})
+}
+
+// TestStaticPod: a static pod's status goes to its mirror pod, to each new one,
+// and the mirror is not the Writer's to delete (B-STA-5).
+func TestStaticPod(t *testing.T) {
+	mirror := func(uid string) func(p *v1.Pod) {
+		return func(p *v1.Pod) {
+			p.UID = types.UID("mirror-" + uid)
+			p.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "static"}
+		}
+	}
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		ref := Ref{Namespace: "default", Name: "etcd-node-1", UID: "static", Static: "static"}
+		s.Set(ref, running("up"), nil)
+		after(time.Minute)
+		if n := s.api.count(""); n > 0 {
+			t.Errorf("requests before there is a mirror: %q", s.api.requests)
+		}
+		s.pod("etcd-node-1", mirror("a"))
+		synctest.Wait()
+		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
+			t.Errorf("the mirror has %q", got)
+		}
+		s.Gone(s.api.get("etcd-node-1"))
+		s.pod("etcd-node-1", mirror("b"))
+		synctest.Wait()
+		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
+			t.Errorf("the next mirror has %q", got)
+		}
+		s.change("etcd-node-1", deleted)
+		s.Delete(ref, phased(v1.PodFailed, "end"))
+		after(time.Minute)
+		if got := s.api.get("etcd-node-1"); got == nil || got.Status.Message != "end" {
+			t.Errorf("the mirror is %v", got)
+		}
+		if len(s.entries) > 0 {
+			t.Error("it is remembered")
+		}
+	})
+}
+
+// TestForget: nothing is kept, and nobody waits for ever.
+func TestForget(t *testing.T) {
+	bubble(t, WriterConfig{Patience: time.Hour}, func(t *testing.T, s *setup) {
+		var told seen
+		s.Set(Ref{Namespace: "default", Name: "orphan", UID: "1"}, running(""), told.by("orphan"))
+		s.Forget("1")
+		s.Forget("2")
+		if got, want := told.all(), []string{"orphan: " + ErrGone.Error()}; !cmp.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		if len(s.entries) > 0 {
+			t.Error("it is remembered")
+		}
+	})
+}

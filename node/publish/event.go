@@ -1,0 +1,71 @@
+package publish
+
+import (
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// component is what users' tools filter events of nodes by (A-EVT-1).
+const component = "kubelet"
+
+// Event is something that has happened and that users are told.
+type Event struct {
+	Object  v1.ObjectReference
+	Type    string // Normal or Warning
+	Reason  string
+	Message string
+	At      time.Time
+	// Annotations of the event's object; nil: none.
+	Annotations map[string]string
+}
+
+// PodReference refers to a pod, or with a fieldPath like spec.containers{main} to one of
+// its containers (A-EVT-1). A static pod is referred to by its own UID: kubectl
+// describe looks for that of a mirror pod.
+func PodReference(pod *v1.Pod, fieldPath string) v1.ObjectReference {
+	return v1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod",
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		FieldPath: fieldPath,
+	}
+}
+
+// NodeReference refers to a node.
+func NodeReference(name string) v1.ObjectReference {
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
+}
+
+// object is the event as the API has it, but for its name.
+func (e *Event) object(node string) *v1.Event {
+	namespace := e.Object.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	at := metav1.NewTime(e.At)
+	return &v1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Annotations: e.Annotations},
+		InvolvedObject:      e.Object,
+		Type:                e.Type,
+		Reason:              e.Reason,
+		Message:             e.Message,
+		FirstTimestamp:      at,
+		LastTimestamp:       at,
+		Count:               1,
+		Source:              v1.EventSource{Component: component, Host: node},
+		ReportingController: component,
+		ReportingInstance:   node,
+	}
+}
+
+// kindOf and textOf are the two halves of what makes events equal.
+func kindOf(e *v1.Event) string {
+	o := &e.InvolvedObject
+	return strings.Join([]string{o.Kind, o.Namespace, o.Name, string(o.UID), o.FieldPath, e.Type, e.Reason}, "\x00")
+}
+
+func similar(e *v1.Event) (kind, text string) { return kindOf(e), e.Message }
+
+func combined(e *v1.Event) string { return "(combined from similar events): " + e.Message }

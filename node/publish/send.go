@@ -1,0 +1,186 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	timeout     = 10 * time.Second
+	triesMost   = 12
+	busyPause   = time.Second
+	busyLongest = 30 * time.Second
+)
+
+// telling is one request's worth of a series.
+type telling struct {
+	series  *series
+	event   *v1.Event
+	created bool
+}
+
+// send tells the API server and files what came of it.
+func (r *Recorder) send(ctx context.Context, t telling) {
+	if r.pauses.slots != nil {
+		defer func() { <-r.pauses.slots }()
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := r.tell(limited, &t)
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := t.series
+	s.busy = false
+	r.busy--
+	switch what := judge(err); {
+	case what == taken:
+		r.back()
+		s.created, s.told, s.tries = true, t.event.Count, 0
+		if s.count > s.told {
+			r.queue(s)
+		} else {
+			s.event = nil
+		}
+	case what == recordUnanswered:
+		r.fail(err)
+		r.retry(s)
+	case what == tryAgain && s.tries < triesMost:
+		s.tries++
+		r.retry(s)
+		s.notBefore = time.Now().Add(pauseOf(err, s.tries))
+	default:
+		r.back()
+		s.tries = 0
+		r.log.Debug("the event is not taken", "reason", t.event.Reason, "object", t.event.InvolvedObject.Name, "err", err)
+	}
+	r.poke()
+}
+
+// tell makes the event's object, or brings its count up to date; one that the
+// API server has dropped meanwhile is made anew.
+func (r *Recorder) tell(ctx context.Context, t *telling) error {
+	events := r.client.CoreV1().Events(t.event.Namespace)
+	if t.created {
+		patch, err := json.Marshal(map[string]any{
+			"count": t.event.Count, "lastTimestamp": t.event.LastTimestamp, "message": t.event.Message,
+		})
+		if err != nil {
+			return fmt.Errorf("encode the count of an event: %w", err)
+		}
+		if _, err = events.Patch(ctx, t.event.Name, types.MergePatchType, patch, metav1.PatchOptions{}); !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	_, err := events.Create(ctx, t.event, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the answer to the first try was lost
+		return nil
+	}
+	return err
+}
+
+// verdict is what the answer to a request means.
+type verdict int
+
+const (
+	taken verdict = iota
+	recordUnanswered
+	tryAgain
+	rejected
+)
+
+func judge(err error) verdict {
+	if err == nil {
+		return taken
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return recordUnanswered
+	}
+	switch code := int(status.Status().Code); {
+	case code == http.StatusUnauthorized, code == http.StatusServiceUnavailable:
+		return recordUnanswered
+	case code == http.StatusForbidden && !apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
+		return tryAgain // an API server that starts denies everything until it knows its rules
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
+		return tryAgain
+	}
+	return rejected // among others: its namespace is being deleted
+}
+
+// retry lets a series wait once more, unless it has waited for too long. Called
+// with mu held.
+func (r *Recorder) retry(s *series) {
+	if time.Since(s.event.LastTimestamp.Time) > waitLongest {
+		r.lost++
+		return
+	}
+	if len(r.waiting) >= waitMost {
+		r.makeRoom()
+	}
+	s.waiting = true
+	r.waiting = append(r.waiting, s)
+}
+
+// fail notes a request without an answer. Called with mu held.
+func (r *Recorder) fail(err error) {
+	if !r.away {
+		r.away = true
+		r.pause = wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.3, Steps: 10, Cap: 8 * time.Second}
+		r.log.Debug("the API server does not answer: events wait", "err", err)
+	}
+	r.until = time.Now().Add(r.pause.Step())
+}
+
+// back notes an answer. Called with mu held.
+func (r *Recorder) back() {
+	if now := time.Now(); r.lost > 0 && !now.Before(r.tellLost) {
+		r.log.Warn("events were lost: the API server was away for too long, or more waited than there is room for", "lost", r.lost)
+		r.lost, r.tellLost = 0, now.Add(lostEvery)
+	}
+	r.away = false
+}
+
+// pauseOf is how long to wait after an answer that asks to try again.
+func pauseOf(err error, tries int) time.Duration {
+	pause := wait.Jitter(min(time.Duration(tries)*time.Second, 10*time.Second), 0.3)
+	if seconds, asked := apierrors.SuggestsClientDelay(err); asked {
+		pause = max(pause, time.Duration(seconds)*time.Second)
+	}
+	return pause
+}
+
+// notBefore is when a series that waits can be told: its own time, and the rate
+// of all. Called with mu held.
+func (r *Recorder) notBefore(s *series, now time.Time) time.Time {
+	if r.ending && s.tries == 0 {
+		return now
+	}
+	if s.notBefore.After(now) {
+		return s.notBefore
+	}
+	if r.givesWay(s, now) {
+		return now.Add(busyPause)
+	}
+	if r.rate.AllowN(now, 1) {
+		return now
+	}
+	return now.Add(time.Duration(float64(time.Second) / float64(r.rate.Limit())))
+}
+
+// givesWay says whether a series, whose own time has come, waits for what is more urgent.
+func (r *Recorder) givesWay(s *series, now time.Time) bool {
+	return r.pauses.busy != nil && s.event.Type == v1.EventTypeNormal && now.Sub(s.notBefore) < busyLongest && r.pauses.busy()
+}

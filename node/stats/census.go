@@ -1,0 +1,162 @@
+package stats
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/counts"
+)
+
+// MetricsPod is where a pod of the node stands.
+type MetricsPod struct {
+	Status    *v1.PodStatus
+	Static    bool
+	Desired   bool   // its source has it
+	Runtime   bool   // only the runtime knows it
+	Lifecycle string // sync, terminating or terminated; empty: its life has not begun
+}
+
+var (
+	runningPods       = describe("kubelet_running_pods", "Number of pods that have a running pod sandbox")
+	runningContainers = describe("kubelet_running_containers", "Number of containers currently running", "container_state")
+	desiredPods       = describe("kubelet_desired_pods", "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", "static")
+	activePods        = describe("kubelet_active_pods", "The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", "static")
+	mirrorPods        = describe("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
+	workingPods       = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
+	metricsEphemeral  = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
+	pendingResizes    = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods.", "reason")
+	podCertificates   = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
+	resizing          = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Census adds how many pods there are, counted when somebody asks (B-WRK-26).
+func (m *Metrics) Census(pods func() []MetricsPod) {
+	m.Register(Reading(func(out chan<- prometheus.Metric) {
+		c := newCensus()
+		for _, pod := range pods() {
+			c.add(pod)
+		}
+		c.collect(out)
+	}), counts.Census(func() (list []*v1.PodStatus) {
+		for _, pod := range pods() {
+			list = append(list, pod.Status)
+		}
+		return list
+	}))
+}
+
+// PodCertificates adds how many podCertificate sources there are, by signer and state.
+func (m *Metrics) PodCertificates(each func(tell func(signer, state string))) {
+	m.Register(Reading(func(out chan<- prometheus.Metric) {
+		c := census{}
+		each(func(signer, state string) { c.count(podCertificates, 1, signer, state) })
+		c.collect(out)
+	}))
+}
+
+func (c census) collect(out chan<- prometheus.Metric) {
+	for labels, n := range c {
+		var values []string
+		if labels.values != "" {
+			values = strings.Split(strings.TrimSuffix(labels.values, "|"), ",")
+		}
+		out <- prometheus.MustNewConstMetric(labels.of, prometheus.GaugeValue, float64(n), values...)
+	}
+}
+
+// census is how many there are, by metric and labels.
+type census map[cell]int
+
+type cell struct {
+	of     *prometheus.Desc
+	values string // joined by a comma, with a bar behind: a value may be empty
+}
+
+func (c census) count(of *prometheus.Desc, by int, values ...string) {
+	joined := ""
+	if len(values) > 0 {
+		joined = strings.Join(values, ",") + "|"
+	}
+	c[cell{of, joined}] += by
+}
+
+// newCensus has all that is counted, as none.
+func newCensus() census {
+	c := census{}
+	for _, of := range []*prometheus.Desc{runningPods, mirrorPods, metricsEphemeral, resizing} {
+		c.count(of, 0)
+	}
+	c.count(runningContainers, 0, "running")
+	for _, static := range []string{"", "true"} {
+		c.count(desiredPods, 0, static)
+		c.count(activePods, 0, static)
+	}
+	for _, lifecycle := range []string{"sync", "terminating", "terminated"} {
+		for _, config := range []string{"desired", "orphan"} {
+			c.count(workingPods, 0, lifecycle, config, "")
+			c.count(workingPods, 0, lifecycle, config, "true")
+		}
+		c.count(workingPods, 0, lifecycle, "runtime_only", "unknown")
+	}
+	return c
+}
+
+func (c census) add(pod MetricsPod) {
+	static := staticLabel(pod.Static)
+	if pod.Desired {
+		c.count(desiredPods, 1, static)
+	}
+	if pod.Desired && pod.Static {
+		c.count(mirrorPods, 1)
+	}
+	switch {
+	case pod.Lifecycle == "":
+		return
+	case pod.Runtime:
+		c.count(workingPods, 1, pod.Lifecycle, "runtime_only", "unknown")
+	case pod.Desired:
+		c.count(workingPods, 1, pod.Lifecycle, "desired", static)
+	default:
+		c.count(workingPods, 1, pod.Lifecycle, "orphan", static)
+	}
+	if pod.Lifecycle != "terminated" && !lifecycle.Terminal(pod.Status.Phase) {
+		c.count(activePods, 1, static)
+	}
+	c.conditions(pod.Status)
+	c.containers(pod.Status)
+}
+
+func (c census) conditions(status *v1.PodStatus) {
+	for _, condition := range status.Conditions {
+		if condition.Status != v1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case v1.PodReadyToStartContainers:
+			c.count(runningPods, 1)
+		case v1.PodResizePending:
+			c.count(pendingResizes, 1, strings.ToLower(condition.Reason))
+		case v1.PodResizeInProgress:
+			c.count(resizing, 1)
+		}
+	}
+}
+
+func (c census) containers(status *v1.PodStatus) {
+	c.count(metricsEphemeral, len(status.EphemeralContainerStatuses))
+	for _, s := range allStatuses(status) {
+		switch {
+		case s.State.Running != nil:
+			c.count(runningContainers, 1, "running")
+		case s.State.Terminated != nil:
+			c.count(runningContainers, 1, "exited")
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package stats
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/roster/exclusive"
+	"github.com/lifepod/lifepod/roster/topology"
+)
+
+// ManagerCounts counts the admissions of a node (byname.Counts).
+type ManagerCounts struct {
+	cpus, cpuErrors       prometheus.Counter
+	memory, memoryErrors  prometheus.Counter
+	admitted, refused     prometheus.Counter
+	took                  prometheus.Histogram
+	aligned, alignedFails *prometheus.CounterVec
+
+	scope      string // of alignment with NUMA nodes; empty: the policy doesn't guarantee any
+	wholeCores bool   // containers have whole cores, or none
+}
+
+const (
+	numaNode    = "numa_node"
+	physicalCPU = "physical_cpu"
+	uncoreCache = "uncore_cache"
+)
+
+// NewManagerCounts counts for the policies of a configuration.
+func NewManagerCounts(k *kubeletconfig.KubeletConfiguration) *ManagerCounts {
+	c := newCounts()
+	if k.TopologyManagerPolicy == topology.SingleNUMANode {
+		c.scope = k.TopologyManagerScope
+	}
+	if k.CPUManagerPolicy == "static" {
+		c.wholeCores = k.CPUManagerPolicyOptions["full-pcpus-only"] == "true"
+		for _, boundary := range []string{physicalCPU, uncoreCache} {
+			c.aligned.WithLabelValues(topology.ContainerScope, boundary)
+		}
+		c.alignedFails.WithLabelValues(topology.ContainerScope, physicalCPU)
+	}
+	return c
+}
+
+func newCounts() *ManagerCounts {
+	one := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	c := &ManagerCounts{
+		cpus:         one("kubelet_cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning."),
+		cpuErrors:    one("kubelet_cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed."),
+		memory:       one("kubelet_memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning."),
+		memoryErrors: one("kubelet_memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed."),
+		admitted:     one("kubelet_topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned."),
+		refused:      one("kubelet_topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned."),
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.", Buckets: prometheus.ExponentialBuckets(.05, 2, 15),
+		}),
+		aligned:      managersCounter("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
+		alignedFails: managersCounter("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
+	}
+	for _, scope := range topology.Scopes { // they are there from the start
+		c.aligned.WithLabelValues(scope, numaNode)
+		c.alignedFails.WithLabelValues(scope, numaNode)
+	}
+	return c
+}
+
+// Collectors are what to register. Figures are read when somebody asks.
+func (c *ManagerCounts) Collectors(figures func() exclusive.Figures) []prometheus.Collector {
+	return []prometheus.Collector{c.cpus, c.cpuErrors, c.memory, c.memoryErrors, c.admitted, c.refused, c.took, c.aligned, c.alignedFails, reading(figures)}
+}
+
+// reading tells how many CPUs there are for whom.
+type reading func() exclusive.Figures
+
+var (
+	shared     = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
+	given      = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
+	managersOn = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{numaNode}, nil)
+)
+
+// Describe tells what there is.
+func (r reading) Describe(out chan<- *prometheus.Desc) {
+	out <- shared
+	out <- given
+	out <- managersOn
+}
+
+// Collect reads.
+func (r reading) Collect(out chan<- prometheus.Metric) {
+	f := r()
+	out <- prometheus.MustNewConstMetric(shared, prometheus.GaugeValue, float64(f.Shared)*1000)
+	out <- prometheus.MustNewConstMetric(given, prometheus.GaugeValue, float64(f.Given))
+	for node, count := range f.On {
+		out <- prometheus.MustNewConstMetric(managersOn, prometheus.GaugeValue, float64(count), strconv.Itoa(node))
+	}
+}
+
+// Admitted counts the admission of a pod.
+func (c *ManagerCounts) Admitted(pod *v1.Pod, t exclusive.Tally, err error, took time.Duration) {
+	c.cpus.Add(float64(t.CPUs.Containers))
+	c.cpuErrors.Add(float64(t.CPUs.Errors))
+	c.memory.Add(float64(t.Memory.Containers))
+	c.memoryErrors.Add(float64(t.Memory.Errors))
+	c.admitted.Inc()
+	c.took.Observe(float64(took.Milliseconds()))
+	if c.wholeCores {
+		c.count(topology.ContainerScope, physicalCPU, t.CPUs.Containers-t.CPUs.Errors, t.CPUs.Errors)
+	}
+	c.count(topology.ContainerScope, uncoreCache, t.OneCache, 0)
+	containers := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)
+	if c.scope == topology.PodScope {
+		containers = 1
+	}
+	if err == nil {
+		c.count(c.scope, numaNode, containers, 0)
+		return
+	}
+	c.refused.Inc()
+	if why, is := errors.AsType[*topology.Refusal](err); is && why.Reason == topology.Unaligned {
+		c.count(c.scope, numaNode, 0, 1)
+	}
+}
+
+func (c *ManagerCounts) count(scope, boundary string, aligned, failed int) {
+	if scope != "" && aligned > 0 {
+		c.aligned.WithLabelValues(scope, boundary).Add(float64(aligned))
+	}
+	if scope != "" && failed > 0 {
+		c.alignedFails.WithLabelValues(scope, boundary).Add(float64(failed))
+	}
+}
+
+func managersCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}

@@ -1,0 +1,102 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/commandline"
+)
+
+// GlobalFlags are the flags that all commands of a program have.
+type GlobalFlags struct {
+	// Root is the state folder, Endpoint that of another CRI runtime than the carried one.
+	Root, Endpoint string
+	Log            *slog.Logger
+}
+
+// NewCommand is "lifepod run" with what the program has set in o already; the pod's exit code goes to
+// code. The global flags are asked for after they were parsed. The command is checked in PreRunE,
+// so that a program that does something beside it can begin that in RunE.
+func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra.Command {
+	var logs logFlags
+	command := &cobra.Command{
+		Use:   "run [flags] FILE…|-",
+		Short: "Run the Pod of a manifest on this machine until it ends",
+		Long: `Run the Pod of a manifest on this machine until it ends.
+
+The files hold one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it
+uses, as YAML or JSON, in any number of documents. Container output goes to
+stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
+one kills it.
+
+On a terminal a pod that has lived for a second is shown in a live view: states,
+countdowns, image pulls, the last lines of each container. Keys: l logs, w why,
+r restart, s stop, q quit, ? help. When it ends, its lines are on the terminal as
+without it. --plain shows lines, and so does anything else than a terminal.
+
+Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
+124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
+		Args: someFiles,
+
+		ValidArgsFunction: completeManifest,
+
+		PreRunE: func(command *cobra.Command, files []string) error {
+			if err := commandCheck(command, &o); err != nil {
+				return err
+			}
+			if err := logs.policy(&o.Logs); err != nil {
+				return err
+			}
+			g, err := global()
+			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.Root, g.Endpoint, g.Log
+			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
+			return err
+		},
+		RunE: func(command *cobra.Command, _ []string) (err error) {
+			*code, err = Run(command.Context(), o)
+			return err
+		},
+	}
+	addFlags(command, &o)
+	logs.add(command)
+	return command
+}
+
+func addFlags(command *cobra.Command, o *Options) {
+	flags := command.Flags()
+	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
+	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
+	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pod with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
+	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
+	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
+	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
+	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
+	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
+	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+}
+
+func someFiles(_ *cobra.Command, files []string) error {
+	if len(files) == 0 {
+		return errors.New("no manifest: want lifepod run FILE…, or - for standard input")
+	}
+	return nil
+}
+
+// completeManifest completes the files of lifepod run.
+func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// commandCheck refuses values of flags that lifepod run has no use for.
+func commandCheck(command *cobra.Command, o *Options) error {
+	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
+		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
+	}
+	return commandline.CheckOutput(o.Output, "json")
+}

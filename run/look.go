@@ -1,0 +1,222 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/images"
+)
+
+// look is how a container, or the pod, is shown.
+type look struct {
+	tone  tone
+	word  string
+	share float64 // of the bar; below 0: there is none
+	more  string
+}
+
+// moment is what is known of a pod at a time.
+type moment struct {
+	*View
+	at time.Time
+}
+
+// lookOf is how a container is.
+func (v moment) lookOf(name string) look {
+	var state journal.ContainerNow
+	for _, c := range v.now.Containers {
+		if c.Name == name {
+			state = c
+		}
+	}
+	for i := range v.now.Waits {
+		if w := &v.now.Waits[i]; w.Subject == name {
+			return v.waiting(w, &state)
+		}
+	}
+	switch state.State {
+	case "running":
+		return look{good, "running", -1, lasting(v.at, state.Since)}
+	case "terminated":
+		return ended(&state, v.kind(name))
+	}
+	return look{quiet, cmp.Or(state.Reason, "waiting"), -1, ""}
+}
+
+func ended(c *journal.ContainerNow, kind string) look {
+	switch {
+	case c.Exit == nil:
+		return look{quiet, "ended", -1, ""}
+	case c.Exit.Code == 0 && kind == "init":
+		return look{done, "completed", -1, ""}
+	case c.Exit.Code == 0:
+		return look{done, "exited 0", -1, ""}
+	case c.Exit.Reason == "Error":
+		return look{bad, fmt.Sprintf("exited %d", c.Exit.Code), -1, ""}
+	}
+	return look{bad, fmt.Sprintf("exited %d", c.Exit.Code), -1, c.Exit.Reason}
+}
+
+// waiting is how a container is that waits for something, as the machine says it.
+func (v moment) waiting(w *lifecycle.Wait, state *journal.ContainerNow) look {
+	switch w.For {
+	case lifecycle.WaitImagePull:
+		return v.pulling(w)
+	case lifecycle.WaitGrace:
+		return counting(look{tone: busy, word: "stopping"}, w, v.at, "is killed in ")
+	case lifecycle.WaitPreStop:
+		return counting(look{tone: busy, word: "stopping"}, w, v.at, "preStop hook, ends in ")
+	case lifecycle.WaitStopTurn:
+		return counting(look{tone: quiet, word: "stops after " + cmp.Or(w.On, "the setup")}, w, v.at, "at the latest in ")
+	case lifecycle.WaitProbe:
+		text := w.On + " probe"
+		if w.Because != "" {
+			text += " " + w.Because
+		}
+		return look{busy, map[string]string{"startup": "not started", "readiness": "not ready"}[w.On], -1, text}
+	case lifecycle.WaitHook:
+		return look{busy, "running", -1, w.On + " hook" + ifSome(" ", lasting(v.at, w.Since))}
+	case lifecycle.WaitTurn, lifecycle.WaitTarget:
+		return look{quiet, "waits for " + w.On, -1, ""}
+	case lifecycle.WaitSetup:
+		return look{quiet, "waits for the pod's " + w.On, -1, ""}
+	default:
+	}
+	if word, is := words[w.For]; is {
+		return counting(word, w, v.at, "next try in ")
+	}
+	return counting(look{tone: quiet, word: cmp.Or(state.Reason, string(w.For))}, w, v.at, "in ")
+}
+
+// words are those for what needs no more.
+var words = map[lifecycle.WaitFor]look{
+	lifecycle.WaitCgroup:        {tone: busy, word: "making its cgroup"},
+	lifecycle.WaitVolumes:       {tone: busy, word: "mounting its volumes"},
+	lifecycle.WaitClaims:        {tone: busy, word: "preparing its devices"},
+	lifecycle.WaitNetwork:       {tone: bad, word: "has no network"},
+	lifecycle.WaitSandbox:       {tone: busy, word: "making its sandbox"},
+	lifecycle.WaitSandboxStop:   {tone: busy, word: "stopping its sandbox"},
+	lifecycle.WaitUnmount:       {tone: busy, word: "unmounting its volumes"},
+	lifecycle.WaitSandboxRemove: {tone: busy, word: "removing its sandbox"},
+	lifecycle.WaitCgroupRemove:  {tone: busy, word: "removing its cgroup"},
+	lifecycle.WaitBackOff:       {tone: bad, word: "back-off"},
+	lifecycle.WaitImage:         {tone: quiet, word: "looks for its image"},
+	lifecycle.WaitImageRetry:    {tone: bad, word: "has no image"},
+	lifecycle.WaitRetry:         {tone: bad, word: "can't start"},
+	lifecycle.WaitCreate:        {tone: busy, word: "creating"},
+	lifecycle.WaitStart:         {tone: busy, word: "starting"},
+	lifecycle.WaitRestartAll:    {tone: busy, word: "restarts with all"},
+	lifecycle.WaitGroup:         {tone: quiet, word: "waits for its group"},
+	lifecycle.WaitRemoval:       {tone: busy, word: "is being removed"},
+	lifecycle.WaitStopRetry:     {tone: bad, word: "can't be stopped"},
+	lifecycle.WaitSnapshot:      {tone: quiet, word: "the runtime is asked"},
+	lifecycle.WaitReadinessGate: {tone: quiet, word: "waits for a readiness gate"},
+	lifecycle.WaitCompletion:    {tone: quiet, word: "is complete after"},
+}
+
+// counting gives a look its countdown, if it is known when the wait ends.
+func counting(l look, w *lifecycle.Wait, at time.Time, before string) look {
+	l.share, l.more = -1, w.Because
+	if w.Until.IsZero() {
+		return l
+	}
+	left := max(w.Until.Sub(at), 0)
+	l.more = before + seconds(left) + ifSome(", ", w.Because)
+	if whole := w.Until.Sub(w.Since); !w.Since.IsZero() && whole > 0 {
+		l.share = 1 - float64(left)/float64(whole)
+	}
+	return l
+}
+
+// pulling is how far the image is that a container waits for.
+func (v moment) pulling(w *lifecycle.Wait) look {
+	for _, p := range v.now.Pulls {
+		switch {
+		case p.Image != w.On || p.TotalBytes == 0:
+		case p.DoneBytes >= p.TotalBytes:
+			return look{busy, "unpacking", 1, images.Size(p.TotalBytes) + layer(&p)}
+		default:
+			text := images.Share(p.DoneBytes, p.TotalBytes) + " at " + images.Size(p.BytesPerSecond) + "/s" + layer(&p)
+			return look{busy, "pulling", float64(p.DoneBytes) / float64(p.TotalBytes), text}
+		}
+	}
+	return look{busy, "pulling", -1, strings.TrimSpace(w.On + " " + lasting(v.at, w.Since))}
+}
+
+func layer(p *journal.Pull) string {
+	if p.Layer == nil || p.Layers < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", layer %d of %d", p.Layer.Number, p.Layers)
+}
+
+// ofPod is how the pod as a whole is, beside its containers: what it waits for.
+func (v moment) ofPod() (list []look) {
+	if left, is := v.graceLeft(); is {
+		list = append(list, look{busy, "stopping", -1, "killed in " + seconds(left) + "; Ctrl-C kills now"})
+	}
+	for i := range v.now.Waits {
+		w := &v.now.Waits[i]
+		if w.Subject != "pod" {
+			continue
+		}
+		word := strings.ReplaceAll(string(w.For), "-", " ")
+		if known, is := words[w.For]; is {
+			word = known.word
+		}
+		t := busy
+		if w.Because != "" && w.For != lifecycle.WaitCompletion && w.For != lifecycle.WaitRestartAll {
+			t = bad
+		}
+		l := counting(look{tone: t, word: word}, w, v.at, "next try in ")
+		if w.On != "" {
+			l.word += " " + w.On
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// graceLeft is what is left until the last container of a pod that ends is killed.
+func (v moment) graceLeft() (left time.Duration, is bool) {
+	if !v.ending() {
+		return 0, false
+	}
+	for _, w := range v.now.Waits {
+		switch w.For {
+		case lifecycle.WaitGrace, lifecycle.WaitPreStop, lifecycle.WaitStopTurn:
+			if !w.Until.IsZero() {
+				left, is = max(left, w.Until.Sub(v.at)), true
+			}
+		default:
+		}
+	}
+	return left, is
+}
+
+// seconds is a time that is left, or has passed.
+func seconds(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", max(d, 0).Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// lasting is "for 12s"; empty if it is not known since when.
+func lasting(at, since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return "for " + max(at.Sub(since), 0).Truncate(time.Second).String()
+}
+
+func ifSome(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

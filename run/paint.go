@@ -1,0 +1,68 @@
+package run
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lifepod/lifepod/internal/plain"
+)
+
+// tone is what a text means: its colour, and the mark before it.
+type tone struct{ mark, name string }
+
+var (
+	good   = tone{"●", "good"}
+	done   = tone{"✓", "done"}
+	busy   = tone{"◐", "busy"}
+	bad    = tone{"✗", "bad"}
+	quiet  = tone{"○", "quiet"}
+	strong = tone{"", "strong"}
+	faint  = tone{"", "faint"}
+)
+
+var styles = map[tone]lipgloss.Style{
+	good:   lipgloss.NewStyle().Foreground(lipgloss.Green),
+	done:   lipgloss.NewStyle().Foreground(lipgloss.Green),
+	busy:   lipgloss.NewStyle().Foreground(lipgloss.Yellow),
+	bad:    lipgloss.NewStyle().Foreground(lipgloss.Red),
+	quiet:  lipgloss.NewStyle().Foreground(lipgloss.Magenta),
+	strong: lipgloss.NewStyle().Bold(true),
+	faint:  lipgloss.NewStyle().Foreground(lipgloss.BrightBlack),
+}
+
+// paint colours a text, if there are colours.
+func (v page) paint(t tone, text string) string {
+	if !v.colour || text == "" {
+		return text
+	}
+	return styles[t].Render(text)
+}
+
+// harmless is a text of others on one line.
+func harmless(text string) string { return plain.Line(text) }
+
+// fit cuts a text to so many columns.
+func fit(text string, columns int) string { return ansi.TruncateWc(text, max(columns, 0), "…") }
+
+// pad is a text of exactly so many columns.
+func pad(text string, columns int) string {
+	text = fit(text, columns)
+	return text + strings.Repeat(" ", max(columns-ansi.StringWidthWc(text), 0))
+}
+
+// wrap breaks a text into lines of at most so many columns; those after the first begin with an indent.
+func wrap(text string, columns int, indent string) []string {
+	lines := strings.Split(ansi.WrapWc(text, max(columns-len(indent), 1), ""), "\n")
+	for i := 1; i < len(lines); i++ {
+		lines[i] = indent + lines[i]
+	}
+	return lines
+}
+
+// bar is a share drawn in so many columns.
+func (v page) bar(share float64, columns int) string {
+	full := min(max(int(share*float64(columns)+0.5), 0), columns)
+	return strings.Repeat("█", full) + v.paint(faint, strings.Repeat("░", columns-full))
+}

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/draw"
+)
+
+// ChartFormats of charts.
+var ChartFormats = []string{"timeline", "svg", "html"}
+
+// CheckChart refuses a format that is not for where it goes.
+func CheckChart(format string, out io.Writer) error {
+	if (format == "svg" || format == "html") && isTerminal(out) {
+		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with a browser", format)
+	}
+	return nil
+}
+
+func isTerminal(out io.Writer) bool {
+	file, is := out.(*os.File)
+	return is && term.IsTerminal(int(file.Fd()))
+}
+
+// WriteChart writes a life in a format.
+func WriteChart(out io.Writer, format string, life *sim.Life) error {
+	charts := []*timeline.Chart{timeline.Of(life.Record(), sim.Began.Add(life.Until))}
+	switch format {
+	case "svg":
+		return draw.WriteSVG(out, charts)
+	case "html":
+		return draw.WritePage(out, charts)
+	}
+	const width = 80
+	return draw.WriteText(out, charts, draw.TextOptions{Width: width})
+}

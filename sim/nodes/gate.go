@@ -1,0 +1,61 @@
+package nodes
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods"
+)
+
+// gate is how the pods of a node hear of their groups, which all nodes watch together: not while the node is cut off.
+type gate struct {
+	groups pods.Groups
+
+	mu    sync.Mutex
+	shut  bool
+	waits map[types.UID]func() // tells a pod what it has missed
+}
+
+func newGate(groups pods.Groups) *gate { return &gate{groups: groups, waits: map[types.UID]func(){}} }
+
+// Join has a pod told how far its group is. What is told last is all that counts.
+func (g *gate) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
+	g.groups.Join(pod, func(seen lifecycle.GroupSeen) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.shut {
+			g.waits[pod.UID] = func() { tell(seen) }
+			return
+		}
+		tell(seen)
+	})
+}
+
+// Leave ends that.
+func (g *gate) Leave(uid types.UID) {
+	g.groups.Leave(uid)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waits, uid)
+}
+
+// Shut lets nothing pass.
+func (g *gate) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+}
+
+// Open tells the pods what they have missed.
+func (g *gate) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = false
+	for _, tell := range g.waits {
+		tell()
+	}
+	clear(g.waits)
+}

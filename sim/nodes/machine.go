@@ -1,0 +1,104 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/worker"
+)
+
+// Shared is what the machines of a process share.
+type Shared struct {
+	Config *rest.Config // of Client
+	Client kubernetes.Interface
+	Groups pods.Groups
+	Pods   *live.Pods
+}
+
+// Machine is that of one node, for as long as its process runs, also across reboots.
+type Machine struct {
+	Name     string
+	Client   kubernetes.Interface
+	Groups   pods.Groups
+	Simulate func(*v1.Pod, func(lifecycle.Fact)) worker.Simulated // for worker.Engine
+	Memory   pods.Memory                                          // nil: it is never rebooted
+	Events   []fate.Happening                                     // what will happen to it
+
+	parts *parts // nil: nothing will
+}
+
+// parts are what something can happen to. Machines that nothing happens to share the client and the groups of all.
+type parts struct {
+	link    *Link
+	gate    *gate
+	runtime *live.Machine
+	disk    *disk // nil: it is never rebooted
+}
+
+// New is the machine of a node, by its fate.
+func (s *Shared) New(name string, f fate.Fate) (*Machine, error) {
+	m := &Machine{Name: name, Client: s.Client, Groups: s.Groups, Simulate: s.Pods.Simulate, Events: f.Events}
+	if f.Slow == 0 && f.Events == nil {
+		return m, nil
+	}
+	runtime := &live.Machine{Pods: s.Pods, Slow: f.Slow}
+	m.Simulate = runtime.Simulate
+	if f.Events == nil {
+		return m, nil
+	}
+	transport, err := rest.TransportFor(s.Config) // the same connections as those of all
+	if err != nil {
+		return nil, fmt.Errorf("connections of node %s: %w", name, err)
+	}
+	m.parts = &parts{link: NewLink(transport), gate: newGate(s.Groups), runtime: runtime}
+	m.Groups = m.parts.gate
+	if m.Client, err = kubernetes.NewForConfigAndClient(s.Config, &http.Client{Transport: m.parts.link}); err != nil {
+		return nil, fmt.Errorf("client of node %s: %w", name, err)
+	}
+	if f.Reboots() {
+		m.parts.disk = &disk{}
+		m.Memory = m.parts.disk
+	}
+	return m, nil
+}
+
+// FreshNode is the Node as the API server has it now.
+func (m *Machine) FreshNode(ctx context.Context) (*v1.Node, error) {
+	return m.Client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
+}
+
+// Cut cuts its way to the API server, and lets its pods hear nothing of their groups. Only a machine that something
+// happens to can be cut off, or lose its power.
+func (m *Machine) Cut() {
+	m.parts.link.Cut()
+	m.parts.gate.Shut()
+}
+
+// Mend gives the way to the API server back.
+func (m *Machine) Mend() { m.parts.link.Mend() }
+
+// Hear tells its pods what they have missed of their groups since Cut.
+func (m *Machine) Hear() { m.parts.gate.Open() }
+
+// PowerOff ends all that runs at once, and cuts the way to the API server: nobody is told.
+func (m *Machine) PowerOff() {
+	m.parts.link.Cut()
+	m.parts.runtime.PowerOff()
+}
+
+// PowerOn starts it anew. What was on its disk is there.
+func (m *Machine) PowerOn() {
+	m.parts.disk.Reboot()
+	m.parts.runtime.PowerOn()
+	m.parts.link.Mend()
+}

@@ -1,0 +1,60 @@
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A pod's annotation goes before patterns, in their order, and those before the scenario of all pods.
+func TestWhichScenario(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, seconds string) string {
+		path := filepath.Join(dir, name)
+		text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: " + seconds + "}]}}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	s, err := ReadScenarios([]string{
+		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ namespace, name, annotation, want string }{
+		{"default", "web", "", "1s"},
+		{"default", "web", "crash", "2s"},
+		{"training", "worker-7", "", "3s"},
+		{"training", "other", "", "4s"},
+		{"training", "worker-7", "crash", "2s"},
+	} {
+		annotations := map[string]string{}
+		if test.annotation != "" {
+			annotations[Annotation] = test.annotation
+		}
+		says, err := s.Of(test.namespace, test.name, annotations)
+		if err != nil {
+			t.Errorf("%+v: %v", test, err)
+		}
+		if got := says.Of("main", 0).Run.String(); got != test.want {
+			t.Errorf("%+v: the run is %s", test, got)
+		}
+	}
+	says, err := s.Of("default", "web", map[string]string{Annotation: "training/*"})
+	if err == nil || says == nil {
+		t.Errorf("a pattern is no name: %v, %v", says, err)
+	}
+	var none *Scenarios
+	if says, err := none.Of("default", "web", nil); says == nil || err != nil {
+		t.Errorf("without scenarios: %v, %v", says, err)
+	}
+	all, crash := filepath.Join(dir, "all"), filepath.Join(dir, "crash")
+	for _, wrong := range [][]string{{"a/b/c=" + all}, {"[=" + all}, {all, crash}, {"absent"}} {
+		if _, err := ReadScenarios(wrong); err == nil {
+			t.Errorf("%q is read", strings.Join(wrong, " "))
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package ui
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+// TestTable: kubectl's columns behind the namespace, harmless; what the server forbids is said to be forbidden.
+func TestTable(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/apis/apps/v1/deployments" {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"nodes is forbidden: User \"eve\""}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"x"},
+			"columnDefinitions":[{"name":"Name","priority":0},{"name":"Wide","priority":1},{"name":"Up","priority":0}],
+			"rows":[{"cells":["web\u001b[2J","no",3],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"shop"}}}]}`)
+	}))
+	defer server.Close()
+	c, err := of(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Table(t.Context(), "deployments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Table{Columns: []string{"Namespace", "Name", "Up"}, Rows: [][]string{{"shop", "web^[[2J", "3"}}, More: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, err = c.Table(t.Context(), "nodes"); err != nil || !got.Forbidden || got.Error == "" {
+		t.Errorf("nodes: %+v, %v", got, err)
+	}
+	if _, err = c.Table(t.Context(), "secrets"); err == nil {
+		t.Error("there is a table of secrets")
+	}
+}

@@ -1,0 +1,149 @@
+package criconfig
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/powercut"
+)
+
+func podFolder(t *testing.T, podsDir string, uid types.UID) string {
+	t.Helper()
+	dir := filepath.Join(podsDir, string(uid))
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func of(t *testing.T, podsDir string, uid types.UID) uint32 {
+	t.Helper()
+	got, err := UserNamespaceBlocks{}.Of(podsDir, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Uids[0].HostId
+}
+
+func TestOf(t *testing.T) {
+	podsDir := filepath.Join(t.TempDir(), "root[1]*") // no pattern, whatever it looks like
+	dir := podFolder(t, podsDir, "a")
+	podFolder(t, podsDir, "b")
+	got, err := UserNamespaceBlocks{}.Of(podsDir, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := got.Uids[0].HostId
+	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
+	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("A-SEC-6 (-want +got):\n%s", diff)
+	}
+	if first%65536 != 0 || first < 524288 || first > 1879048191-65535 {
+		t.Errorf("A-SEC-6 block at %d", first)
+	}
+	if again := of(t, podsDir, "a"); again != first {
+		t.Errorf("A-SEC-6 the second time %d, want the recorded %d", again, first)
+	}
+	second := of(t, podsDir, "b")
+	if second == first {
+		t.Errorf("A-SEC-6 two pods share the block at %d", first)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "userns"))
+	wantText := fmt.Sprintf(`{"uidMappings":[{"hostId":%d,"containerId":0,"length":65536}],"gidMappings":[{"hostId":%d,"containerId":0,"length":65536}]}`, first, first)
+	if err != nil || string(text) != wantText {
+		t.Errorf("A-SEC-6 record %s, %v, want %s", text, err, wantText)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	podFolder(t, podsDir, "c")
+	if third := of(t, podsDir, "c"); third != first {
+		t.Errorf("A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
+	}
+}
+
+// The volumes, which make the pod's folder as well, may not have begun.
+func TestOfBeforeTheFolder(t *testing.T) {
+	podsDir := filepath.Join(t.TempDir(), "pods")
+	first := of(t, podsDir, "a")
+	info, err := os.Stat(filepath.Join(podsDir, "a"))
+	if err != nil || info.Mode() != fs.ModeDir|0o750 {
+		t.Errorf("A-SEC-6 the pod's folder: %v, %v, want one with mode 0750", info, err)
+	}
+	if again := of(t, podsDir, "a"); again != first {
+		t.Errorf("A-SEC-6 the second time %d, want the recorded %d", again, first)
+	}
+}
+
+// A block is its pod's after a power cut, too: files of its users stay.
+func TestOfSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	disk.Settle()
+	of(t, disk.Dir, "a")
+	disk.Cut()
+	if _, err := read(filepath.Join(disk.Dir, "a", recordName)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOfAtTheSameTime(t *testing.T) {
+	podsDir := t.TempDir()
+	const pods = 20
+	got := make([]uint32, pods)
+	var group sync.WaitGroup
+	for i := range pods {
+		uid := types.UID(fmt.Sprint("pod", i))
+		podFolder(t, podsDir, uid)
+		group.Go(func() {
+			if ns, err := (UserNamespaceBlocks{}).Of(podsDir, uid); err == nil {
+				got[i] = ns.Uids[0].HostId
+			}
+		})
+	}
+	group.Wait()
+	seen := map[uint32]int{}
+	for i, first := range got {
+		if other, found := seen[first]; found || first == 0 {
+			t.Errorf("A-SEC-6 pods %d and %d have the block at %d", other, i, first)
+		}
+		seen[first] = i
+	}
+}
+
+func TestOfWithADamagedRecord(t *testing.T) {
+	const good = `{"hostId":655360,"containerId":0,"length":65536}`
+	for name, text := range map[string]string{
+		"no JSON":         `{`,
+		"empty":           `{}`,
+		"no root":         `{"uidMappings":[{"hostId":655360,"containerId":1,"length":65536}],"gidMappings":[{"hostId":655360,"containerId":1,"length":65536}]}`,
+		"host's root":     `{"uidMappings":[{"hostId":0,"containerId":0,"length":65536}],"gidMappings":[{"hostId":0,"containerId":0,"length":65536}]}`,
+		"another length":  `{"uidMappings":[{"hostId":655360,"containerId":0,"length":1}],"gidMappings":[{"hostId":655360,"containerId":0,"length":1}]}`,
+		"users only":      `{"uidMappings":[` + good + `],"gidMappings":[]}`,
+		"groups elsewise": `{"uidMappings":[` + good + `],"gidMappings":[{"hostId":720896,"containerId":0,"length":65536}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			podsDir := t.TempDir()
+			path := filepath.Join(podFolder(t, podsDir, "a"), "userns")
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			podFolder(t, podsDir, "b")
+			for _, uid := range []types.UID{"a", "b"} { // b: what is free can't be told
+				if got, err := (UserNamespaceBlocks{}).Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {
+					t.Errorf("A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package criconfig
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The blocks are of what /etc/subuid and /etc/subgid give the user kubelet (A-SEC-6).
+func TestConfigured(t *testing.T) {
+	const two = 2 * 65536
+	for name, test := range map[string]struct {
+		users, groups string
+		length        uint32
+		want          UserNamespaceBlocks
+		err           string
+	}{
+		"nobody":           {users: "me:100000:65536", length: UserNamespaceLength, want: UserNamespaceBlocks{Length: UserNamespaceLength, First: 524288, End: 1879048192}},
+		"longer blocks":    {length: 3 * UserNamespaceLength, want: UserNamespaceBlocks{Length: 3 * UserNamespaceLength, First: 589824, End: 1879048192 / (3 * UserNamespaceLength) * 3 * UserNamespaceLength}},
+		"a range":          {users: "me:1:2\nkubelet:1310720:1310720", groups: "kubelet:1310720:1310720", length: two, want: UserNamespaceBlocks{Length: two, First: 1310720, End: 2621440}},
+		"users only":       {users: "kubelet:1310720:1310720", length: UserNamespaceLength, err: "should be the same in both files"},
+		"two lines":        {users: "kubelet:65536:65536\nkubelet:131072:65536", length: UserNamespaceLength, err: "should have one"},
+		"no number":        {users: "kubelet:a:65536", length: UserNamespaceLength, err: "should be kubelet:FIRST:COUNT"},
+		"no multiple":      {users: "kubelet:65536:1310720", groups: "kubelet:65536:1310720", length: two, err: "should begin at a multiple of 131072"},
+		"the host's root":  {users: "kubelet:0:1310720", groups: "kubelet:0:1310720", length: UserNamespaceLength, err: "0 is the machine's own root"},
+		"too few for pods": {users: "kubelet:65536:131072", groups: "kubelet:65536:131072", length: UserNamespaceLength, err: "are enough for 2 pods of 65536 IDs each: should be for maxPods, 10"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			etc := t.TempDir()
+			for file, content := range map[string]string{"subuid": test.users, "subgid": test.groups} {
+				if content == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(etc, file), []byte(content+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := ConfiguredUserNamespaces(etc, test.length, 10)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("A-SEC-6 %v, want an error: %s", err, test.err)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("A-SEC-6 %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// A pod keeps its block when the length is changed, and no other gets a part of it
+// (A-SEC-6).
+func TestOtherLength(t *testing.T) {
+	podsDir := t.TempDir()
+	long := UserNamespaceBlocks{Length: 2 * UserNamespaceLength, First: 4 * UserNamespaceLength, End: 8 * UserNamespaceLength}
+	first, err := long.Of(podsDir, "a")
+	if err != nil || first.Uids[0].Length != 2*UserNamespaceLength {
+		t.Fatalf("A-SEC-6 %v, %v", first, err)
+	}
+	short := UserNamespaceBlocks{Length: UserNamespaceLength, First: 4 * UserNamespaceLength, End: 8 * UserNamespaceLength}
+	again, err := short.Of(podsDir, "a")
+	if err != nil || again.Uids[0].HostId != first.Uids[0].HostId || again.Uids[0].Length != 2*UserNamespaceLength {
+		t.Errorf("A-SEC-6 again: %v, %v", again, err)
+	}
+	for _, uid := range []types.UID{"b", "c"} {
+		got, err := short.Of(podsDir, uid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := got.Uids[0].HostId
+		if id >= first.Uids[0].HostId && id < first.Uids[0].HostId+2*UserNamespaceLength {
+			t.Errorf("A-SEC-6 pod %s has a part of another's block", uid)
+		}
+	}
+	if _, err := short.Of(podsDir, "d"); err == nil {
+		t.Error("A-SEC-6 a fifth block of four")
+	}
+}

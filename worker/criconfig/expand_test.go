@@ -1,0 +1,72 @@
+package criconfig
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestExpand(t *testing.T) {
+	values := map[string]string{"A": "a", "B": "$(A)", "EMPTY": ""}
+	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+	tests := []struct{ in, want string }{
+		{"", ""},
+		{"plain", "plain"},
+		{"$(A)", "a"},
+		{"x$(A)y$(A)z", "xayaz"},
+		{"$(B)", "$(A)"},
+		{"[$(EMPTY)]", "[]"},
+		{"$(NONE)", "$(NONE)"},
+		{"$$(A)", "$(A)"},
+		{"$$$(A)", "$a"},
+		{"$$$$(A)", "$$(A)"},
+		{"$A ${A}", "$A ${A}"},
+		{"end$", "end$"},
+		{"$(A", "$(A"},
+		{"$(A $(A)", "$(A $(A)"},
+		{"$()", "$()"},
+		{"$é$(A)", "$éa"},
+	}
+	for _, tc := range tests {
+		t.Run("A-ENV-4 "+tc.in, func(t *testing.T) {
+			if got := Expand(tc.in, lookup); got != tc.want {
+				t.Errorf("Expand(%q) = %q, want %q", tc.in, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSubPath(t *testing.T) {
+	env := []KeyValue{{"POD", "web-0"}, {"EMPTY", ""}}
+	tests := []struct {
+		name          string
+		mount         v1.VolumeMount
+		want, wantErr string
+	}{
+		{"A-VOL-3 subPath is not expanded", v1.VolumeMount{SubPath: "$(POD)"}, "$(POD)", ""},
+		{"A-VOL-3 subPathExpr expands", v1.VolumeMount{SubPathExpr: "logs/$(POD)"}, "logs/web-0", ""},
+		{"A-VOL-3 missing and empty variables", v1.VolumeMount{SubPathExpr: "$(NONE)/$(EMPTY)/$(NONE)"}, "", "missing value for EMPTY, NONE"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := SubPath(&tc.mount, env)
+			if errorText(err) != tc.wantErr || got != tc.want {
+				t.Errorf("got %q, %v, want %q, %q", got, err, tc.want, tc.wantErr)
+			}
+		})
+	}
+}
+
+// A-PROBE-13: only what the container's list of variables says literally is known.
+func TestExpandLiterally(t *testing.T) {
+	env := []v1.EnvVar{
+		{Name: "PORT", Value: "8080"}, {Name: "URL", Value: "http://x:$(PORT)"},
+		{Name: "SECRET", ValueFrom: &v1.EnvVarSource{}},
+	}
+	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
+	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,178 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func newCheckpoint(id lifecycle.EffectID) lifecycle.Checkpoint {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}, {Name: "b"}}}}
+	pod.UID = "uid"
+	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
+	c.LastID = id
+	return c
+}
+
+func textOf(t testing.TB, c lifecycle.Checkpoint) string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func save(t testing.TB, f *CheckpointFile, c lifecycle.Checkpoint) {
+	t.Helper()
+	if err := f.Save(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loaded is the LastID of what Load finds.
+func loaded(t *testing.T, path string) lifecycle.EffectID {
+	t.Helper()
+	c, err := LoadCheckpoint(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.LastID
+}
+
+// What was saved last is what is loaded, also by the lifepod after the next, and
+// nobody else may read it.
+func TestSaveAndLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	var file *CheckpointFile
+	for id := range lifecycle.EffectID(7) {
+		if id%3 == 0 {
+			file = NewCheckpointFile(path)
+		}
+		save(t, file, newCheckpoint(id))
+		if err := file.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := LoadCheckpoint(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got)); diff != "" {
+			t.Fatalf("%d (-want +got):\n%s", id, diff)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := file.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A longer checkpoint before leaves nothing in a shorter one after it.
+func TestSaveShorter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	file, long := NewCheckpointFile(path), newCheckpoint(1)
+	long.Stop.Message = strings.Repeat("x", 10_000)
+	save(t, file, long)
+	save(t, file, newCheckpoint(2))
+	save(t, file, newCheckpoint(3))
+	if got := loaded(t, path); got != 3 {
+		t.Errorf("loaded %d, want 3", got)
+	}
+}
+
+// An unchanged checkpoint is not written again.
+func TestSaveUnchanged(t *testing.T) {
+	file := NewCheckpointFile(filepath.Join(t.TempDir(), "uid.checkpoint"))
+	save(t, file, newCheckpoint(1))
+	save(t, file, newCheckpoint(1))
+	if file.sequence != 1 {
+		t.Errorf("written %d times", file.sequence)
+	}
+}
+
+// A write that a kill -9 has cut short leaves the checkpoint before it.
+func TestTornWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	file := NewCheckpointFile(path)
+	save(t, file, newCheckpoint(1))
+	save(t, file, newCheckpoint(2))
+	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
+	written, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize); err != nil {
+		t.Fatal(err)
+	}
+	if err := written.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded(t, path); got != 2 {
+		t.Errorf("loaded %d, want 2", got)
+	}
+	if next := NewCheckpointFile(path); next.sequence != 2 {
+		t.Errorf("goes on after %d, want 2", next.sequence)
+	}
+}
+
+// When a write fails, the checkpoint of before is not left to be believed, and
+// nothing is called safe; the next write that works makes it good.
+func TestSaveFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	file, large := NewCheckpointFile(path), newCheckpoint(2)
+	save(t, file, newCheckpoint(1))
+	large.Stop.Message = strings.Repeat("x", maxData)
+	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
+		t.Errorf("Save: %v", err)
+	}
+	if _, err := LoadCheckpoint(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Load: %v", err)
+	}
+	if err := file.Sync(); err == nil {
+		t.Error("Sync of nothing works")
+	}
+	save(t, file, newCheckpoint(1))
+	if err := file.Sync(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file without a complete slot is an error, whatever it holds.
+func TestLoadDamaged(t *testing.T) {
+	wrong := entry{sequence: 1, data: []byte("{}")}.encode()
+	wrong[len(wrong)-1]++
+	for name, content := range map[string][]byte{
+		"empty": nil, "text": []byte("hello"), "long header": []byte(strings.Repeat("9", 100)),
+		"length": []byte("1 99999999999 0" + strings.Repeat(" ", 100)), "checksum": wrong,
+	} {
+		path := filepath.Join(t.TempDir(), "uid.checkpoint")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadCheckpoint(path); err == nil || err.Error() != "read checkpoint: the file is damaged" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// BenchmarkSave is what a step costs that changes the state.
+func BenchmarkSave(b *testing.B) {
+	file := NewCheckpointFile(filepath.Join(b.TempDir(), "uid.checkpoint"))
+	for id := lifecycle.EffectID(1); b.Loop(); id++ {
+		save(b, file, newCheckpoint(id))
+	}
+}

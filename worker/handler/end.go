@@ -1,0 +1,79 @@
+package handler
+
+import (
+	"context"
+	"time"
+
+	"github.com/lifepod/lifepod/cri"
+)
+
+const (
+	// lookTime is how long a command may take to show its processes: milliseconds,
+	// seconds if the machine is so starved that they have not begun yet.
+	lookTime = 12 * time.Second
+	// cancelTime is the same for a command that is not wanted any more.
+	cancelTime = 2 * time.Second
+	// lookEvery is the first pause between two looks at all processes; once the
+	// command has had its time it doubles up to lookAtLeast.
+	lookEvery   = 10 * time.Millisecond
+	lookAtLeast = 160 * time.Millisecond
+	// orphanTime is after how long one that has not shown is taken for ended, or
+	// for another program by now.
+	orphanTime = 500 * time.Millisecond
+)
+
+// end kills what a command that is given up has started.
+//
+// Neither the runtime nor the kernel says which processes that are: the runtime
+// kills only the one that it started, the leader of a session of its own, and
+// others may run commands in the container at the same time. The leader is known
+// by its arguments. One that has become another program shows when the runtime
+// gives the call up, and what a leader has left that has ended is known by the
+// output that it holds: then hadEnded is true.
+func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc, answered <-chan struct{}) (hadEnded bool) {
+	wanted := ctx
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer done()
+	// when it isn't wanted any more somebody waits for the answer
+	defer context.AfterFunc(wanted, func() { time.AfterFunc(cancelTime, done) })()
+	r.giveUp(c)
+	s, err := newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
+	if err != nil {
+		return false // a runtime that doesn't say, or the container has ended
+	}
+	pause := lookEvery
+	for judge := time.Now().Add(orphanTime); ; {
+		s.look()
+		s.meet(r.company(c))
+		late := time.Now().After(judge)
+		known := s.claimLeader(c) || answered == nil && s.claimEnded(c) || late && s.claimOrphans()
+		if left := s.killLeft(); known && !left {
+			return s.hadEnded()
+		}
+		if late && !known && answered != nil && s.hasStrangers(c) {
+			cancel()
+			answered = nil // it says nothing about the processes any more
+		}
+		over := answered
+		if known {
+			over = nil
+		}
+		if late {
+			pause = min(2*pause, lookAtLeast)
+		}
+		if !wait(ctx, pause, over) {
+			return false
+		}
+	}
+}
+
+// wait lets a moment pass; false if it should not go on.
+func wait(ctx context.Context, pause time.Duration, over <-chan struct{}) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-over:
+	case <-ctx.Done():
+	}
+	return false
+}

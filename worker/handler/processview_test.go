@@ -1,0 +1,175 @@
+package handler
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
+)
+
+// a container in which two commands run, 10 and 20, of which 10 has begun 11,
+// and 11 has begun 12 in a session of its own; 30 is a daemon of the container's.
+func twoCommands() *processView {
+	return &processView{sessions: map[int]bool{}, held: []string{"a", "b", "c"}, recent: []process{
+		{ID: pidfd.ID{PID: 10}, parent: 1, session: 10, entered: true, writes: []string{"a"}},
+		{ID: pidfd.ID{PID: 11}, parent: 10, session: 10, writes: []string{"a"}},
+		{ID: pidfd.ID{PID: 12}, parent: 11, session: 12},
+		{ID: pidfd.ID{PID: 20}, parent: 1, session: 20, entered: true, writes: []string{"b"}},
+		{ID: pidfd.ID{PID: 21}, parent: 20, session: 20, writes: []string{"b"}},
+		{ID: pidfd.ID{PID: 30}, parent: 5, session: 30},
+	}}
+}
+
+func (s *processView) claimed() (sessions []int) {
+	for session := range s.sessions {
+		sessions = append(sessions, session)
+	}
+	slices.Sort(sessions)
+	return sessions
+}
+
+// TestClaim: A-PROBE-13: a command's own, in whatever session, and nothing else.
+func TestClaim(t *testing.T) {
+	s := twoCommands()
+	s.claim(10)
+	if got := s.claimed(); !slices.Equal(got, []int{10, 12}) {
+		t.Errorf("sessions %v", got)
+	}
+}
+
+// TestClaimLeader: A-PROBE-13: a leader is known by its arguments; those of one
+// command that runs twice by their order, or not at all if both are given up.
+func TestClaimLeader(t *testing.T) {
+	check, other := []string{"check"}, []string{"other"}
+	first, second := &running{Command: Command{Args: check}}, &running{Command: Command{Args: check}}
+	leader := func(pid int, start uint64, args []string) process {
+		return process{ID: pidfd.ID{PID: pid, StartTicks: start}, parent: 1, session: pid, entered: true, args: args}
+	}
+	for _, tc := range []struct {
+		name      string
+		recent    []process
+		same      []*running
+		allEnding bool
+		want      []int
+		known     bool
+	}{
+		{"alone", []process{leader(20, 2, check), leader(10, 1, other)}, []*running{second}, true, []int{20}, true},
+		{"not there yet", []process{leader(10, 1, other)}, []*running{second}, true, nil, false},
+		{"the second of two", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
+		{"one of two", []process{leader(20, 2, check)}, []*running{first, second}, false, nil, false},
+		{"one of two, both given up", []process{leader(20, 2, check)}, []*running{first, second}, true, []int{20}, false},
+		{"both given up", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, true, []int{20, 30}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &processView{sessions: map[int]bool{}, recent: tc.recent}
+			s.meet(tc.same, tc.allEnding, [][]string{other})
+			if known := s.claimLeader(second); known != tc.known || !slices.Equal(s.claimed(), tc.want) {
+				t.Errorf("known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
+			}
+		})
+	}
+}
+
+// TestOrphans: what holds the output of a command that has ended is that
+// command's, if there is only one such.
+func TestOrphans(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		orphans []process
+		want    []int
+	}{
+		{"none", nil, nil},
+		{"one", []process{{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}, {ID: pidfd.ID{PID: 42}, session: 42, writes: []string{"c"}}}, []int{40, 42}},
+		{"several", []process{{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}, {ID: pidfd.ID{PID: 51}, session: 50, writes: []string{"d"}}}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := twoCommands()
+			s.recent = append(s.recent, tc.orphans...)
+			if found := s.claimOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
+				t.Errorf("found %v, sessions %v, want %v", found, s.claimed(), tc.want)
+			}
+		})
+	}
+}
+
+// TestHadEnded: A-PROBE-13: a command has ended in time if only what it left was seen since.
+func TestHadEnded(t *testing.T) {
+	orphan := process{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}
+	leader := process{ID: pidfd.ID{PID: 40}, session: 40, entered: true, ended: true}
+	for _, tc := range []struct {
+		name   string
+		recent []process
+		want   bool
+	}{
+		{"its own process was not seen", []process{orphan}, true},
+		{"its own process has ended since", []process{orphan, leader}, false},
+		{"nothing of it was seen", nil, false},
+	} {
+		s := twoCommands()
+		s.recent = append(s.recent, tc.recent...)
+		s.claimOrphans()
+		if got := s.hadEnded(); got != tc.want {
+			t.Errorf("%s: had ended: %v", tc.name, got)
+		}
+	}
+}
+
+// TestKillLeft: the processes of the command's sessions are killed, and none
+// that has come to the number of one.
+func TestKillLeft(t *testing.T) {
+	victim := exec.Command("sleep", "60")
+	victim.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- victim.Wait() }()
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &processView{fs: fs, sessions: map[int]bool{}}
+	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
+	select {
+	case err := <-ended:
+		t.Fatalf("killed for another: %v", err)
+	default:
+	}
+	s.claim(victim.Process.Pid)
+	for s.killLeft() {
+	}
+	if err := <-ended; err == nil || err.Error() != "signal: killed" {
+		t.Errorf("ended: %v", err)
+	}
+}
+
+// TestTicksNow: the clock of processes' start times.
+func TestTicksNow(t *testing.T) {
+	before := ticksNow()
+	begun := exec.Command("true")
+	if err := begun.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := fs.Proc(begun.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := ticksNow(); stat.Starttime+1 < before || stat.Starttime > after+1 {
+		t.Errorf("started at %d, between %d and %d", stat.Starttime, before, after)
+	}
+	if err := begun.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,141 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Command is a command in a container.
+type Command struct {
+	ContainerID string
+	Args        []string
+	Timeout     time.Duration // 0: none
+	// Held is called once if the command's own process has ended, and is not answered because
+	// another process, which by names, holds its output open. nil: nobody asks.
+	Held func(by string)
+}
+
+// ErrTimedOut is in the error of a command whose timeout has passed.
+var ErrTimedOut = errors.New("command timed out")
+
+// ExitError says that the command has ended with a code other than 0.
+type ExitError struct {
+	Args   []string
+	Code   int32
+	Stderr []byte
+}
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("command '%s' exited with %d: %s", strings.Join(e.Args, " "), e.Code, e.Stderr)
+}
+
+// HeldError says that the command has ended in time, and that a process which it left
+// held its output open until the command's timeout, when that process was ended.
+type HeldError struct {
+	Timeout time.Duration
+	Err     error // how the command has ended: nil, or an ExitError
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("the command has ended, but a process that it left held its output open for %s, and was ended", e.Timeout)
+}
+
+// Unwrap is how the command has ended.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// backstop is how much longer than lifepod the runtime waits before it ends a
+// command by itself: it does so only if lifepod can't.
+const backstop = 10 * time.Second
+
+// heldTime is how long the runtime may take to answer when what held a command's output has ended.
+const heldTime = 2 * time.Second
+
+// Run waits for the command's end and gives its standard output followed by its
+// standard error. The error is an ExitError, a HeldError, one that wraps ErrTimedOut,
+// the cause of ctx, or the runtime's (cri.Text).
+func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
+	c := r.begin(command)
+	defer r.forget(c)
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answered := make(chan struct{})
+	var a answer // when answered is closed
+	go func() {
+		defer close(answered)
+		a = c.call(call, r.runtime)
+	}()
+	if c.Held != nil {
+		go r.watchHeld(call, c)
+	}
+	timer := time.NewTimer(c.patience())
+	defer timer.Stop()
+	var gaveUp error
+	select {
+	case <-answered:
+		return a.output, a.err
+	case <-timer.C:
+		gaveUp = c.timedOut()
+	case <-ctx.Done():
+		gaveUp = context.Cause(ctx)
+	}
+	hadEnded := r.end(ctx, c, cancel, answered)
+	if hadEnded {
+		wait(ctx, heldTime, answered)
+	}
+	cancel()
+	<-answered // at once: the call is cancelled
+	if hadEnded && errors.Is(gaveUp, ErrTimedOut) && a.isEnd() {
+		return a.output, &HeldError{Timeout: c.Timeout, Err: a.err}
+	}
+	return nil, gaveUp
+}
+
+type answer struct {
+	output []byte
+	err    error
+}
+
+// isEnd says that the command has ended by itself.
+func (a answer) isEnd() bool {
+	_, exited := errors.AsType[*ExitError](a.err)
+	return a.err == nil || exited
+}
+
+func (c Command) patience() time.Duration {
+	if c.Timeout == 0 {
+		return math.MaxInt64
+	}
+	return c.Timeout
+}
+
+func (c Command) timedOut() error {
+	return fmt.Errorf("%w: %q timed out after %s", ErrTimedOut, strings.Join(c.Args, " "), c.Timeout)
+}
+
+func (c Command) call(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) answer {
+	request := &runtimeapi.ExecSyncRequest{ContainerId: c.ContainerID, Cmd: c.Args}
+	if c.Timeout > 0 {
+		request.Timeout = int64((c.Timeout + backstop) / time.Second)
+	}
+	r, err := runtime.ExecSync(ctx, request)
+	if status.Code(err) == codes.DeadlineExceeded {
+		return answer{err: c.timedOut()}
+	}
+	if err != nil {
+		return answer{err: err}
+	}
+	a := answer{output: slices.Concat(r.Stdout, r.Stderr)}
+	if r.ExitCode != 0 {
+		a.err = &ExitError{Args: c.Args, Code: r.ExitCode, Stderr: r.Stderr}
+	}
+	return a
+}

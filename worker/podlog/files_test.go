@@ -1,0 +1,161 @@
+package podlog
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// TestFilesRotatedUnseen: each file is returned once, also if the log was
+// rotated more often than once between two looks, and it is known when one may
+// have been removed unseen (B-LOG-1).
+func TestFilesRotatedUnseen(t *testing.T) {
+	tests := []struct {
+		name     string
+		then     []string // the folder at the second look: file=content; the first file is the log with "1"
+		want     []string
+		wantMiss bool
+	}{
+		{"not rotated", []string{"0.log=1"}, nil, false},
+		{"once", []string{"0.log.20260101-000001=1", "0.log=2"}, []string{"2"}, false},
+		{"twice", []string{"0.log.20260101-000001.gz=1", "0.log.20260101-000002=2", "0.log=3"}, []string{"2", "3"}, false},
+		{"removed", []string{"0.log.20260101-000002=2", "0.log=3"}, []string{"2", "3"}, true},
+		{"removed and compressed", []string{"0.log.20260101-000002.gz=2", "0.log.20260101-000003=3", "0.log=4"}, []string{"2", "3", "4"}, true},
+		{"removed by somebody", []string{"0.log=2"}, []string{"2"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			put(t, path, "1")
+			f := NewFiles(path)
+			defer f.Close()
+			if diff := cmp.Diff([]string{"1"}, look(t, f)); diff != "" {
+				t.Fatalf("first look (-want +got):\n%s", diff)
+			}
+			for _, file := range test.then {
+				name, text, _ := strings.Cut(file, "=")
+				at := filepath.Join(filepath.Dir(path), name)
+				if text == "1" && !strings.HasSuffix(name, Compressed) {
+					if err := os.Rename(path, at); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				_ = os.Remove(path) // the container writes on in the next one
+				put(t, at, text)
+			}
+			if diff := cmp.Diff(test.want, look(t, f)); diff != "" {
+				t.Errorf("second look (-want +got):\n%s", diff)
+			}
+			if f.Missed() != test.wantMiss {
+				t.Errorf("missed: %v", f.Missed())
+			}
+		})
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	var data strings.Builder
+	data.WriteString(text)
+	if strings.HasSuffix(path, Compressed) {
+		data.Reset()
+		packed := gzip.NewWriter(&data)
+		if _, err := packed.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := packed.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(data.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// look is the content of the files that are new.
+func look(t *testing.T, f *Files) (texts []string) {
+	t.Helper()
+	files, err := f.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+		_ = file.File.Close()
+	}
+	return texts
+}
+
+// A file that can't be opened is missing from what is read, and that is known.
+func TestFilesThatCantBeOpened(t *testing.T) {
+	for name, damaged := range map[string]string{"the first": ".20260101-000001.gz", "another": ".20260101-000002.gz"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			put(t, path, "1")
+			f := NewFiles(path)
+			defer f.Close()
+			look(t, f)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path+".20260101-000001.gz", "1")
+			put(t, path+".20260101-000002.gz", "2")
+			if err := os.WriteFile(path+damaged, []byte("not compressed"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, "3")
+			if got := look(t, f); got[len(got)-1] != "3" || !f.Missed() {
+				t.Errorf("read %q, missed %v", got, f.Missed())
+			}
+		})
+	}
+}
+
+// Nothing outside the folder of logs is read, whatever a pod that has that folder as a hostPath puts in a file's
+// place, and nothing waits for a named pipe's writer.
+func TestFilesThatAreNone(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	put(t, outside, "secret of the machine")
+	for kind, make := range map[string]func(path string) error{
+		"link": func(path string) error { return os.Symlink(outside, path) },
+		"pipe": func(path string) error { return unix.Mkfifo(path, 0o600) },
+	} {
+		for _, name := range []string{"0.log", "0.log.20260101-000001"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "0.log")
+				if name != "0.log" {
+					put(t, path, "1")
+				}
+				if err := make(filepath.Join(filepath.Dir(path), name)); err != nil {
+					t.Fatal(err)
+				}
+				f := NewFiles(path)
+				defer f.Close()
+				files, err := f.Look()
+				if name == "0.log" && (err == nil || !strings.Contains(err.Error(), "is no regular file")) || name != "0.log" && !f.Missed() {
+					t.Errorf("got %v, missed %v", err, f.Missed())
+				}
+				for _, file := range files {
+					if text, _ := io.ReadAll(file); string(text) != "1" {
+						t.Errorf("read %q", text)
+					}
+					_ = file.File.Close()
+				}
+				if text, err := Tail(path, 100); err == nil || strings.Contains(text, "secret") {
+					t.Errorf("the end of it is %q, %v", text, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package podlog
+
+import (
+	"path/filepath"
+	"sync"
+)
+
+// Files that wait for a reader that is slower than the container. They may have
+// been removed already, and take space as long as they are open.
+const (
+	maxWaiting      = 512
+	maxWaitingBytes = 256 << 20
+)
+
+// Log is one instance's log while it is read. Each of its files is opened as
+// soon as it is there, whatever the reader does meanwhile, so that it may be
+// rotated away and removed (B-LOG-1).
+type Log struct {
+	changed <-chan struct{} // something may have been written
+	stop    func()
+	dropped func() // told once
+
+	mu      sync.Mutex
+	files   *Files
+	waiting []File
+	told    bool
+	closed  bool
+}
+
+// Open opens what there is of a log; nil if there is nothing. dropped is called
+// once, if files had to be given up because nobody read them, or may have been
+// removed before they could be opened, or were not written to their end. Close it.
+func Open(path string, dropped func()) *Log {
+	f := &Log{files: NewFiles(path), dropped: dropped}
+	f.changed, f.stop = watch(filepath.Dir(path), f.look, filepath.Base(path))
+	f.look()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		f.stop()
+		f.files.Close()
+		f.closed = true // a look under way must not open what nobody closes
+		return nil
+	}
+	return f
+}
+
+// look opens the files that are new. What can't be opened now is tried again
+// when the next one comes.
+func (f *Log) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	found, _ := f.files.Look()
+	f.waiting = append(f.waiting, found...)
+	for len(f.waiting) > maxWaiting || len(f.waiting) > 1 && sizeOf(f.waiting) > maxWaitingBytes {
+		_ = f.waiting[0].File.Close() // only read
+		f.waiting = f.waiting[1:]
+		f.tell()
+	}
+	if f.files.Missed() {
+		f.tell()
+	}
+}
+
+// drop is for a reader that has given something up.
+func (f *Log) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tell()
+}
+
+// tell says that something was dropped, once.
+func (f *Log) tell() {
+	if !f.told {
+		f.told = true
+		f.dropped()
+	}
+}
+
+func sizeOf(files []File) (bytes int64) {
+	for _, file := range files {
+		if info, err := file.File.Stat(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+// next is the file that follows, if it is there; the caller closes it.
+func (f *Log) next() (File, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		return File{}, false
+	}
+	first := f.waiting[0]
+	f.waiting = f.waiting[1:]
+	return first, true
+}
+
+// Close gives up the files that were not read.
+func (f *Log) Close() {
+	f.stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range f.waiting {
+		_ = file.File.Close() // only read
+	}
+	f.files.Close()
+	f.waiting, f.closed = nil, true
+}

@@ -1,0 +1,291 @@
+package podlog
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// logWith is a log in a folder with other files, all of which hold their name.
+func logWith(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "0.log")
+}
+
+// namesOf are the files beside a log, with the newest stamp, which is the
+// clock's, as NOW.
+func namesOf(t *testing.T, log string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if stamp := Stamp(log, filepath.Join(filepath.Dir(log), name)); stamp > "202602" {
+			name = strings.Replace(name, stamp, "NOW", 1)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func reopenAs(log string, err error) Reopen {
+	return func(context.Context, string) error {
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(log, nil, 0o640)
+	}
+}
+
+// A rotation leaves at most as many files as asked for, of this instance only (B-LOG-1).
+func TestRotate(t *testing.T) {
+	others := []string{"0.log.old", "1.log", "1.log.20260101-000001"}
+	tests := []struct {
+		name   string
+		files  []string
+		reopen error
+		want   []string
+	}{
+		{"first", []string{"0.log"}, nil, []string{"0.log", "0.log.NOW"}},
+		{
+			"at most three",
+			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003"},
+			nil,
+			[]string{"0.log", "0.log.20260101-000003", "0.log.NOW"},
+		},
+		{
+			"one that a crash left in both forms",
+			[]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
+			nil,
+			[]string{"0.log", "0.log.20260101-000002", "0.log.NOW"},
+		},
+		{
+			"as many as asked for, not opened anew",
+			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
+			errors.New("container is not running"),
+			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
+		},
+		{"not opened anew", []string{"0.log"}, errors.New("container is not running"), []string{"0.log"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			log := logWith(t, append(test.files, others...)...)
+			err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, test.reopen))
+			if !errors.Is(err, test.reopen) {
+				t.Errorf("error %v, want %v", err, test.reopen)
+			}
+			var got []string
+			for _, name := range namesOf(t, log) {
+				if strings.HasPrefix(name, "0.log") && name != "0.log.old" {
+					got = append(got, name)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			for _, name := range others {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(log), name)); err != nil {
+					t.Errorf("another's file: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// Of a line that goes on in a file that is left the beginning is left, too (B-LOG-1).
+func TestRotateKeepsBegunLine(t *testing.T) {
+	const begun, rest = "2026-01-02T03:04:05Z stdout P 106\n", "2026-01-02T03:04:05Z stdout F 570\n"
+	log := logWith(t, "0.log", "0.log.20260101-000000", "0.log.20260101-000001", "0.log.20260101-000002")
+	for stamp, text := range map[string]string{"1": begun, "2": rest} {
+		if err := os.WriteFile(log+".20260101-00000"+stamp, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, nil)); err != nil {
+		t.Fatal(err)
+	}
+	files := Open(log, func() { t.Error("dropped") })
+	defer files.Close()
+	var got strings.Builder
+	r := NewReader(files, func(record string) {
+		if _, ok := Parse(record); ok {
+			got.WriteString(record)
+		}
+	})
+	over := make(chan struct{})
+	close(over)
+	r.Until(over)
+	r.Close()
+	if diff := cmp.Diff(begun+rest, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A call that failed may have opened the log all the same: then both files stay.
+func TestRotateReopenUncertain(t *testing.T) {
+	log := logWith(t, "0.log")
+	lost := errors.New("deadline exceeded")
+	err := rotate(t.Context(), RotatedLog{Path: log}, DefaultRotation(), func(context.Context, string) error {
+		return errors.Join(lost, os.WriteFile(log, []byte("new"), 0o640))
+	})
+	if !errors.Is(err, lost) || errors.Is(err, os.ErrExist) {
+		t.Errorf("error %v, want %v only", err, lost)
+	}
+	if diff := cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
+		t.Errorf("log %q, %v: the new file was overwritten", text, err)
+	}
+}
+
+// Two rotations in one second have two names, in order.
+func TestNextName(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
+	tests := []struct{ newest, want string }{
+		{"", "20260101-000005"},
+		{"0.log.20260101-000004.gz", "20260101-000005"},
+		{"0.log.20260101-000005", "20260101-000006"},
+		{"0.log.20260101-000059.gz", "20260101-000100"},
+	}
+	for _, test := range tests {
+		var files []string
+		if test.newest != "" {
+			files = append(files, test.newest)
+		}
+		log := logWith(t, files...)
+		got, err := nextName(log, now)
+		if want := log + "." + test.want; err != nil || got != want {
+			t.Errorf("after %q: %q, %v, want %q", test.newest, got, err, want)
+		}
+	}
+}
+
+// All but the newest are compressed, and hold what they held (B-LOG-1).
+func TestCompressOlder(t *testing.T) {
+	log := logWith(t, "0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002", "0.log.20260101-000003",
+		"0.log.20260101-000003.gz.tmp", "1.log.20260101-000001")
+	if err := removeUnfinished(log); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressOlder(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003", "1.log.20260101-000001"}
+	if diff := cmp.Diff(want, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	f, err := os.Open(log + ".20260101-000002.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(unpacked); err != nil || string(text) != "0.log.20260101-000002" {
+		t.Errorf("unpacked %q, %v", text, err)
+	}
+}
+
+// A compression that is given up leaves the plain file and nothing else.
+func TestCompressCancelled(t *testing.T) {
+	log := logWith(t, "0.log.20260101-000001", "0.log.20260101-000002")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := compressOlder(ctx, log); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	if diff := cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// What is still being written is not compressed: its end would be lost (B-LOG-1).
+func TestCompressAwaitsWriter(t *testing.T) {
+	log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
+	older := log + ".20260101-000001"
+	writer, err := os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writer.Close() }()
+	patient, cancel := context.WithTimeout(t.Context(), 2*rotatedWriterPeriod)
+	defer cancel()
+	if err := compressOlder(patient, log); err == nil {
+		t.Error("compressed a file that is still being written")
+	}
+	if _, err := writer.WriteString(" and its end"); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	if err := compressOlder(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	text, err := Tail(log, 1<<10)
+	if want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"; err != nil || text != want {
+		t.Errorf("log %q, %v, want %q", text, err, want)
+	}
+}
+
+// A compression writes and reads nothing outside the folder of logs, whatever a pod that
+// has that folder as a hostPath puts in a file's place.
+func TestCompressFollowsNoLinks(t *testing.T) {
+	const secret = "secret of the machine"
+	for name, link := range map[string]string{"read": "0.log.20260101-000001", "written": "0.log.20260101-000001.gz.tmp"} {
+		t.Run(name, func(t *testing.T) {
+			log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
+			dir, outside := filepath.Dir(log), filepath.Join(t.TempDir(), "outside")
+			if err := os.WriteFile(outside, []byte(secret), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, link)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+			err := compressOlder(t.Context(), log)
+			if (err != nil) != (name == "read") {
+				t.Errorf("compressed with %v", err)
+			}
+			if text, err := os.ReadFile(outside); err != nil || string(text) != secret {
+				t.Errorf("outside there is %q, %v", text, err)
+			}
+			info, err := os.Lstat(log + ".20260101-000001.gz")
+			if made := err == nil; made != (name == "written") || made && !info.Mode().IsRegular() {
+				t.Errorf("compressed file: %v, %v", info, err)
+			}
+		})
+	}
+}
+
+// A named pipe in a log's place is told, not waited for.
+func TestCompressPipe(t *testing.T) {
+	log := logWith(t, "0.log", "0.log.20260101-000002")
+	if err := unix.Mkfifo(log+".20260101-000001", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressOlder(t.Context(), log); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Errorf("compressed with %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package podlog
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Rotator rotates the logs of a node's running containers. Make it with New,
+// tell it of each pod's running containers with Watch, run it with Run.
+type Rotator struct {
+	// immutable
+	policy RotationPolicy
+	reopen Reopen
+	log    *slog.Logger
+
+	news        chan struct{} // holds a value when the logs to watch have changed
+	compressing chan struct{} // one file at a time is compressed
+
+	mu   sync.Mutex
+	pods map[types.UID]*podLogs
+	// For Run: logs to look at from now on, and logs of containers that don't run any more.
+	began, ended []*rotating
+}
+
+// podLogs are the logs of one pod's running containers. What is at work on them
+// ends with ctx, and is waited for.
+type podLogs struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	logs   map[string]*rotating // by container ID
+}
+
+// watched is one log.
+type rotating struct {
+	// immutable
+	RotatedLog
+	pod *podLogs
+
+	// owned by Run
+	position position
+	quiet    os.FileInfo // the file of which the kernel tells of the next write; nil: it does not
+	due      time.Time
+	place    int // in the schedule
+
+	// guarded by the Rotator's mutex
+	looks, rotation, compression job
+}
+
+// job is one kind of work on a log.
+type job struct {
+	underWay bool
+	failures int    // in a row
+	told     string // the failure that was told last
+}
+
+// NewRotator prepares a rotator; reopen may be called for several containers at once.
+func NewRotator(policy RotationPolicy, reopen Reopen, log *slog.Logger) *Rotator {
+	return &Rotator{
+		policy: policy, reopen: reopen, log: log,
+		news: make(chan struct{}, 1), compressing: make(chan struct{}, 1),
+		pods: map[types.UID]*podLogs{},
+	}
+}
+
+// Watch says which logs of a pod are written: those that are not named are left
+// alone from now on. It does not block.
+func (r *Rotator) Watch(pod types.UID, logs []RotatedLog) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pods[pod]
+	if p == nil && len(logs) == 0 {
+		return // it has left, or writes nothing yet
+	}
+	if p == nil {
+		p = &podLogs{logs: map[string]*rotating{}}
+		p.ctx, p.cancel = context.WithCancel(context.Background())
+		r.pods[pod] = p
+	}
+	running := map[string]*rotating{}
+	for _, l := range logs {
+		w := p.logs[l.ContainerID]
+		if w == nil {
+			w = &rotating{RotatedLog: l, pod: p}
+			r.began = append(r.began, w)
+			r.tell()
+		}
+		running[l.ContainerID] = w
+		delete(p.logs, l.ContainerID)
+	}
+	r.end(p)
+	p.logs = running
+}
+
+// end has Run forget the logs that a pod has left.
+func (r *Rotator) end(p *podLogs) {
+	for _, w := range p.logs {
+		r.ended = append(r.ended, w)
+		r.tell()
+	}
+}
+
+// Leave forgets a pod and returns when nothing is at work on its logs any more.
+func (r *Rotator) Leave(pod types.UID) {
+	r.mu.Lock()
+	p := r.pods[pod]
+	delete(r.pods, pod)
+	if p != nil {
+		r.end(p)
+		p.cancel()
+	}
+	r.mu.Unlock()
+	if p != nil {
+		p.work.Wait()
+	}
+}
+
+// tell has Run look at what has changed.
+func (r *Rotator) tell() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}

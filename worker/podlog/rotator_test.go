@@ -1,0 +1,235 @@
+package podlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// When a growing log is looked at next: the faster it grows the sooner (B-LOG-1).
+func TestWait(t *testing.T) {
+	tests := []struct {
+		name           string
+		size, bytes    int64
+		elapsed, wants time.Duration
+	}{
+		{"slow", 1000, 10, 250 * time.Millisecond, active},
+		{"full in 400 ms", 600, 100, 100 * time.Millisecond, 200 * time.Millisecond},
+		{"full at once", 900, 900, 100 * time.Millisecond, shortest},
+		{"first look", 10, 10, 0, shortest},
+		{"full", 1000, 10, time.Second, shortest},
+	}
+	for _, test := range tests {
+		p := position{size: test.size, bytes: test.bytes, elapsed: test.elapsed}
+		limit := int64(1000)
+		if test.name == "slow" {
+			limit = 10 << 20
+		}
+		if got := p.wait(limit); got != test.wants {
+			t.Errorf("%s: %v, want %v", test.name, got, test.wants)
+		}
+	}
+}
+
+func TestMove(t *testing.T) {
+	at := time.Unix(100, 0)
+	var p position
+	for i, step := range []struct {
+		size, bytes int64
+		grew        bool
+	}{{5, 5, true}, {5, 0, false}, {25, 20, true}, {3, 3, true}} { // the last is a new file
+		if grew := p.move(step.size, false, at.Add(time.Duration(i)*time.Second)); grew != step.grew || p.bytes != step.bytes {
+			t.Errorf("look %d: grew %v by %d, want %v by %d", i, grew, p.bytes, step.grew, step.bytes)
+		}
+	}
+}
+
+// rotatorOf has one log, which the test has looked at.
+func rotatorOf(t *testing.T, path string, reopen Reopen) (*Rotator, *bytes.Buffer) {
+	var told bytes.Buffer
+	r := NewRotator(RotationPolicy{MaxBytes: 3, MaxFiles: 2}, reopen, slog.New(slog.NewTextHandler(&told, nil)))
+	r.Watch("uid", []RotatedLog{{ContainerID: "c", Path: path}})
+	t.Cleanup(func() { r.Leave("uid") })
+	return r, &told
+}
+
+// all are the logs that are watched.
+func (r *Rotator) all() (all []*rotating) {
+	for _, p := range r.pods {
+		for _, w := range p.logs {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// look is one look at the log, and the wait for what follows from it.
+func (r *Rotator) look(now time.Time) time.Duration {
+	w := r.all()[0]
+	r.check(w, now, &writes{})
+	w.pod.work.Wait()
+	return w.due.Sub(now)
+}
+
+// A running container's log that is missing is opened anew, nothing is renamed (B-LOG-1).
+func TestMissing(t *testing.T) {
+	log := logWith(t, "0.log.20260101-000001")
+	r, _ := rotatorOf(t, log, reopenAs(log, nil))
+	r.look(time.Now())
+	if diff := cmp.Diff([]string{"0.log", "0.log.20260101-000001"}, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A log that can't be opened anew is told of when it fails again, once, and
+// tried until it works.
+// A check that comes while a rotation ends, and has seen the log missing or still
+// large, has nothing renamed or opened anew: there is a new file already.
+func TestRotatedMeanwhile(t *testing.T) {
+	log := logWith(t, "0.log")
+	if err := os.WriteFile(log, []byte("new"), 0o640); err != nil { // not more than it may hold
+		t.Fatal(err)
+	}
+	r, told := rotatorOf(t, log, func(context.Context, string) error {
+		t.Error("opened anew")
+		return nil
+	})
+	w := r.all()[0]
+	r.rotate(w)
+	w.pod.work.Wait()
+	if diff := cmp.Diff([]string{"0.log"}, namesOf(t, log)); diff != "" || told.Len() > 0 {
+		t.Errorf("told %q; files (-want +got):\n%s", told, diff)
+	}
+}
+
+// A runtime that makes no log is asked ever less often to open it anew (B-LOG-1).
+func TestStaysMissing(t *testing.T) {
+	r, _ := rotatorOf(t, logWith(t), func(context.Context, string) error { return nil })
+	var waits []time.Duration
+	for range 10 {
+		waits = append(waits, r.look(time.Now()))
+	}
+	want := []time.Duration{shortest, 2 * shortest, 4 * shortest, 8 * shortest, 16 * shortest, 32 * shortest, 64 * shortest, 128 * shortest, longest, longest}
+	if diff := cmp.Diff(want, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailureToldAndRetried(t *testing.T) {
+	log := logWith(t, "0.log")
+	var fails error = errors.New("no runtime")
+	r, told := rotatorOf(t, log, func(ctx context.Context, id string) error { return reopenAs(log, fails)(ctx, id) })
+	var waits []time.Duration
+	var messages []int
+	for range 3 {
+		waits = append(waits, r.look(time.Now()))
+		messages = append(messages, strings.Count(told.String(), "no runtime"))
+	}
+	if diff := cmp.Diff([]time.Duration{shortest, longest, longest}, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{0, 1, 1}, messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	fails = nil
+	r.look(time.Now())
+	if diff := cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A quiet log is not looked at but every 10 s; its next write is told of by the
+// kernel, and a log that has ended is not rotated any more.
+func TestQuietLogIsWoken(t *testing.T) {
+	log := logWith(t)
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reopened := make(chan struct{})
+	r, _ := rotatorOf(t, log, func(ctx context.Context, id string) error {
+		defer close(reopened)
+		return reopenAs(log, nil)(ctx, id)
+	})
+	writes := newWrites()
+	defer writes.close()
+	logs, now := newSchedule(), time.Now()
+	r.takeNews(logs, writes)
+	w := r.all()[0]
+	for range 3 {
+		next := r.checkDue(logs, now, writes).Sub(now)
+		if w.quiet == nil || next < longest-time.Second || next > longest {
+			t.Errorf("quiet: %v; next look in %v, want %v", w.quiet != nil, next, longest)
+		}
+		now = now.Add(next)
+	}
+	if err := os.WriteFile(log, []byte("more than 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	event := <-writes.events
+	logs.wake(event.Name, now, writes)
+	if w.quiet != nil {
+		t.Error("a log that is written is watched for its next write")
+	}
+	r.checkDue(logs, w.due, writes)
+	<-reopened
+	r.Watch("uid", nil)
+	r.takeNews(logs, writes)
+	if all := r.all(); len(all) != 0 || logs.first() != nil || len(logs.byPath) != 0 || len(writes.watcher.WatchList()) != 0 {
+		t.Errorf("left: %v, scheduled %v, watched %v", all, logs, writes.watcher.WatchList())
+	}
+}
+
+// A quiet log whose file becomes another one, as by another rotation, is looked at soon.
+func TestQuietLogIsReplaced(t *testing.T) {
+	log := logWith(t)
+	for _, path := range []string{log, log + ".new"} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := rotatorOf(t, log, reopenAs(log, nil))
+	writes := newWrites()
+	defer writes.close()
+	logs, now := newSchedule(), time.Now()
+	r.takeNews(logs, writes)
+	r.checkDue(logs, now, writes)
+	w := r.all()[0]
+	before := w.quiet
+	if err := os.Rename(log+".new", log); err != nil {
+		t.Fatal(err)
+	}
+	event := <-writes.events
+	logs.wake(event.Name, now, writes)
+	r.checkDue(logs, w.due, writes)
+	if before == nil || w.quiet == nil || os.SameFile(before, w.quiet) {
+		t.Errorf("watched before: %v, now: %v", before, w.quiet)
+	}
+}
+
+// A pod's last status comes when it has left: nothing of it is kept then.
+func TestWatchAfterLeave(t *testing.T) {
+	r := NewRotator(DefaultRotation(), nil, slog.New(slog.DiscardHandler))
+	r.Watch("1", []RotatedLog{{ContainerID: "c", Path: "0.log"}})
+	r.Leave("1")
+	r.Watch("1", nil)
+	if len(r.pods) > 0 {
+		t.Errorf("pods %v", r.pods)
+	}
+}
+
+// TestWithoutInotify: a machine may have no instance of it left.
+func TestWithoutInotify(t *testing.T) {
+	w := &writes{}
+	if w.watch("log") {
+		t.Error("writes are told of without inotify")
+	}
+	w.forget("log")
+	w.close()
+}
