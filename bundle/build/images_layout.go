@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -21,9 +22,13 @@ const (
 type Binaries struct {
 	Architecture string // that they are built for, as Go calls it
 	Pause        string
-	Toolbox      string
-	ToolboxNet   string
-	Applets      []string // of the toolbox
+	Toolbox      []Box
+}
+
+// Box is a program with many names.
+type Box struct {
+	Program string
+	Applets []string
 }
 
 // WriteImages makes the archive of both images.
@@ -54,17 +59,17 @@ func pauseImage(b Binaries) (v1.Image, error) {
 }
 
 func toolboxImage(b Binaries) (v1.Image, error) {
-	toolbox, err := os.ReadFile(b.Toolbox)
-	if err != nil {
-		return nil, err
-	}
-	net, err := os.ReadFile(b.ToolboxNet)
-	if err != nil {
-		return nil, err
-	}
-	entries := append(rootFiles(), file("bin/toolbox", 0o755, toolbox), file("bin/toolbox-net", 0o755, net))
-	for _, name := range b.Applets {
-		entries = append(entries, link("bin/"+name, "toolbox"))
+	entries := rootFiles()
+	for _, box := range b.Toolbox {
+		program, err := os.ReadFile(box.Program)
+		if err != nil {
+			return nil, err
+		}
+		name := filepath.Base(box.Program)
+		entries = append(entries, file("bin/"+name, 0o755, program))
+		for _, applet := range box.Applets {
+			entries = append(entries, link("bin/"+applet, name))
+		}
 	}
 	return image(b.Architecture, v1.Config{
 		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},

@@ -27,12 +27,11 @@ import (
 func imagesBinaries(t *testing.T) Binaries {
 	t.Helper()
 	dir := t.TempDir()
-	b := Binaries{
-		Pause: filepath.Join(dir, "pause"), Toolbox: filepath.Join(dir, "toolbox"), ToolboxNet: filepath.Join(dir, "toolbox-net"),
-		Architecture: "arm64", Applets: []string{"sh", "sleep"},
-	}
+	b := Binaries{Architecture: "arm64", Pause: filepath.Join(dir, "pause"), Toolbox: []Box{
+		{filepath.Join(dir, "toolbox"), []string{"sh", "sleep"}}, {filepath.Join(dir, "toolbox-net"), []string{"serve"}},
+	}}
 	for path, content := range map[string]string{
-		b.Pause: "pause program", b.Toolbox: "toolbox program", b.ToolboxNet: "net program",
+		b.Pause: "pause program", b.Toolbox[0].Program: "toolbox program", b.Toolbox[1].Program: "net program",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
 			t.Fatal(err)
@@ -193,7 +192,7 @@ func TestLayers(t *testing.T) {
 	for i, want := range [][]string{
 		{"755 0:0 pause"},
 		{
-			"755 0:0 bin/", "777 0:0 bin/sh -> toolbox", "777 0:0 bin/sleep -> toolbox",
+			"755 0:0 bin/", "777 0:0 bin/serve -> toolbox-net", "777 0:0 bin/sh -> toolbox", "777 0:0 bin/sleep -> toolbox",
 			"755 0:0 bin/toolbox", "755 0:0 bin/toolbox-net",
 			"755 0:0 dev/", "755 0:0 etc/", "644 0:0 etc/group", "644 0:0 etc/passwd",
 			"755 0:0 etc/ssl/", "755 0:0 etc/ssl/certs/", "555 0:0 proc/", "700 0:0 root/", "755 0:0 run/",
@@ -235,7 +234,7 @@ func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
 		want   string
 	}{
 		{"no pause", func(b *Binaries) { b.Pause += "-missing" }, "make image lifepod.dev/pause:1"},
-		{"no toolbox-net", func(b *Binaries) { b.ToolboxNet += "-missing" }, "make image lifepod.dev/toolbox:1"},
+		{"no toolbox-net", func(b *Binaries) { b.Toolbox[1].Program += "-missing" }, "make image lifepod.dev/toolbox:1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := imagesBinaries(t)

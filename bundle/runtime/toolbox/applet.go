@@ -1,25 +1,27 @@
 package toolbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/pflag"
 )
 
-// Applet does the work of one command and gives its exit code.
-type Applet func(*Call) int
+// Applet does the work of one command.
+type Applet func(*Call) error
 
 // Call is one run of an applet.
 type Call struct {
 	// Name is the applet's, Args are what follows it.
 	Name string
 	Args []string
+	// Flags are the applet's options; Parse reads them from Args.
+	Flags *pflag.FlagSet
 
 	Stdin  *os.File
 	Stdout io.Writer
@@ -28,76 +30,71 @@ type Call struct {
 	ending *ending
 }
 
-// Fail prints an error in the way of all applets and gives code back.
-func (c *Call) Fail(code int, err error) int {
-	fmt.Fprintf(c.Stderr, "%s: %v\n", c.Name, err)
-	return code
-}
+// Exit is an exit code, as an error. Who returns it has said why.
+type Exit int
 
-// Flags starts the applet's options; usage is what follows the name.
-func (c *Call) Flags(usage string) *pflag.FlagSet {
-	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
-	flags.SetOutput(c.Stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(c.Stderr, "usage: %s %s\n%s", c.Name, usage, flags.FlagUsages())
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is a command line that isn't understood.
+type usageError struct{ error }
+
+// Usage makes an error one about the command line: exit code 2.
+func Usage(err error) error { return usageError{err} }
+
+// Parse reads the options and gives the arguments, at least and at most so many; most < 0 is any
+// number. The usage is what follows the name.
+func (c *Call) Parse(usage string, least, most int) ([]string, error) {
+	c.Flags.Usage = func() {
+		fmt.Fprintf(c.Stderr, "usage: %s %s\n%s", c.Name, usage, c.Flags.FlagUsages())
 	}
-	return flags
+	c.ending.mu.Lock() // it has some of the options
+	defer c.ending.mu.Unlock()
+	if err := c.Flags.Parse(c.Args); err != nil {
+		return nil, Usage(err)
+	}
+	if n := c.Flags.NArg(); n < least || most >= 0 && n > most {
+		return nil, Usage(fmt.Errorf("want %s", usage))
+	}
+	return c.Flags.Args(), nil
 }
 
-// Usage is the exit code of a command line that isn't understood.
-const Usage = 2
-
-// Program is a set of applets behind one binary.
-type Program struct {
-	// Name is the binary's own name: `toolbox sleep 1` is `sleep 1`.
-	Name    string
-	Applets map[string]Applet
-	// Elsewhere names the applets of Sibling, a program in the same folder.
-	Elsewhere []string
-	Sibling   string
+// code tells an error, and gives its exit code.
+func (c *Call) code(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := errors.AsType[Exit](err); ok {
+		return int(exit)
+	}
+	fmt.Fprintf(c.Stderr, "%s: %v\n", c.Name, err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return 2
+	}
+	return 1
 }
 
-// Main runs the applet that args, the whole command line, names and never
-// returns.
-func (p Program) Main(args []string) {
-	name, rest := filepath.Base(args[0]), args[1:]
-	if name == p.Name || p.find(name) == nil && !slices.Contains(p.Elsewhere, name) {
-		if len(rest) == 0 || rest[0] == "--list" {
-			p.list()
+// Main runs the applet that the command line names and never returns. Under another name, its
+// own, the program takes the applet's as its first argument: `toolbox sleep 1` is `sleep 1`.
+func Main(applets map[string]Applet) {
+	program := filepath.Base(os.Args[0])
+	name, args := program, os.Args[1:]
+	if applets[name] == nil {
+		if len(args) == 0 || args[0] == "--list" {
+			for _, name := range slices.Sorted(maps.Keys(applets)) {
+				fmt.Println(name)
+			}
 			os.Exit(0)
 		}
-		name, rest = rest[0], rest[1:]
+		name, args = args[0], args[1:]
 	}
-	if slices.Contains(p.Elsewhere, name) {
-		p.execSibling(name, rest)
-	}
-	applet := p.find(name)
+	applet := applets[name]
 	if applet == nil {
-		fmt.Fprintf(os.Stderr, "%s: no applet %q, %s --list prints their names\n", p.Name, name, p.Name)
+		fmt.Fprintf(os.Stderr, "%s: no applet %q, %s --list prints their names\n", program, name, program)
 		os.Exit(127)
 	}
-	c := &Call{Name: name, Args: rest, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ending: &ending{}}
-	c.ending.watch(c)
+	c := &Call{Name: name, Args: args, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	c.Flags.SetOutput(c.Stderr)
+	c.ending = watch(c)
 	reapAsInit()
-	os.Exit(applet(c))
-}
-
-func (p Program) find(name string) Applet { return p.Applets[name] }
-
-func (p Program) list() {
-	names := slices.Concat(slices.Collect(maps.Keys(p.Applets)), p.Elsewhere)
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Println(name)
-	}
-}
-
-// execSibling replaces this process by the program that has the applet.
-func (p Program) execSibling(name string, args []string) {
-	self, err := os.Executable()
-	if err == nil {
-		err = syscall.Exec(filepath.Join(filepath.Dir(self), p.Sibling), append([]string{name}, args...), os.Environ())
-	}
-	fmt.Fprintf(os.Stderr, "%s: %s: %v\n", name, p.Sibling, err)
-	os.Exit(126)
+	os.Exit(c.code(applet(c)))
 }

@@ -6,17 +6,13 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
-
-	"github.com/spf13/pflag"
 )
 
 // ending is what a signal that ends processes does to this one.
 type ending struct {
-	mu     sync.Mutex
-	code   int // -1: 128 plus the number of the signal
+	mu     sync.Mutex // guards what follows
+	code   int        // -1: 128 plus the number of the signal
 	ignore bool
-	delay  time.Duration
 	// handled says that the applet has handlers of its own, as the shell does.
 	handled bool
 }
@@ -34,8 +30,8 @@ func EndingSignals() []os.Signal {
 }
 
 // watch ends the process on a signal from now on.
-func (e *ending) watch(c *Call) {
-	e.code = -1
+func watch(c *Call) *ending {
+	e := &ending{code: -1}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, EndingSignals()...)
 	go func() {
@@ -43,24 +39,20 @@ func (e *ending) watch(c *Call) {
 			e.on(c, s.(syscall.Signal))
 		}
 	}()
+	return e
 }
 
 func (e *ending) on(c *Call, s syscall.Signal) {
 	e.mu.Lock()
-	code, ignore, delay, handled := e.code, e.ignore, e.delay, e.handled
-	e.mu.Unlock()
-	if code < 0 {
-		code = 128 + int(s)
-	}
+	defer e.mu.Unlock()
 	switch {
-	case handled:
-	case ignore:
+	case e.handled:
+	case e.ignore:
 		fmt.Fprintf(c.Stderr, "%s: %v ignored\n", c.Name, s)
-	case delay > 0:
-		fmt.Fprintf(c.Stderr, "%s: %v, ends in %v with %d\n", c.Name, s, delay, code)
-		time.AfterFunc(delay, func() { os.Exit(code) })
+	case e.code >= 0:
+		os.Exit(e.code)
 	default:
-		os.Exit(code)
+		os.Exit(128 + int(s))
 	}
 }
 
@@ -71,15 +63,10 @@ func (c *Call) HandleSignals() {
 	c.ending.handled = true
 }
 
-// EndingFlags adds --on-term, --ignore-term and --trap-delay; the function it
-// gives puts them in force after parsing.
-func (c *Call) EndingFlags(flags *pflag.FlagSet) (apply func()) {
-	code := flags.Int("on-term", -1, "exit with this code on a signal (default 128 plus its number)")
-	ignore := flags.Bool("ignore-term", false, "go on after a signal")
-	delay := flags.Duration("trap-delay", 0, "how long to go on after a signal")
-	return func() {
-		c.ending.mu.Lock()
-		defer c.ending.mu.Unlock()
-		c.ending.code, c.ending.ignore, c.ending.delay = *code, *ignore, *delay
-	}
+// EndingFlags adds --on-term and --ignore-term.
+func (c *Call) EndingFlags() {
+	c.ending.mu.Lock()
+	defer c.ending.mu.Unlock()
+	c.Flags.IntVar(&c.ending.code, "on-term", -1, "exit with this code on a signal (default 128 plus its number)")
+	c.Flags.BoolVar(&c.ending.ignore, "ignore-term", false, "go on after a signal")
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -30,20 +29,17 @@ func (c *Call) inputs(names []string) (io.Reader, error) {
 }
 
 // head [-n LINES] [FILE…].
-func head(c *Call) int {
-	flags := c.Flags("[-n LINES] [FILE…]")
-	count := flags.IntP("lines", "n", 10, "how many lines")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	in, err := c.inputs(flags.Args())
+func head(c *Call) error {
+	count := c.Flags.IntP("lines", "n", 10, "how many lines")
+	names, err := c.Parse("[-n LINES] [FILE…]", 0, -1)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	if err := copyLines(c.Stdout, in, *count); err != nil {
-		return c.Fail(1, err)
+	in, err := c.inputs(names)
+	if err != nil {
+		return err
 	}
-	return 0
+	return copyLines(c.Stdout, in, *count)
 }
 
 // copyLines keeps no more than a buffer, however long a line is: /dev/zero is
@@ -67,36 +63,40 @@ func copyLines(out io.Writer, in io.Reader, count int) error {
 }
 
 // tail [-f] [-n LINES] [FILE].
-func tail(c *Call) int {
-	flags := c.Flags("[-f] [-n LINES] [FILE]")
-	count := flags.IntP("lines", "n", 10, "how many lines")
-	follow := flags.BoolP("follow", "f", false, "go on with what is added")
-	flags.BoolVarP(follow, "retry", "F", false, "the same")
-	apply := c.EndingFlags(flags)
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	apply()
-	in, err := c.inputs(flags.Args())
+func tail(c *Call) error {
+	count := c.Flags.IntP("lines", "n", 10, "how many lines")
+	follow := c.Flags.BoolP("follow", "f", false, "go on with what is added to FILE")
+	names, err := c.Parse("[-f] [-n LINES] [FILE]", 0, 1)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	last, size, err := lastLines(in, *count)
+	in := c.Stdin
+	if len(names) > 0 {
+		if in, err = os.Open(names[0]); err != nil {
+			return err
+		}
+	}
+	last, err := lastLines(in, *count)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
 	fmt.Fprint(c.Stdout, strings.Join(last, ""))
-	if !*follow || flags.NArg() == 0 {
-		return 0
+	// An applet for people, not a part of lifepod's hot path: ten times a second.
+	for *follow && len(names) > 0 {
+		if _, err := io.Copy(c.Stdout, in); err != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return c.follow(flags.Arg(0), size)
+	return nil
 }
 
 // longestLine is how long a line can be for what works on whole lines.
 const longestLine = 16 << 20
 
 // lastLines keeps no more than count lines at a time.
-func lastLines(in io.Reader, count int) (last []string, size int64, err error) {
+func lastLines(in io.Reader, count int) ([]string, error) {
+	var last []string
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)
 	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
@@ -109,45 +109,27 @@ func lastLines(in io.Reader, count int) (last []string, size int64, err error) {
 		return 0, nil, nil
 	})
 	for lines.Scan() {
-		size += int64(len(lines.Bytes()))
 		last = append(last, lines.Text())
 		if len(last) > count {
 			last = last[1:]
 		}
 	}
-	return last, size, lines.Err()
-}
-
-// follow looks for additions ten times a second; an applet for people, not a
-// part of lifepod's hot path.
-func (c *Call) follow(name string, from int64) int {
-	file, err := os.Open(name)
-	if err != nil {
-		return c.Fail(1, err)
-	}
-	for {
-		n, err := io.Copy(c.Stdout, io.NewSectionReader(file, from, 1<<62))
-		if err != nil {
-			return c.Fail(1, err)
-		}
-		from += n
-		time.Sleep(100 * time.Millisecond)
-	}
+	return last, lines.Err()
 }
 
 // grep [-qvicEF] PATTERN [FILE…]: patterns are Go's, which are extended ones.
-func grep(c *Call) int {
-	flags := c.Flags("[-qvicEF] PATTERN [FILE…]")
-	quiet := flags.BoolP("quiet", "q", false, "print nothing")
-	invert := flags.BoolP("invert", "v", false, "lines that do not match")
-	fold := flags.BoolP("ignore-case", "i", false, "whatever the case")
-	count := flags.BoolP("count", "c", false, "print how many")
-	flags.BoolP("extended", "E", true, "extended patterns")
-	fixed := flags.BoolP("fixed", "F", false, "PATTERN is plain text")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
+func grep(c *Call) error {
+	quiet := c.Flags.BoolP("quiet", "q", false, "print nothing")
+	invert := c.Flags.BoolP("invert", "v", false, "lines that do not match")
+	fold := c.Flags.BoolP("ignore-case", "i", false, "whatever the case")
+	count := c.Flags.BoolP("count", "c", false, "print how many")
+	c.Flags.BoolP("extended", "E", true, "extended patterns")
+	fixed := c.Flags.BoolP("fixed", "F", false, "PATTERN is plain text")
+	args, err := c.Parse("[-qvicEF] PATTERN [FILE…]", 1, -1)
+	if err != nil {
+		return err
 	}
-	pattern := flags.Arg(0)
+	pattern := args[0]
 	if *fixed {
 		pattern = regexp.QuoteMeta(pattern)
 	}
@@ -155,12 +137,12 @@ func grep(c *Call) int {
 		pattern = "(?i)" + pattern
 	}
 	match, err := regexp.Compile(pattern)
-	if err != nil || flags.NArg() == 0 {
-		return c.Fail(Usage, fmt.Errorf("pattern %q: %w", pattern, err))
-	}
-	in, err := c.inputs(flags.Args()[1:])
 	if err != nil {
-		return c.Fail(Usage, err)
+		return Usage(err)
+	}
+	in, err := c.inputs(args[1:])
+	if err != nil {
+		return Usage(err) // as POSIX has it: 1 is for no match
 	}
 	matches, lines := 0, bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)
@@ -173,92 +155,48 @@ func grep(c *Call) int {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return c.Fail(Usage, err)
+		return Usage(err)
 	}
 	if *count {
 		fmt.Fprintln(c.Stdout, matches)
 	}
 	if matches == 0 {
-		return 1
+		return Exit(1)
 	}
-	return 0
+	return nil
 }
 
-// wc [-lwc] [FILE…], all files together.
-func wc(c *Call) int {
-	flags := c.Flags("[-lwc] [FILE…]")
-	showLines := flags.BoolP("lines", "l", false, "count lines")
-	showWords := flags.BoolP("words", "w", false, "count words")
-	showBytes := flags.BoolP("bytes", "c", false, "count bytes")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	in, err := c.inputs(flags.Args())
+// wc [-l] [-c] [FILE…], all files together.
+func wc(c *Call) error {
+	onlyLines := c.Flags.BoolP("lines", "l", false, "count lines")
+	onlyBytes := c.Flags.BoolP("bytes", "c", false, "count bytes")
+	names, err := c.Parse("[-l] [-c] [FILE…]", 0, -1)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	lines, words, size, err := count(in)
+	in, err := c.inputs(names)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	all := !*showLines && !*showWords && !*showBytes
-	var out []string
-	for _, part := range []struct {
-		show bool
-		n    int
-	}{
-		{*showLines, lines}, {*showWords, words}, {*showBytes, size},
-	} {
-		if part.show || all {
-			out = append(out, strconv.Itoa(part.n))
-		}
+	var lines counter
+	size, err := io.Copy(&lines, in)
+	switch {
+	case err != nil:
+		return err
+	case *onlyLines == *onlyBytes:
+		_, err = fmt.Fprintln(c.Stdout, lines, size)
+	case *onlyLines:
+		_, err = fmt.Fprintln(c.Stdout, lines)
+	default:
+		_, err = fmt.Fprintln(c.Stdout, size)
 	}
-	fmt.Fprintln(c.Stdout, strings.Join(out, " "))
-	return 0
+	return err
 }
 
-func count(in io.Reader) (lines, words, size int, err error) {
-	inWord := false
-	for from := bufio.NewReaderSize(in, 64<<10); ; size++ {
-		b, err := from.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return lines, words, size, nil
-		}
-		if err != nil {
-			return lines, words, size, err
-		}
-		if b == '\n' {
-			lines++
-		}
-		blank := strings.IndexByte(" \t\n\r\v\f", b) >= 0
-		if !blank && !inWord {
-			words++
-		}
-		inWord = !blank
-	}
-}
+// counter counts the lines that are written to it.
+type counter int
 
-// tee [-a] FILE….
-func tee(c *Call) int {
-	flags := c.Flags("[-a] FILE…")
-	add := flags.BoolP("append", "a", false, "add to the files")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	mode := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if *add {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	}
-	outs := []io.Writer{c.Stdout}
-	for _, name := range flags.Args() {
-		file, err := os.OpenFile(name, mode, 0o666)
-		if err != nil {
-			return c.Fail(1, err)
-		}
-		outs = append(outs, file)
-	}
-	if _, err := io.Copy(io.MultiWriter(outs...), c.Stdin); err != nil {
-		return c.Fail(1, err)
-	}
-	return 0
+func (n *counter) Write(p []byte) (int, error) {
+	*n += counter(bytes.Count(p, []byte{'\n'}))
+	return len(p), nil
 }

@@ -2,180 +2,85 @@ package toolbox
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/dustin/go-humanize"
 )
 
-func basename(c *Call) int { return c.path(filepath.Base) }
-
-func dirname(c *Call) int { return c.path(filepath.Dir) }
-
-func (c *Call) path(part func(string) string) int {
-	if len(c.Args) != 1 {
-		return c.Fail(Usage, errors.New("want PATH"))
-	}
-	fmt.Fprintln(c.Stdout, part(c.Args[0]))
-	return 0
-}
-
-func pwd(c *Call) int {
-	dir, err := os.Getwd()
-	if err != nil {
-		return c.Fail(1, err)
-	}
-	fmt.Fprintln(c.Stdout, dir)
-	return 0
-}
-
-func hostname(c *Call) int {
+func hostname(c *Call) error {
 	name, err := os.Hostname()
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	fmt.Fprintln(c.Stdout, name)
-	return 0
+	_, err = fmt.Fprintln(c.Stdout, name)
+	return err
 }
 
-func nproc(c *Call) int {
-	fmt.Fprintln(c.Stdout, runtime.NumCPU())
-	return 0
-}
-
-// uname [-asnrm].
-func uname(c *Call) int {
-	flags := c.Flags("[-asnrm]")
-	all := flags.BoolP("all", "a", false, "everything")
-	shown := []*bool{
-		flags.BoolP("kernel-name", "s", false, "kernel name"), flags.BoolP("nodename", "n", false, "host name"),
-		flags.BoolP("kernel-release", "r", false, "kernel release"), flags.BoolP("machine", "m", false, "machine"),
-	}
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	var names unix.Utsname
-	if err := unix.Uname(&names); err != nil {
-		return c.Fail(1, err)
-	}
-	if !slices.ContainsFunc(shown, func(show *bool) bool { return *show }) {
-		*shown[0] = true
-	}
-	var out []string
-	for i, name := range [][65]byte{names.Sysname, names.Nodename, names.Release, names.Machine} {
-		if *shown[i] || *all {
-			out = append(out, unix.ByteSliceToString(name[:]))
-		}
-	}
-	fmt.Fprintln(c.Stdout, strings.Join(out, " "))
-	return 0
-}
-
-// id [-ugGn]: who this process is; names as far as /etc/passwd has them.
-func id(c *Call) int {
-	flags := c.Flags("[-ugGn]")
-	onlyUser := flags.BoolP("user", "u", false, "the user")
-	onlyGroup := flags.BoolP("group", "g", false, "the group")
-	onlyGroups := flags.BoolP("groups", "G", false, "all groups")
-	names := flags.BoolP("name", "n", false, "names instead of numbers")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	groups, err := os.Getgroups()
+// env [NAME=VALUE…] [COMMAND…].
+func env(c *Call) error {
+	c.Flags.SetInterspersed(false)
+	args, err := c.Parse("[NAME=VALUE…] [COMMAND…]", 0, -1)
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	uid, gid := strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid())
-	gids := []string{gid}
-	for _, group := range groups {
-		if g := strconv.Itoa(group); g != gid {
-			gids = append(gids, g)
-		}
-	}
-	show := func(number string, name func(string) string) string {
-		if *names {
-			return name(number)
-		}
-		return number
-	}
-	switch {
-	case *onlyUser:
-		fmt.Fprintln(c.Stdout, show(uid, userName))
-	case *onlyGroup:
-		fmt.Fprintln(c.Stdout, show(gid, groupName))
-	case *onlyGroups:
-		for i := range gids {
-			gids[i] = show(gids[i], groupName)
-		}
-		fmt.Fprintln(c.Stdout, strings.Join(gids, " "))
-	default:
-		for i, g := range gids {
-			gids[i] = fmt.Sprintf("%s(%s)", g, groupName(g))
-		}
-		fmt.Fprintf(c.Stdout, "uid=%s(%s) gid=%s groups=%s\n", uid, userName(uid), gids[0], strings.Join(gids, ","))
-	}
-	return 0
-}
-
-// kill [-SIGNAL] PID….
-func kill(c *Call) int {
-	args, number := c.Args, syscall.SIGTERM
-	if len(args) > 1 && args[0] == "-s" {
-		args = append([]string{"-" + args[1]}, args[2:]...)
-	}
-	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		var err error
-		if number, err = ParseSignal(args[0][1:]); err != nil {
-			return c.Fail(Usage, err)
-		}
-		args = args[1:]
+	vars := os.Environ()
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		vars, args = append(vars, args[0]), args[1:]
 	}
 	if len(args) == 0 {
-		return c.Fail(Usage, errors.New("want [-SIGNAL] PID…"))
+		_, err := fmt.Fprintln(c.Stdout, strings.Join(vars, "\n"))
+		return err
 	}
-	code := 0
-	for _, arg := range args {
-		pid, err := strconv.Atoi(arg)
-		if err == nil {
-			err = syscall.Kill(pid, number)
-		}
-		if err != nil {
-			code = c.Fail(1, fmt.Errorf("%s: %w", arg, err))
-		}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		fmt.Fprintf(c.Stderr, "env: %v\n", err)
+		return Exit(127)
 	}
-	return code
+	return syscall.Exec(path, args, vars)
 }
 
-// ParseSignal reads "TERM", "SIGTERM", "15" and "RTMIN+3".
-func ParseSignal(s string) (syscall.Signal, error) {
-	if n, err := strconv.Atoi(s); err == nil && n >= 0 && n <= 64 {
-		return syscall.Signal(n), nil
+// id [-ugG]: who this process is.
+func id(c *Call) error {
+	onlyUser := c.Flags.BoolP("user", "u", false, "the user")
+	onlyGroup := c.Flags.BoolP("group", "g", false, "the group")
+	onlyGroups := c.Flags.BoolP("groups", "G", false, "all groups")
+	if _, err := c.Parse("[-ugG]", 0, 0); err != nil {
+		return err
 	}
-	name := strings.TrimPrefix(strings.ToUpper(s), "SIG")
-	if n := unix.SignalNum("SIG" + name); n != 0 {
-		return n, nil
+	more, err := os.Getgroups()
+	if err != nil {
+		return err
 	}
-	if offset, found := strings.CutPrefix(name, "RTMIN"); found {
-		n, err := strconv.Atoi("0" + strings.TrimPrefix(offset, "+"))
-		if err == nil && n <= 30 {
-			return syscall.Signal(34 + n), nil
-		}
+	uid, gid := os.Geteuid(), os.Getegid()
+	groups := slices.Concat([]int{gid}, slices.DeleteFunc(more, func(g int) bool { return g == gid }))
+	all := strings.Trim(fmt.Sprint(groups), "[]")
+	switch {
+	case *onlyUser:
+		_, err = fmt.Fprintln(c.Stdout, uid)
+	case *onlyGroup:
+		_, err = fmt.Fprintln(c.Stdout, gid)
+	case *onlyGroups:
+		_, err = fmt.Fprintln(c.Stdout, all)
+	default:
+		_, err = fmt.Fprintf(c.Stdout, "uid=%d gid=%d groups=%s\n", uid, gid, strings.ReplaceAll(all, " ", ","))
 	}
-	return 0, fmt.Errorf("signal %q is not known", s)
+	return err
 }
 
 // ps prints every process: PID, parent, state and command line.
-func ps(c *Call) int {
+func ps(c *Call) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
 	fmt.Fprintln(c.Stdout, "  PID  PPID S COMMAND")
 	for _, entry := range entries {
@@ -196,5 +101,26 @@ func ps(c *Call) int {
 		}
 		fmt.Fprintf(c.Stdout, "%5d %5s %s %s\n", pid, fields[1], fields[0], line)
 	}
-	return 0
+	return nil
+}
+
+// eat-memory SIZE: uses every page of it and holds it.
+func eatMemory(c *Call) error {
+	c.EndingFlags()
+	args, err := c.Parse("SIZE", 1, 1)
+	if err != nil {
+		return err
+	}
+	size, err := humanize.ParseBytes(args[0])
+	if err != nil {
+		return Usage(err)
+	}
+	eaten := make([]byte, size)
+	for i := 0; i < len(eaten); i += os.Getpagesize() {
+		eaten[i] = 1
+	}
+	fmt.Fprintf(c.Stdout, "eaten %s\n", args[0])
+	time.Sleep(forever)
+	runtime.KeepAlive(eaten)
+	return nil
 }

@@ -1,13 +1,11 @@
 package toolbox
 
 import (
-	"errors"
+	"bufio"
 	"fmt"
 	"math"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -33,127 +31,73 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// sleep DURATION…: all of them, one after the other.
-func sleep(c *Call) int {
-	flags := c.Flags("DURATION…")
-	apply := c.EndingFlags(flags)
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	apply()
-	if flags.NArg() == 0 {
-		return c.Fail(Usage, errors.New("how long? A number of seconds, a duration such as 1m30s, or infinity"))
-	}
-	var total time.Duration
-	for _, arg := range flags.Args() {
-		d, err := parseDuration(arg)
-		if err != nil {
-			return c.Fail(Usage, err)
-		}
-		if total += d; total < 0 || d == forever {
-			total = forever
-			break
-		}
-	}
-	time.Sleep(total)
-	return 0
-}
-
-// exit CODE [after DURATION].
-func exit(c *Call) int {
-	flags := c.Flags("CODE [after DURATION]")
-	apply := c.EndingFlags(flags)
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	apply()
-	args := flags.Args()
-	if len(args) != 1 && (len(args) != 3 || args[1] != "after") {
-		return c.Fail(Usage, errors.New("want CODE [after DURATION]"))
-	}
-	code, err := strconv.ParseUint(args[0], 10, 8)
+// sleep DURATION.
+func sleep(c *Call) error {
+	c.EndingFlags()
+	args, err := c.Parse("DURATION", 1, 1)
 	if err != nil {
-		return c.Fail(Usage, fmt.Errorf("exit code %q: want 0 to 255", args[0]))
+		return err
 	}
-	if len(args) == 3 {
-		d, err := parseDuration(args[2])
-		if err != nil {
-			return c.Fail(Usage, err)
-		}
-		time.Sleep(d)
-	}
-	return int(code)
-}
-
-// timeout DURATION COMMAND…: SIGTERM and code 124 when the time is over.
-func timeout(c *Call) int {
-	flags := c.Flags("DURATION COMMAND [ARG…]")
-	flags.SetInterspersed(false)
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
-	}
-	if flags.NArg() < 2 {
-		return c.Fail(Usage, errors.New("want DURATION COMMAND [ARG…]"))
-	}
-	limit, err := parseDuration(flags.Arg(0))
+	d, err := parseDuration(args[0])
 	if err != nil {
-		return c.Fail(Usage, err)
+		return Usage(err)
 	}
-	cmd := exec.Command(flags.Arg(1), flags.Args()[2:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	if err := StartChild(cmd); err != nil {
-		return c.Fail(127, err)
-	}
-	over := time.AfterFunc(limit, func() { SignalChildren(syscall.SIGTERM) })
-	err = WaitChild(cmd)
-	if !over.Stop() {
-		return 124
-	}
-	return ExitCode(err)
+	time.Sleep(d)
+	return nil
 }
 
-// ExitCode is the shell's view of how a command ended.
-func ExitCode(err error) int {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case !errors.As(err, &exit):
-		return 126
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return exit.ExitCode()
+// dateLayouts are the directives of date +FORMAT, as Go writes them.
+var dateLayouts = map[string]string{
+	"%Y": "2006", "%m": "01", "%d": "02", "%H": "15", "%M": "04", "%S": "05",
+	"%F": time.DateOnly, "%T": time.TimeOnly, "%Z": "MST", "%z": "-0700", "%a": "Mon", "%b": "Jan",
 }
-
-// dateFormats are what date +FORMAT understands, as Go layouts.
-var dateFormats = strings.NewReplacer("%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05",
-	"%N", "000000000", "%F", "2006-01-02", "%T", "15:04:05", "%Z", "MST", "%z", "-0700", "%a", "Mon", "%b", "Jan")
 
 // date [-u] [+FORMAT].
-func date(c *Call) int {
-	flags := c.Flags("[-u] [+FORMAT]")
-	utc := flags.BoolP("utc", "u", false, "in UTC")
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(Usage, err)
+func date(c *Call) error {
+	utc := c.Flags.BoolP("utc", "u", false, "in UTC")
+	args, err := c.Parse("[-u] [+FORMAT]", 0, 1)
+	if err != nil {
+		return err
 	}
 	now := time.Now()
 	if *utc {
 		now = now.UTC()
 	}
-	format := flags.Arg(0)
-	switch {
-	case flags.NArg() == 0:
-		fmt.Fprintln(c.Stdout, now.Format(time.UnixDate))
-	case format == "+%s":
-		fmt.Fprintln(c.Stdout, now.Unix())
-	case strings.HasPrefix(format, "+") && !strings.Contains(dateFormats.Replace(format), "%"):
-		// The fraction needs its dot in a layout, %N has none.
-		out := now.Format(strings.ReplaceAll(dateFormats.Replace(format[1:]), "000000000", "%N"))
-		fmt.Fprintln(c.Stdout, strings.ReplaceAll(out, "%N", fmt.Sprintf("%09d", now.Nanosecond())))
-	default:
-		return c.Fail(Usage, fmt.Errorf("format %q: known are %%s alone and %%Y %%m %%d %%H %%M %%S %%N %%F %%T %%Z %%z %%a %%b", format))
+	if len(args) == 0 {
+		_, err = fmt.Fprintln(c.Stdout, now.Format(time.UnixDate))
+		return err
 	}
-	return 0
+	format, ok := strings.CutPrefix(args[0], "+")
+	if !ok {
+		return Usage(fmt.Errorf("%q: want +FORMAT", args[0]))
+	}
+	values := []string{"%s", strconv.FormatInt(now.Unix(), 10), "%N", fmt.Sprintf("%09d", now.Nanosecond())}
+	for directive, layout := range dateLayouts {
+		values = append(values, directive, now.Format(layout))
+	}
+	_, err = fmt.Fprintln(c.Stdout, strings.NewReplacer(values...).Replace(format))
+	return err
+}
+
+// seq [FIRST] LAST, whole numbers.
+func seq(c *Call) error {
+	args, err := c.Parse("[FIRST] LAST", 1, 2)
+	if err != nil {
+		return err
+	}
+	last, err := strconv.Atoi(args[len(args)-1])
+	first := 1
+	if err == nil && len(args) == 2 {
+		first, err = strconv.Atoi(args[0])
+	}
+	if err != nil {
+		return Usage(err)
+	}
+	out := bufio.NewWriter(c.Stdout)
+	for n := first; n <= last; n++ {
+		if _, err := fmt.Fprintln(out, n); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
 }

@@ -3,12 +3,8 @@
 package main
 
 import (
-	"os"
-
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox/netbox"
 )
 
-func main() {
-	toolbox.Program{Name: "toolbox-net", Applets: netbox.Applets}.Main(os.Args)
-}
+func main() { toolbox.Main(netbox.Applets) }

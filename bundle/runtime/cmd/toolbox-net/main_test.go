@@ -3,18 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"maps"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
-	"github.com/lifepod/lifepod/bundle/runtime/toolbox/netbox"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 )
 
 // The test binary is the toolbox under any name but its own.
@@ -69,12 +68,6 @@ func client(t *testing.T, args ...string) string {
 	return out.String() + strings.TrimPrefix(cmd.ProcessState.String(), "exit status ")
 }
 
-func TestNamesAreThoseTheToolboxPassesOn(t *testing.T) {
-	if diff := cmp.Diff(toolbox.NetApplets, slices.Sorted(maps.Keys(netbox.Applets))); diff != "" {
-		t.Errorf("(-toolbox.NetApplets +netbox.Applets):\n%s", diff)
-	}
-}
-
 func TestServe(t *testing.T) {
 	_, address := server(t, "serve")
 	host, err := os.Hostname()
@@ -84,23 +77,10 @@ func TestServe(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"fetch http://ADDR/healthz", "ok\n0"},
 		{"fetch ADDR/readyz", "ok\n0"},
-		{"wget -qO- http://ADDR/livez", "ok\n0"},
-		{"wget -q --spider ADDR/livez", "0"},
+		{"fetch ADDR/livez", "ok\n0"},
 		{"fetch ADDR/hostname", host + "\n0"},
 		{"fetch ADDR/", host + "\n0"},
-		{"fetch ADDR/env", "GREETING=hello\n0"},
-		{"fetch --header X-Test:yes --header User-Agent:me ADDR/headers", "Accept-Encoding: gzip\r\nUser-Agent: me\r\nX-Test: yes\r\n0"},
 		{"fetch ADDR/nosuch", "404 page not found\n1"},
-		{"fetch ADDR/fail", "Method Not Allowed\n1"},
-		{"fetch --method POST ADDR/fail?what=readyz", "0"},
-		{"fetch ADDR/readyz", "readyz was told to fail\n1"},
-		{"fetch ADDR/livez", "ok\n0"},
-		{"fetch --method POST ADDR/fail", "0"},
-		{"fetch ADDR/livez", "livez was told to fail\n1"},
-		{"fetch --method POST ADDR/fail?what=nosuch", "what=\"nosuch\": want healthz, readyz or livez\n1"},
-		{"fetch --method POST ADDR/ok", "0"},
-		{"fetch ADDR/healthz", "ok\n0"},
-		{"fetch --timeout 10ms ADDR/sleep?for=1h", "1"},
 		{"dial ADDR", "0"},
 	} {
 		got := client(t, strings.Fields(strings.ReplaceAll(tt.args, "ADDR", address))...)
@@ -120,22 +100,14 @@ func TestServeByTheClock(t *testing.T) {
 		{"--healthy-for 1ns", "readyz", "1"},
 	} {
 		_, address := server(t, append([]string{"serve"}, strings.Fields(tt.options)...)...)
-		if got := client(t, "fetch", "-o", "/dev/null", address+"/"+tt.path); got != tt.want {
+		if got := client(t, "fetch", address+"/"+tt.path); !strings.HasSuffix(got, tt.want) {
 			t.Errorf("%s: %s: exit code %s, want %s", tt.options, tt.path, got, tt.want)
 		}
 	}
 }
 
 func TestServeEnds(t *testing.T) {
-	cmd, address := server(t, "serve")
-	if got := client(t, "fetch", address+"/exit?code=5"); got != "exit 5\n0" {
-		t.Errorf("got %q", got)
-	}
-	_ = cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != 5 {
-		t.Errorf("exit code %d, want 5", got)
-	}
-	cmd, _ = server(t, "serve", "--on-term", "6")
+	cmd, _ := server(t, "serve", "--on-term", "6")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -146,23 +118,21 @@ func TestServeEnds(t *testing.T) {
 }
 
 func TestGRPCHealth(t *testing.T) {
-	for _, tt := range []struct{ server, check, want string }{
-		{"", "", "SERVING\n0"},
-		{"--service db", "--service db", "SERVING\n0"},
-		{"", "--service nosuch", "1"},
-		{"--ready-after 1h", "", "NOT_SERVING\n1"},
-		{"--ready-after 1h --service db", "--service db", "NOT_SERVING\n1"},
-	} {
-		_, address := server(t, append([]string{"grpc-health"}, strings.Fields(tt.server)...)...)
-		got := client(t, append([]string{"grpc-check", address}, strings.Fields(tt.check)...)...)
-		if got != tt.want {
-			t.Errorf("%q asked with %q: got %q, want %q", tt.server, tt.check, got, tt.want)
+	_, address := server(t, "grpc-health", "--service", "db")
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for service, want := range map[string]codes.Code{"": codes.OK, "db": codes.OK, "nosuch": codes.NotFound} {
+		response, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if status.Code(err) != want || err == nil && response.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("%q: %v, %v; want %v", service, response, err, want)
 		}
 	}
 }
 
 func TestTCP(t *testing.T) {
-	cmd, address := server(t, "listen")
+	cmd, address := server(t, "serve")
 	if got := client(t, "dial", address); got != "0" {
 		t.Errorf("dial: %s", got)
 	}

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox/shell"
 )
@@ -12,10 +10,8 @@ import (
 func main() {
 	applets := toolbox.Applets()
 	applets["sh"] = shell.Run
-	for _, builtin := range []string{"test", "[", "printf"} {
+	for _, builtin := range []string{"[", "echo", "kill", "printf", "pwd", "test"} {
 		applets[builtin] = shell.Builtin
 	}
-	toolbox.Program{
-		Name: "toolbox", Applets: applets, Elsewhere: toolbox.NetApplets, Sibling: "toolbox-net",
-	}.Main(os.Args)
+	toolbox.Main(applets)
 }

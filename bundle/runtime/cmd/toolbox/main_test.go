@@ -37,7 +37,7 @@ func newBox(t *testing.T) box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"sh", "test", "[", "printf", "toolbox", "serve"}
+	names := []string{"sh", "test", "[", "printf", "echo", "kill", "pwd", "toolbox"}
 	for name := range toolbox.Applets() {
 		names = append(names, name)
 	}
@@ -94,28 +94,22 @@ func TestApplets(t *testing.T) {
 		{"false", "", outcome{"", 1}},
 		{"toolbox false", "", outcome{"", 1}},
 		{"toolbox nosuch", "", outcome{"", 127}},
-		{"exit 3", "", outcome{"", 3}},
-		{"exit 4 after 0.01", "", outcome{"", 4}},
-		{"exit 256", "", outcome{"", 2}},
-		{"exit 1 before 2s", "", outcome{"", 2}},
 		{"sleep 0", "", outcome{"", 0}},
-		{"sleep 1ms 0.001 --on-term 3", "", outcome{"", 0}},
+		{"sleep 1ms --on-term 3", "", outcome{"", 0}},
+		{"sleep 1 2", "", outcome{"", 2}},
 		{"sleep soon", "", outcome{"", 2}},
 		{"sleep", "", outcome{"", 2}},
 		{"echo -n a b", "", outcome{"a b", 0}},
 		{"write f one~two", "", outcome{"", 0}},
-		{"check f one~two", "", outcome{"", 0}},
-		{"check f one", "", outcome{"", 1}},
-		{"check missing x", "", outcome{"", 1}},
-		{"write -a f !", "", outcome{"", 0}},
-		{"cat f", "", outcome{"one two!", 0}},
+		{"cat f", "", outcome{"one two", 0}},
 		{"cat", "from stdin", outcome{"from stdin", 0}},
 		{"cat missing", "", outcome{"", 1}},
-		{"stat -c %a~%s~%F~%u f", "", outcome{"644 8 regular file 0\n", 0}},
+		{"stat -c %a~%s~%F~%u f", "", outcome{"644 7 regular file 0\n", 0}},
 		{"stat missing", "", outcome{"", 1}},
 		{"ln -s f l", "", outcome{"", 0}},
+		{"stat -c %F l", "", outcome{"symbolic link\n", 0}},
+		{"stat -L -c %F l", "", outcome{"regular file\n", 0}},
 		{"readlink l", "", outcome{"f\n", 0}},
-		{"readlink -f l", "", outcome{b.work + "/f\n", 0}},
 		{"mkdir -p d/e", "", outcome{"", 0}},
 		{"cp f d/e/g", "", outcome{"", 0}},
 		{"mv d/e/g d/h", "", outcome{"", 0}},
@@ -124,42 +118,32 @@ func TestApplets(t *testing.T) {
 		{"ls d", "", outcome{"e\nh\ni\n", 0}},
 		{"rm -r d", "", outcome{"", 0}},
 		{"ls", "", outcome{"f\nl\n", 0}},
-		{"printenv GREETING", "", outcome{"hello\n", 0}},
-		{"printenv MISSING", "", outcome{"", 1}},
-		{"env -i A=1", "", outcome{"A=1\n", 0}},
-		{"env A=1 printenv A", "", outcome{"1\n", 0}},
+		{"env", "", outcome{"PATH=" + b.bin + "\nGREETING=hello\n", 0}},
+		{"env A=1 sh -c echo~$A", "", outcome{"1\n", 0}},
 		{"env nosuch", "", outcome{"", 127}},
 		{"hostname", "", outcome{host + "\n", 0}},
 		{"pwd", "", outcome{b.work + "\n", 0}},
 		{"id -u", "", outcome{"0\n", 0}},
-		{"id -un", "", outcome{"root\n", 0}},
 		{"seq 3", "", outcome{"1\n2\n3\n", 0}},
-		{"seq 5 -2 1", "", outcome{"5\n3\n1\n", 0}},
-		{"seq 1 0 2", "", outcome{"", 2}},
+		{"seq 2 3", "", outcome{"2\n3\n", 0}},
+		{"seq few", "", outcome{"", 2}},
 		{"head -n 1", "a\nb\n", outcome{"a\n", 0}},
 		{"tail -n 2", "a\nb\nc\n", outcome{"b\nc\n", 0}},
 		{"wc -l", "a\nb\n", outcome{"2\n", 0}},
+		{"wc -c", "a\nb\n", outcome{"4\n", 0}},
+		{"wc", "a\nb\n", outcome{"2 4\n", 0}},
 		{"grep -v a", "a\nb\n", outcome{"b\n", 0}},
 		{"grep -qi A", "a\n", outcome{"", 0}},
 		{"grep z", "a\n", outcome{"", 1}},
-		{"tee t", "x", outcome{"x", 0}},
-		{"check t x", "", outcome{"", 0}},
-		{"basename /a/b", "", outcome{"b\n", 0}},
-		{"dirname /a/b", "", outcome{"/a\n", 0}},
-		{"timeout 0.05 sleep infinity", "", outcome{"", 124}},
-		{"timeout 60 exit 5", "", outcome{"", 5}},
-		{"eat-memory --hold 0 --step 1Mi 3Mi", "", outcome{"eaten 3Mi\n", 0}},
 		{"eat-memory much", "", outcome{"", 2}},
-		{"burn-cpu 0.01", "", outcome{"", 0}},
-		{"date +%Q", "", outcome{"", 2}},
+		{"date now", "", outcome{"", 2}},
+		{"date -u +%Z", "", outcome{"UTC\n", 0}},
 		{"test -f f", "", outcome{"", 0}},
 		{"test -f missing", "", outcome{"", 1}},
 		{"[ a = b ]", "", outcome{"", 1}},
 		{"printf %s-%03d\\n x 7", "", outcome{"x-007\n", 0}},
 		{"kill -0 1", "", outcome{"", 0}},
 		{"kill -NOSUCH 1", "", outcome{"", 2}},
-		{"uname -s", "", outcome{"Linux\n", 0}},
-		{"serve", "", outcome{"", 126}}, // no toolbox-net in this folder
 	} {
 		args := strings.Fields(tt.command)
 		for i := range args {
@@ -174,7 +158,7 @@ func TestApplets(t *testing.T) {
 func TestListNamesEveryApplet(t *testing.T) {
 	b := newBox(t)
 	listed := strings.Fields(b.run(t, "", "toolbox", "--list").Stdout)
-	for _, name := range []string{"sh", "sleep", "[", "serve", "grpc-health", "ls"} {
+	for _, name := range []string{"sh", "sleep", "[", "ls"} {
 		if !strings.Contains(" "+strings.Join(listed, " ")+" ", " "+name+" ") {
 			t.Errorf("%q is not in %q", name, listed)
 		}

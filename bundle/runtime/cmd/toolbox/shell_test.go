@@ -13,10 +13,10 @@ func TestShell(t *testing.T) {
 		want         outcome
 	}{
 		{"exit code", `echo hi; exit 3`, outcome{"hi\n", 3}},
-		{"variables", `X=5; echo "$GREETING $((X+1)) ${Y:-default}"; unset GREETING; printenv GREETING`, outcome{"hello 6 default\n", 1}},
+		{"variables", `X=5; echo "$GREETING $((X+1)) ${Y:-default}"; unset GREETING; env | grep GREETING`, outcome{"hello 6 default\n", 1}},
 		{"loops", `for i in 1 2; do echo $i; done; n=0; while [ $n -lt 2 ]; do n=$((n+1)); sleep 0; done; echo $n`, outcome{"1\n2\n2\n", 0}},
 		{"redirections", `echo a >f; echo b >>f; cat <f; cat nosuch 2>/dev/null || echo failed`, outcome{"a\nb\nfailed\n", 0}},
-		{"pipe", `printf 'a\nb\n' | grep -v a | tee f`, outcome{"b\n", 0}},
+		{"pipe", `printf 'a\nb\n' | grep -v a | cat`, outcome{"b\n", 0}},
 		{"here document", "cat <<E\n$GREETING\nE", outcome{"hello\n", 0}},
 		{"function", `f() { echo "f $1"; return 7; }; f x; echo $?`, outcome{"f x\n7\n", 0}},
 		{"parameters", `echo $1 $#`, outcome{"one 2\n", 0}},
@@ -41,13 +41,9 @@ func TestShell(t *testing.T) {
 		{"reset", `trap 'echo no' TERM; trap - TERM; kill -TERM $$; while true; do sleep 0.01; done`, outcome{"", 143}},
 		{"several signals", `trap 'echo one; exit 1' INT TERM; kill -s INT $$; while true; do sleep 0.01; done`, outcome{"one\n", 1}},
 		{"unknown signal", `trap 'x' NOSUCH; echo $?`, outcome{"1\n", 0}},
-		{"wait is interrupted", `trap 'n=1' TERM; sleep 30 & p=$!; (while true; do kill -TERM $$; sleep 0.05; done) & wait; echo $? $n; kill $p $!`, outcome{"143 1\n", 0}},
+		{"wait is interrupted", `trap 'n=1' TERM; sleep 1 & (while true; do kill -TERM $$; sleep 0.05; done) & wait; echo $? $n`, outcome{"143 1\n", 0}},
 		{"wait for a job", `(exit 6) & wait $!; echo $?`, outcome{"6\n", 0}},
-		{"kill a job", `sleep 30 & kill $!; wait $!; echo $?`, outcome{"143\n", 0}},
-		{"kill the second job", `sleep 30 & a=$!; sleep 31 & b=$!; kill -INT $b; wait $b; echo $?; kill $a; wait $a; echo $?`, outcome{"130\n143\n", 0}},
-		{"kill a subshell", `(while true; do sleep 0.01; done) & kill $!; wait $!; echo $?`, outcome{"143\n", 0}},
-		{"pass a signal on", `sleep 30 & p=$!; trap 'kill $p; wait $p; echo $?; exit 0' TERM; kill -TERM $$; wait $p`, outcome{"143\n", 0}},
-		{"kill no job", `kill g7 2>/dev/null; echo $?`, outcome{"1\n", 0}},
+		{"kill no process", `kill g7 2>/dev/null; echo $?`, outcome{"1\n", 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, b.run(t, "", "sh", "-c", tt.script, "name", "one", "two")); diff != "" {
@@ -70,6 +66,7 @@ func TestShellReadsScripts(t *testing.T) {
 		{"standard input", "echo in; exit 2", []string{"sh"}, outcome{"in\n", 2}},
 		{"options", "", []string{"sh", "-ec", "false; echo no"}, outcome{"", 1}},
 		{"no such file", "", []string{"sh", "nosuch"}, outcome{"", 2}},
+		{"options apart", "", []string{"sh", "-c", "-u", "echo $A; echo no"}, outcome{"", 1}},
 		{"no such option", "", []string{"sh", "-q"}, outcome{"", 2}},
 		{"-c alone", "", []string{"sh", "-c"}, outcome{"", 2}},
 	} {

@@ -4,14 +4,11 @@ package netbox
 
 import "github.com/lifepod/lifepod/bundle/runtime/toolbox"
 
-// Applets are the commands of toolbox-net; toolbox.NetApplets repeats the names.
+// Applets are the commands of toolbox-net.
 var Applets = map[string]toolbox.Applet{
 	"dial":        dial,
 	"fetch":       fetch,
-	"grpc-check":  grpcCheck,
 	"grpc-health": grpcHealth,
-	"listen":      listen,
 	"lookup":      lookup,
 	"serve":       serve,
-	"wget":        wget,
 }

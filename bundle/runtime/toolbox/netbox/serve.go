@@ -6,99 +6,80 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
+
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
 )
 
-// serve is an HTTP server:
-//
-//	GET  /healthz /readyz /livez   200, or 503 and why
-//	POST /fail /ok                 ?what=readyz: from now on, whatever the clock says
-//	GET  /env /hostname /headers   what the container and the client look like
-//	ANY  /exit?code=N              ends the process
-//	GET  /sleep?for=DURATION       answers late
-func serve(c *toolbox.Call) int {
-	flags := c.Flags("[--port N] [--ready-after DURATION] [--healthy-for DURATION]")
-	port := flags.Int("port", 8080, "TCP port")
-	address := flags.String("address", "", "IP address to listen on (default all)")
-	apply := c.EndingFlags(flags)
-	h := healthFlags(flags)
-	if err := flags.Parse(c.Args); err != nil {
-		return c.Fail(toolbox.Usage, err)
+// serve is an HTTP server: /healthz, /readyz and /livez answer 200, or 503 and why;
+// / and /hostname the name of the host.
+func serve(c *toolbox.Call) error {
+	port := c.Flags.Int("port", 8080, "TCP port")
+	readyAfter := c.Flags.Duration("ready-after", 0, "not ready until then")
+	healthyFor := c.Flags.Duration("healthy-for", 0, "neither healthy nor ready after that (0: for ever)")
+	c.EndingFlags()
+	if _, err := c.Parse("[--port N] [--ready-after DURATION] [--healthy-for DURATION]", 0, 0); err != nil {
+		return err
 	}
-	apply()
-	listener, err := net.Listen("tcp", net.JoinHostPort(*address, strconv.Itoa(*port)))
+	name, err := os.Hostname()
 	if err != nil {
-		return c.Fail(1, err)
+		return err
 	}
-	fmt.Fprintf(c.Stdout, "serving on %s\n", listener.Addr())
-	server := &http.Server{Handler: handler(h), ReadHeaderTimeout: 10 * time.Second}
-	return c.Fail(1, server.Serve(listener))
-}
-
-func handler(h *health) http.Handler {
-	mux := http.NewServeMux()
-	for _, aspect := range []string{healthz, readyz, livez} {
-		mux.HandleFunc("GET /"+aspect, func(w http.ResponseWriter, _ *http.Request) {
-			if err := h.is(aspect); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	listener, err := listen(c, *port)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	health := func(from time.Duration) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if up := time.Since(start); up < from || *healthyFor > 0 && up >= *healthyFor {
+				http.Error(w, fmt.Sprintf("up for %v, ready after %v, healthy for %v", up.Round(time.Millisecond), from, *healthyFor), http.StatusServiceUnavailable)
 				return
 			}
 			fmt.Fprintln(w, "ok")
-		})
+		}
 	}
-	for path, ok := range map[string]bool{"POST /fail": false, "POST /ok": true} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if err := h.tell(r.URL.Query().Get("what"), ok); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-			}
-		})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", health(0))
+	mux.HandleFunc("GET /livez", health(0))
+	mux.HandleFunc("GET /readyz", health(*readyAfter))
+	for _, path := range []string{"GET /hostname", "GET /{$}"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, name) })
 	}
-	mux.HandleFunc("GET /env", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, strings.Join(os.Environ(), "\n"))
-	})
-	mux.HandleFunc("GET /headers", func(w http.ResponseWriter, r *http.Request) { _ = r.Header.Write(w) })
-	mux.HandleFunc("GET /hostname", sayHostname)
-	mux.HandleFunc("GET /{$}", sayHostname)
-	mux.HandleFunc("/exit", exit)
-	mux.HandleFunc("GET /sleep", answerLate)
-	return mux
+	return (&http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }
 
-func sayHostname(w http.ResponseWriter, _ *http.Request) {
-	name, err := os.Hostname()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+// listen says where.
+func listen(c *toolbox.Call, port int) (net.Listener, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+	if err == nil {
+		fmt.Fprintf(c.Stdout, "serving on %s\n", listener.Addr())
 	}
-	fmt.Fprintln(w, name)
+	return listener, err
 }
 
-func exit(w http.ResponseWriter, r *http.Request) {
-	code, err := strconv.ParseUint(r.URL.Query().Get("code"), 10, 8)
+// grpc-health serves grpc.health.v1.Health for the empty service name and those
+// named.
+func grpcHealth(c *toolbox.Call) error {
+	port := c.Flags.Int("port", 5000, "TCP port")
+	services := c.Flags.StringArray("service", nil, "a service name to answer for, beside the empty one")
+	c.EndingFlags()
+	if _, err := c.Parse("[--port N] [--service NAME]…", 0, 0); err != nil {
+		return err
+	}
+	listener, err := listen(c, *port)
 	if err != nil {
-		http.Error(w, "want ?code=0 to 255", http.StatusBadRequest)
-		return
+		return err
 	}
-	// With its length the answer is whole before the process is gone.
-	answer := fmt.Sprintf("exit %d\n", code)
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	fmt.Fprint(w, answer)
-	_ = http.NewResponseController(w).Flush()
-	os.Exit(int(code))
-}
-
-func answerLate(w http.ResponseWriter, r *http.Request) {
-	d, err := time.ParseDuration(r.URL.Query().Get("for"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	health := grpchealth.NewServer() // the empty name is served from the start
+	for _, service := range *services {
+		health.SetServingStatus(service, healthpb.HealthCheckResponse_SERVING)
 	}
-	select {
-	case <-time.After(d):
-		fmt.Fprintln(w, "ok")
-	case <-r.Context().Done():
-	}
+	server := grpc.NewServer()
+	healthpb.RegisterHealthServer(server, health)
+	return server.Serve(listener)
 }

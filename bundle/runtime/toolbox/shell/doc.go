@@ -1,6 +1,6 @@
 // Package shell is the toolbox's sh: mvdan.cc/sh, plus what a shell needs to be
 // process 1 of a container, which that library leaves out: traps of signals,
-// an interruptible wait, kill of jobs, exec that replaces the process.
+// an interruptible wait, kill, exec that replaces the process.
 //
 // As POSIX has it, a trapped signal that arrives while a command runs in the
 // foreground is acted on when that command is done; `wait` returns at once.
@@ -11,7 +11,7 @@
 // With a terminal as its input, or -i, it is interactive: it prompts, and Ctrl-C ends
 // the line or what runs, with what is in the background, but not the shell.
 //
-// A subshell isn't a process: when the shell ends or is replaced by exec, the
-// subshells in its background are gone, while programs that they started go on.
-// $0 isn't the script's name.
+// A subshell isn't a process, and $! no process ID: wait knows it, kill doesn't. When
+// the shell ends or is replaced by exec, the subshells in its background are gone, while
+// programs that they started go on. $0 isn't the script's name.
 package shell

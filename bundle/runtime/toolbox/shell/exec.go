@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,19 +31,18 @@ func (sh *shell) onExec(ctx context.Context, args []string) error {
 	case replaced + "wait":
 		return sh.thenTraps(ctx, sh.wait(ctx, hc, args[1:]))
 	case replaced + "kill":
-		return sh.kill(hc, args[1:])
+		return kill(hc, args[1:])
 	case replaced + "trap":
 		fmt.Fprintf(hc.Stderr, "trap: %s\n", args[1])
 		return interp.ExitStatus(1)
 	case replaced + "exec":
 		return sh.exec(hc, args[1:])
-	case replaced + "status":
-		return exitStatus(args[1])
 	}
-	if !sh.isMain(hc) {
-		return sh.spawn(hc, args)
+	status := sh.spawn(hc, args)
+	if sh.isMain(hc) {
+		return sh.thenTraps(ctx, status)
 	}
-	return sh.thenTraps(ctx, sh.spawn(hc, args))
+	return status
 }
 
 // thenTraps runs the actions of the signals that arrived during a command, and
@@ -57,6 +57,19 @@ func (sh *shell) thenTraps(ctx context.Context, status error) error {
 		return err
 	}
 	return status
+}
+
+// wait is the builtin, but returns with 128 plus the number when a trapped
+// signal arrives.
+func (sh *shell) wait(ctx context.Context, hc interp.HandlerContext, args []string) error {
+	done := make(chan error, 1)
+	go func() { done <- hc.Builtin(ctx, append([]string{"wait"}, args...)) }()
+	select {
+	case err := <-done:
+		return err
+	case s := <-sh.traps.arrived:
+		return interp.ExitStatus(128 + s)
+	}
 }
 
 // spawn runs a program and waits for it.
@@ -76,20 +89,17 @@ func (sh *shell) spawn(hc interp.HandlerContext, args []string) error {
 		fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
 		return notStarted(err)
 	}
-	if !sh.isMain(hc) {
-		sh.jobs.started(hc.Pos, cmd.Process)
+	err = toolbox.WaitChild(cmd)
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case err == nil:
+		return nil
+	case !ok || status.ExitStatus() == 0: // its output could not be copied
+		return interp.ExitStatus(126)
+	case status.Signaled():
+		return interp.ExitStatus(128 + status.Signal())
 	}
-	if code := toolbox.ExitCode(toolbox.WaitChild(cmd)); code != 0 {
-		return interp.ExitStatus(code)
-	}
-	return nil
-}
-
-func exitStatus(code string) error {
-	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n != 0 {
-		return interp.ExitStatus(n)
-	}
-	return nil
+	return interp.ExitStatus(status.ExitStatus())
 }
 
 func notStarted(err error) error {
@@ -112,27 +122,16 @@ func command(hc interp.HandlerContext, args []string) (*exec.Cmd, error) {
 
 // environ lists the exported variables; the innermost scope comes last and wins.
 func environ(env expand.Environ) []string {
-	var vars []string
+	exported := map[string]string{}
 	for name, v := range env.Each {
-		if !v.IsSet() {
-			// A variable that was unset hides one further out.
-			vars = removed(vars, name)
-		}
-		if v.Exported && v.Kind == expand.String {
-			vars = append(vars, name+"="+v.String())
-		}
-	}
-	return vars
-}
-
-func removed(vars []string, name string) []string {
-	var kept []string
-	for _, v := range vars {
-		if !strings.HasPrefix(v, name+"=") {
-			kept = append(kept, v)
+		switch {
+		case !v.IsSet():
+			delete(exported, name) // it hides one further out
+		case v.Exported && v.Kind == expand.String:
+			exported[name] = name + "=" + v.String()
 		}
 	}
-	return kept
+	return slices.Sorted(maps.Values(exported))
 }
 
 // exec replaces this process by the program, as process 1 too. With redirected

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,13 +16,14 @@ import (
 // interactive is a shell with a user: it prompts for each line, and Ctrl-C ends what
 // runs, or the line, but not the shell.
 type interactive struct {
-	sh    *shell
-	input *os.File
-	// wake is a pipe: an interrupt while a line is read writes into it.
-	wake [2]int
-	// read counts the bytes of the lines before. Jobs are identified by the position of
-	// their command, so no two commands may have the same.
-	read int
+	sh *shell
+	// typed gets what a read of the input gives, while reading says that there is one. A terminal
+	// gives a line at most, so that what follows it may be a program's. It is closed at the end.
+	typed   chan []byte
+	reading bool
+	rest    []byte // that was typed and is not parsed
+	// interrupted is told of Ctrl-C while nothing runs.
+	interrupted chan struct{}
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // ends what runs; nil while a line is read
@@ -32,19 +32,10 @@ type interactive struct {
 // errInterrupted is Ctrl-C while a line is read.
 var errInterrupted = errors.New("interrupted")
 
-// isTerminal says whether a user may be at the other end of a file.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
-
-func newInteractive(sh *shell) (*interactive, error) {
-	i := &interactive{sh: sh, input: sh.call.Stdin}
-	if err := unix.Pipe2(i.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, err
-	}
+func newInteractive(sh *shell) *interactive {
+	i := &interactive{sh: sh, typed: make(chan []byte, 1), interrupted: make(chan struct{}, 1)}
 	sh.traps.interrupted(i.interrupt)
-	return i, nil
+	return i
 }
 
 // run reads and runs lines until the shell exits or its input ends, and gives the exit
@@ -52,34 +43,46 @@ func newInteractive(sh *shell) (*interactive, error) {
 func (i *interactive) run() int {
 	code := 0
 	for {
-		stmts, err := i.next()
+		var problem error
+		parser := newParser()
+		i.prompt()
+		for stmts, err := range parser.InteractiveSeq(i) {
+			if problem = err; err != nil {
+				break
+			}
+			if parser.Incomplete() {
+				fmt.Fprint(i.sh.call.Stderr, "> ")
+				continue
+			}
+			var exited bool
+			if code, exited = i.runLine(stmts, code); exited {
+				return code
+			}
+			i.prompt()
+		}
+		i.rest = nil
 		switch {
-		case errors.Is(err, io.EOF):
+		case problem == nil:
 			fmt.Fprintln(i.sh.call.Stderr)
 			return code
-		case errors.Is(err, errInterrupted):
+		case errors.Is(problem, errInterrupted):
 			fmt.Fprintln(i.sh.call.Stderr)
 			code = 128 + int(unix.SIGINT)
-			continue
-		case err != nil:
-			code = i.sh.call.Fail(2, err)
-			continue
-		}
-		var exited bool
-		if code, exited = i.runLine(stmts); exited {
-			return code
+		default:
+			code = i.sh.complain(problem)
 		}
 	}
 }
 
-// runLine runs the commands of a line until they end or are interrupted.
-func (i *interactive) runLine(stmts []*syntax.Stmt) (code int, exited bool) {
+// runLine runs the commands of a line until they end or are interrupted, and gives the exit code of the
+// last, or the one before the line if it has none.
+func (i *interactive) runLine(stmts []*syntax.Stmt, before int) (code int, exited bool) {
+	code = before
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	i.running(cancel)
 	defer i.running(nil)
 	for _, stmt := range stmts {
-		i.sh.jobs.note(stmt)
 		if code = i.sh.runIn(ctx, stmt); code == 128+int(unix.SIGINT) {
 			awaitInterrupt(ctx)
 		}
@@ -117,89 +120,48 @@ func (i *interactive) interrupt() {
 		i.cancel()
 		return
 	}
-	_, _ = unix.Write(i.wake[1], []byte{0}) // a full pipe wakes as well
-}
-
-// next reads lines until they are whole commands.
-func (i *interactive) next() ([]*syntax.Stmt, error) {
-	i.drain()
-	text, prompt := "", i.prompt()
-	for {
-		fmt.Fprint(i.sh.call.Stderr, prompt)
-		line, err := i.line()
-		if err != nil {
-			return nil, err
-		}
-		text, prompt = text+line, "> "
-		if strings.HasSuffix(text, "\\\n") {
-			continue
-		}
-		// What was read before is blank.
-		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.Repeat(" ", i.read)+text), "")
-		switch {
-		case syntax.IsIncomplete(err):
-			continue
-		case err != nil:
-			return nil, err
-		}
-		i.read += len(text)
-		return file.Stmts, nil
+	select {
+	case i.interrupted <- struct{}{}:
+	default:
 	}
 }
 
 // prompt says where the shell is, and whether it is root.
-func (i *interactive) prompt() string {
+func (i *interactive) prompt() {
 	sign := "$"
 	if os.Geteuid() == 0 {
 		sign = "#"
 	}
-	return i.sh.runner.Dir + " " + sign + " "
+	fmt.Fprint(i.sh.call.Stderr, i.sh.runner.Dir+" "+sign+" ")
 }
 
-// line reads to the end of a line, and no further: what follows may be a program's.
-func (i *interactive) line() (string, error) {
-	var line []byte
-	for one := make([]byte, 1); ; {
-		if err := i.await(len(line) > 0); err != nil {
-			return "", err
+// Read gives the parser what the user types, until Ctrl-C. What is typed after that is the
+// next parser's.
+func (i *interactive) Read(p []byte) (int, error) {
+	if len(i.rest) == 0 {
+		if !i.reading {
+			i.reading = true
+			go func() {
+				text := make([]byte, 4096)
+				n, err := i.sh.call.Stdin.Read(text)
+				if err != nil { // a terminal that has gone, too
+					close(i.typed)
+					return
+				}
+				i.typed <- text[:n]
+			}()
 		}
-		n, err := i.input.Read(one)
-		if n == 0 && err == nil {
-			continue
-		}
-		if err != nil {
-			return "", io.EOF // a terminal that has gone, too
-		}
-		if line = append(line, one[0]); one[0] == '\n' {
-			return string(line), nil
-		}
-	}
-}
-
-// await returns when there is something to read, or the user has interrupted. A Ctrl-C
-// makes the terminal forget the line that is typed, so that the rest of a line whose
-// begin was read is from after it: an interrupt that is told late does not break it.
-func (i *interactive) await(begun bool) error {
-	for {
-		ready := []unix.PollFd{{Fd: int32(i.wake[0]), Events: unix.POLLIN}, {Fd: int32(i.input.Fd()), Events: unix.POLLIN}}
-		_, err := unix.Poll(ready, -1)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return err
-		case ready[0].Revents != 0 && (!begun || ready[1].Revents == 0):
-			return errInterrupted
-		default:
-			return nil
+		select {
+		case text, ok := <-i.typed:
+			if !ok {
+				return 0, io.EOF
+			}
+			i.reading, i.rest = false, text
+		case <-i.interrupted:
+			return 0, errInterrupted
 		}
 	}
-}
-
-// drain forgets interrupts that came while nothing was read.
-func (i *interactive) drain() {
-	for buffer := make([]byte, 16); ; {
-		if n, err := unix.Read(i.wake[0], buffer); n <= 0 || err != nil {
-			return
-		}
-	}
+	n := copy(p, i.rest)
+	i.rest = i.rest[n:]
+	return n, nil
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
@@ -20,41 +21,31 @@ import (
 type shell struct {
 	call   *toolbox.Call
 	runner *interp.Runner
-	parser *syntax.Parser
 	traps  *traps
-	jobs   *jobs
 }
 
-// Run is the applet sh: sh [-e] [-u] [-x] [-c SCRIPT [NAME [ARG…]]] [FILE [ARG…]].
-func Run(c *toolbox.Call) int {
+// Run is the applet sh.
+func Run(c *toolbox.Call) error {
 	line, err := commandLine(c)
 	if err != nil {
-		return c.Fail(toolbox.Usage, err)
+		return toolbox.Usage(err)
 	}
 	sh, err := newShell(c, append(append(line.options, "--"), line.params...))
 	if err != nil {
-		return c.Fail(toolbox.Usage, err)
+		return err
 	}
 	if !line.interactive {
-		return sh.run(line.script)
+		return toolbox.Exit(sh.run(line.script))
 	}
-	user, err := newInteractive(sh)
-	if err != nil {
-		return c.Fail(1, err)
-	}
-	code := user.run()
+	code := newInteractive(sh).run()
 	if sh.runner.Exited() {
-		return code
+		return toolbox.Exit(code)
 	}
-	return sh.end(code)
+	return toolbox.Exit(sh.end(code))
 }
 
 func newShell(c *toolbox.Call, params []string) (*shell, error) {
-	sh := &shell{
-		call: c, jobs: &jobs{seen: make(chan struct{})},
-		// Bash's grammar is a superset of what scripts for sh use.
-		parser: syntax.NewParser(syntax.Variant(syntax.LangBash)),
-	}
+	sh := &shell{call: c}
 	runner, err := interp.New(
 		interp.StdIO(c.Stdin, c.Stdout, c.Stderr),
 		interp.Params(params...),
@@ -69,6 +60,15 @@ func newShell(c *toolbox.Call, params []string) (*shell, error) {
 	return sh, nil
 }
 
+// newParser reads bash's grammar, a superset of what scripts for sh use.
+func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
+
+// complain tells an error of the script, and gives its exit code.
+func (sh *shell) complain(err error) int {
+	fmt.Fprintf(sh.call.Stderr, "%s: %v\n", sh.call.Name, err)
+	return 2
+}
+
 // line is what a command line of sh says.
 type line struct {
 	script          io.Reader
@@ -76,38 +76,37 @@ type line struct {
 	interactive     bool // the script is what a user types
 }
 
-// commandLine finds the script and its parameters. Options other than -c, -i and -s
-// are for `set`. A terminal as input has a user, and -i says so of anything else.
+// setOptions are those of the builtin `set` that sh takes, too.
+const setOptions = "aefnux"
+
+// commandLine finds the script and its parameters. A terminal as input has a user, and -i
+// says so of anything else.
 func commandLine(c *toolbox.Call) (l line, err error) {
-	args, command, user := c.Args, false, false
-	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
-		arg := args[0]
-		args = args[1:]
-		if arg == "--" {
-			break
-		}
-		for _, letter := range arg[1:] {
-			switch {
-			case letter == 'c':
-				command = true
-			case letter == 'i':
-				user = true
-			case letter == 's' || letter == 'l':
-			case strings.ContainsRune("aefnux", letter):
-				l.options = append(l.options, "-"+string(letter))
-			default:
-				return l, fmt.Errorf("option -%c is not known: -c, and -a -e -f -n -u -x of set", letter)
-			}
-		}
+	c.Flags.SetInterspersed(false)
+	command := c.Flags.BoolP("command", "c", false, "the script is the first argument")
+	user := c.Flags.BoolP("interactive", "i", false, "prompt for each line")
+	c.Flags.BoolP("stdin", "s", false, "read the script from standard input")
+	c.Flags.BoolP("login", "l", false, "it makes no difference")
+	for _, letter := range setOptions {
+		c.Flags.BoolP(string(letter), string(letter), false, "as for set")
 	}
+	args, err := c.Parse("[-OPTIONS] [-c SCRIPT [NAME [ARG…]]] [FILE [ARG…]]", 0, -1)
+	if err != nil {
+		return l, err
+	}
+	c.Flags.Visit(func(f *pflag.Flag) {
+		if strings.Contains(setOptions, f.Name) {
+			l.options = append(l.options, "-"+f.Name)
+		}
+	})
 	switch {
-	case command && len(args) == 0:
+	case *command && len(args) == 0:
 		return l, errors.New("-c needs a script")
-	case command:
+	case *command:
 		l.script, l.params = strings.NewReader(args[0]), args[min(2, len(args)):]
 		return l, nil
 	case len(args) == 0:
-		l.script, l.interactive = c.Stdin, user || isTerminal(c.Stdin)
+		l.script, l.interactive = c.Stdin, *user || term.IsTerminal(int(c.Stdin.Fd()))
 		return l, nil
 	}
 	l.script, err = os.Open(args[0])
@@ -118,11 +117,10 @@ func commandLine(c *toolbox.Call) (l line, err error) {
 // run reads and runs one statement after the other, and gives the exit code.
 func (sh *shell) run(script io.Reader) int {
 	code := 0
-	for stmt, err := range sh.parser.StmtsSeq(script) {
+	for stmt, err := range newParser().StmtsSeq(script) {
 		if err != nil {
-			return sh.call.Fail(toolbox.Usage, err)
+			return sh.complain(err)
 		}
-		sh.jobs.note(stmt)
 		code = sh.runNode(stmt)
 		if sh.runner.Exited() {
 			return code
@@ -139,7 +137,7 @@ func (sh *shell) end(code int) int {
 		}
 	}
 	// A whole file, even this one, runs the EXIT trap at its end.
-	return sh.runNode(sh.file(fmt.Sprintf("%sstatus %d", replaced, code)))
+	return sh.runNode(sh.file(fmt.Sprintf("(exit %d)", code)))
 }
 
 // runText runs the text of a trap as part of the shell.
@@ -154,9 +152,9 @@ func (sh *shell) runText(text string) int {
 }
 
 func (sh *shell) file(text string) *syntax.File {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := newParser().Parse(strings.NewReader(text), "")
 	if err != nil {
-		sh.call.Fail(toolbox.Usage, err)
+		sh.complain(err)
 		return &syntax.File{}
 	}
 	return file
@@ -176,7 +174,8 @@ func (sh *shell) runIn(ctx context.Context, node syntax.Node) int {
 	case ctx.Err() != nil:
 		return 128 + int(syscall.SIGINT)
 	}
-	return sh.call.Fail(1, err)
+	fmt.Fprintf(sh.call.Stderr, "%s: %v\n", sh.call.Name, err)
+	return 1
 }
 
 // onCall sees every simple command before it runs. In front of it come the
@@ -187,9 +186,6 @@ func (sh *shell) onCall(ctx context.Context, args []string) ([]string, error) {
 		args[0] = replaced + "kill"
 	}
 	if !sh.isMain(hc) {
-		if sh.jobs.killedAt(hc.Pos) {
-			return []string{"exit", "143"}, nil
-		}
 		return args, nil
 	}
 	if actions := sh.traps.pending(); len(actions) > 0 {
@@ -223,11 +219,11 @@ func quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Builtin is an applet for what the shell has built in: test, [ and printf.
-func Builtin(c *toolbox.Call) int {
+// Builtin is an applet for what the shell has built in, such as test and printf.
+func Builtin(c *toolbox.Call) error {
 	sh, err := newShell(c, nil)
 	if err != nil {
-		return c.Fail(toolbox.Usage, err)
+		return err
 	}
-	return sh.run(strings.NewReader(quote(slices.Concat([]string{c.Name}, c.Args))))
+	return toolbox.Exit(sh.run(strings.NewReader(quote(append([]string{c.Name}, c.Args...)))))
 }

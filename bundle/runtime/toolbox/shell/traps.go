@@ -97,7 +97,7 @@ func (t *traps) set(args []string) ([]string, error) {
 		case "ERR":
 			own = append(own, name)
 		default:
-			s, err := toolbox.ParseSignal(name)
+			s, err := parseSignal(name)
 			if err != nil {
 				return []string{replaced + "trap", err.Error()}, nil //nolint:nilerr // the command tells
 			}
