@@ -98,8 +98,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-var codeSpan = regexp.MustCompile("`([^`]+)`")
-
 // TestSources: the files that rules name as their source are Kubernetes', or JobSet's, and the
 // functions, variables and types are in them.
 func TestSources(t *testing.T) {
@@ -109,17 +107,16 @@ func TestSources(t *testing.T) {
 	}
 	modules := moduleFolders{}
 	for _, rule := range rules {
-		content, checked := "", false
-		for _, span := range codeSpan.FindAllStringSubmatch(rule.Source, -1) {
-			if strings.HasSuffix(span[1], ".go") {
-				if content, checked, err = modules.read(span[1]); err != nil {
-					t.Errorf("%s: %v", rule.Number, err)
-				}
-				continue
+		for _, place := range rule.Places() {
+			content, checked, err := modules.read(place)
+			if err != nil {
+				t.Errorf("%s: %v", rule.Number, err)
 			}
-			declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(span[1]) + `\b`)
-			if checked && !declared.MatchString(content) {
-				t.Errorf("%s: its source declares no %s", rule.Number, span[1])
+			for _, name := range place.Names {
+				declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(name) + `\b`)
+				if checked && !declared.MatchString(content) {
+					t.Errorf("%s: its source declares no %s", rule.Number, name)
+				}
 			}
 		}
 	}
@@ -128,23 +125,18 @@ func TestSources(t *testing.T) {
 // moduleFolders are the folders of modules, as far as somebody has asked.
 type moduleFolders map[string]string
 
-// jobSet is the one module that is not among those of lifepod: a module for tests builds it.
-const (
-	jobSet       = "sigs.k8s.io/jobset"
-	jobSetFolder = repository + "/e2e/controlplane/jobset"
-)
+// jobSetFolder has the module for tests that builds JobSet, which is not among those of lifepod.
+const jobSetFolder = repository + "/e2e/controlplane/jobset"
 
-// read reads a file by its path in Kubernetes' repository, or in JobSet's module. One of a module of which
-// nothing is compiled here has no folder: it is not checked.
-func (m moduleFolders) read(file string) (content string, checked bool, err error) {
-	module, name := "k8s.io/kubernetes", file
-	if staged, found := strings.CutPrefix(file, "staging/src/"); found {
-		parts := strings.SplitN(staged, "/", 3)
-		module, name = parts[0]+"/"+parts[1], parts[2]
+// read reads a rule's source. One of a module of which nothing is compiled here has no folder: it is not checked.
+func (m moduleFolders) read(place Place) (content string, checked bool, err error) {
+	module, name := place.Module()
+	if module == "" {
+		return "", false, nil
 	}
 	folder := "."
-	if inJobSet, found := strings.CutPrefix(file, jobSet+"/"); found {
-		module, name, folder = jobSet, inJobSet, jobSetFolder
+	if module == JobSet {
+		folder = jobSetFolder
 	}
 	if _, known := m[module]; !known {
 		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
