@@ -42,9 +42,12 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers jobset kubelet metrics-server stock-runtime
-controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
+.PHONY: controlplane etcd drivers jobset kubelet metrics-server stock-runtime
+controlplane: ## build etcd, kube-apiserver & co. that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build
+
+etcd: ## build the etcd alone, which several servers share in the tests
+	cd cluster && $(GO) build -buildvcs=false -tags $(CLUSTERTAGS) -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/etcd go.etcd.io/etcd/server/v3
 
 drivers: ## build the drivers of devices that the tests of lifepod agent use
 	@$(GO) run ./e2e/controlplane/build -drivers
@@ -166,7 +169,7 @@ test: ## unit tests, and what shows that run, agent and up work on real containe
 	@$(MAKE) --no-print-directory test-parts; code=$$?; $(REPORT); exit $$code
 
 test-parts:
-	$(PART) "build" $(MAKE) --no-print-directory test-packages build controlplane
+	$(PART) "build" $(MAKE) --no-print-directory test-packages build
 	$(PART) "unit tests" $(MAKE) --no-print-directory unit
 	$(PART) "lifepod run" $(MAKE) --no-print-directory test-pods RUN='^($(PODS))\z'
 	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent
@@ -186,7 +189,7 @@ UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
 test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 4 minutes
 	@$(ONREAL) $(call gotest,pods,./e2e,$(ONCE))
 
-test-agent: test-packages build controlplane drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
+test-agent: test-packages build drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
 	@$(ONREAL) $(call gotest,agent,$(AGENTTESTS),$(ONCE))
 
 test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 3 minutes
@@ -195,19 +198,19 @@ test-up: test-packages build metrics-server ## lifepod up as a cluster, with Ser
 test-storage: test-packages build ## volumes of lifepod up; 3 minutes
 	@$(UPREAL) $(call gotest,storage,./e2e/storage,$(ONCE))
 
-test-servers: test-packages build kubelet ## machines that join, several servers, another network; 3 minutes
+test-servers: test-packages build etcd kubelet ## machines that join, several servers, another network; 3 minutes
 	@$(UPREAL) $(call gotest,servers,./e2e/cni ./e2e/grow ./e2e/several,$(ONCE))
 
 test-real: test-packages build ## the carried runtime, CRI calls, images and leftovers by themselves; 2 minutes
 	@$(call gotest,real,./bundle/... ./cri/cricheck ./leftovers ./worker/images,-tags realruntime -timeout 20m)
 
-test-faults: test-packages build controlplane ## killed processes, hung calls, lost connections of an agent; 2 minutes
+test-faults: test-packages build ## killed processes, hung calls, lost connections of an agent; 2 minutes
 	@$(ONREAL) $(call gotest,faults,./e2e/faults,$(ONCE))
 
-test-groups: test-packages build controlplane jobset ## groups that restart as one, with the JobSet controller; 3 minutes
+test-groups: test-packages build jobset ## groups that restart as one, with the JobSet controller; 3 minutes
 	@$(ONREAL) $(call gotest,groups,./e2e/groups,$(ONCE))
 
-test-simulated: test-packages build controlplane jobset kubelet metrics-server ## simulated nodes and lifepod sim; 6 minutes
+test-simulated: test-packages build jobset kubelet metrics-server ## simulated nodes and lifepod sim; 6 minutes
 	@$(ONREAL) $(call gotest,simulated,./e2e/simulated,$(ONCE))
 	@cd e2e/simulated/operator && $(call gotest,operator,./...,-timeout 10m -count=1)
 
@@ -215,7 +218,7 @@ test-simulated: test-packages build controlplane jobset kubelet metrics-server #
 # place lifepod takes (a kubelet of another minor version begins static pods anew). Then some tests once
 # more with the gates of what 1.36 has on and 1.35 has not.
 SKEW      ?= v1.35.4 v1.37.2
-SKEWTESTS := ./e2e/agent/... ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/source
+SKEWTESTS := ./e2e/agent/... ./e2e/controlplane ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/source
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
@@ -431,7 +434,7 @@ chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -tags chaos ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED) -chaos.pods=10
 
 # The long forms of e2e/faults; each test prints its figures.
-soak-agent: build controlplane ## faults of lifepod agent's cluster for half an hour, with figures (as root)
+soak-agent: build ## faults of lifepod agent's cluster for half an hour, with figures (as root)
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e/faults -v -count=1 -parallel 2 -timeout 90m -faults.kills=50 -faults.runtime-kills=20 \
 		-faults.outage=2m -faults.failing=5m -faults.churn-pods=100 -faults.churn-time=10m
 

@@ -56,7 +56,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 }
 
 func (b *bench) startControlPlane(ctx context.Context) (err error) {
-	if b.plane, err = controlplane.Start(ctx, controlplane.Config{Audit: true, ForPods: true}); err != nil {
+	if b.plane, err = controlplane.StartParts(ctx, controlplane.Parts{Audit: true}); err != nil {
 		return err
 	}
 	b.onClose(b.plane.Close)

@@ -140,7 +140,7 @@ func (s *Testbed) Beside(run func(context.Context)) {
 }
 
 func (s *Testbed) openPlane(ctx context.Context) (err error) {
-	if s.Plane, err = controlplane.Start(ctx, controlplane.Config{Audit: s.config.Audit}); err != nil {
+	if s.Plane, err = controlplane.StartParts(ctx, controlplane.Parts{Audit: s.config.Audit}); err != nil {
 		return err
 	}
 	s.onClose(s.Plane.Close)

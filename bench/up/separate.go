@@ -32,7 +32,7 @@ func (s *separate) start(ctx context.Context) (*rest.Config, error) {
 	if err := s.openRuntime(ctx); err != nil {
 		return nil, err
 	}
-	if s.plane, err = controlplane.Start(ctx, controlplane.Config{Sync: true}); err != nil {
+	if s.plane, err = controlplane.StartParts(ctx, controlplane.Parts{Sync: true}); err != nil {
 		return nil, err
 	}
 	s.kubelet, err = member.Start(ctx, member.Config{Plane: s.plane, Program: filepath.Join(binaries, "kubelet"),

@@ -1,5 +1,5 @@
-// Package agent tests lifepod agent from outside: the built binary as a node of a
-// real control plane (package controlplane), seen through the Kubernetes API and
+// Package agent tests lifepod agent from outside: the built binary as a node of the
+// control plane of lifepod up (package controlplane), seen through the Kubernetes API and
 // kubectl, with real containers of the bundled runtime. It needs root.
 //
 // One control plane serves all tests, and one node those that don't kill or
@@ -9,6 +9,6 @@
 //	LIFEPOD=bin/lifepod go test ./e2e/agent/       test a binary that is there
 //	go test ./e2e/agent/                           build one first
 //
-// `make controlplane` builds what the control plane consists of, `make kubelet` the
-// kubelet whose place lifepod takes.
+// `make build` builds the control plane, `make kubelet` the kubelet whose place
+// lifepod takes.
 package agent

@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -83,15 +83,12 @@ spec:
 	}
 }
 
-// plugin runs kubectl lifepod.
+// plugin runs lifepod as kubectl lifepod does.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	dir := c.t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(dir, "kubectl-lifepod")); err != nil {
-		c.t.Fatal(err)
-	}
-	command := plane.KubectlCommand(c.t.Context(), append([]string{"lifepod"}, args...)...)
-	command.Env = append(command.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+	command := exec.CommandContext(c.t.Context(), binary, args...)
+	command.Args[0] = "kubectl-lifepod"
+	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
 	out, err := command.CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("kubectl lifepod: %v\n%s", err, out)

@@ -53,7 +53,7 @@ func testAll(m *testing.M) (code int, err error) {
 	if err := parallelByDefault(); err != nil {
 		return 0, err
 	}
-	if plane, err = controlplane.Start(context.Background(), controlplane.Config{}); err != nil {
+	if plane, err = controlplane.Start(context.Background()); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, plane.Close()) }()

@@ -21,19 +21,19 @@ rules:
 - level: None
 `
 
-// AuditLog is the file in which the API server logs what nodes and pods write, if Config.Audit is set:
+// AuditLog is the file in which the API server logs what nodes and pods write, if Parts.Audit is set:
 // an audit.k8s.io Event in JSON a line.
 func (c *ControlPlane) AuditLog() string { return c.file(auditLogFile) }
 
 func (c *ControlPlane) writeAuditPolicy() error {
-	if !c.config.Audit {
+	if !c.parts.Audit {
 		return nil
 	}
 	return os.WriteFile(c.file(auditPolicyFile), []byte(auditPolicy), 0o644)
 }
 
 func (c *ControlPlane) auditFlags() []string {
-	if !c.config.Audit {
+	if !c.parts.Audit {
 		return nil
 	}
 	return []string{"--audit-policy-file=" + auditPolicyFile, "--audit-log-path=" + auditLogFile}

@@ -86,10 +86,13 @@ func (a *authority) sign(t *x509.Certificate) (keyPair, error) {
 	return keyPair{certificate: encodeCertificate(der), key: keyText}, err
 }
 
-// pair is the authority's own certificate and key.
-func (a *authority) pair() (keyPair, error) {
+// write puts the authority's own certificate and key into BASE.crt and BASE.key.
+func (a *authority) write(base string) error {
 	key, err := encodeKey(a.key)
-	return keyPair{certificate: encodeCertificate(a.certificate.Raw), key: key}, err
+	if err != nil {
+		return err
+	}
+	return keyPair{certificate: encodeCertificate(a.certificate.Raw), key: key}.write(base)
 }
 
 func encodeCertificate(der []byte) []byte {

@@ -29,12 +29,16 @@ const (
 // mastersGroup may do everything, whatever RBAC says.
 const mastersGroup = "system:masters"
 
-// writeFiles makes all certificates, keys and kubeconfig files that the parts
-// start with.
+// writeFiles makes all certificates, keys and kubeconfig files that the processes
+// start with. lifepod up makes what it does not find, of the authority that is there.
 func (c *ControlPlane) writeFiles() error {
-	for _, write := range []func() error{
-		c.writeAuthorities, c.writeServing, c.writeServiceAccountKey, c.writeKubeconfigs, c.writeAuditPolicy,
-	} {
+	writers := []func() error{c.writeAuthority, c.writeAdmin}
+	if c.parts == nil {
+		writers = append(writers, c.giveAuthority)
+	} else {
+		writers = append(writers, c.writeFrontProxy, c.writeServing, c.writeServiceAccountKey, c.writeKubeconfigs, c.writeAuditPolicy)
+	}
+	for _, write := range writers {
 		if err := write(); err != nil {
 			return fmt.Errorf("write the control plane's files: %w", err)
 		}
@@ -42,23 +46,32 @@ func (c *ControlPlane) writeFiles() error {
 	return nil
 }
 
-func (c *ControlPlane) writeAuthorities() error {
-	var err error
+func (c *ControlPlane) writeAuthority() (err error) {
 	if c.ca, err = newAuthority("kubernetes"); err != nil {
 		return err
 	}
+	return c.ca.write(c.file(caName))
+}
+
+func (c *ControlPlane) writeAdmin() error {
+	return c.writeClientKubeconfig(c.file(adminKubeconfig), "kubernetes-admin", mastersGroup)
+}
+
+// giveAuthority puts the authority where lifepod up looks for its own.
+func (c *ControlPlane) giveAuthority() error {
+	if err := os.MkdirAll(c.keys(), 0o700); err != nil {
+		return err
+	}
+	return c.ca.write(filepath.Join(c.keys(), caName))
+}
+
+func (c *ControlPlane) writeFrontProxy() error {
 	frontProxy, err := newAuthority("front-proxy")
 	if err != nil {
 		return err
 	}
-	for name, a := range map[string]*authority{caName: c.ca, frontProxyCAName: frontProxy} {
-		pair, err := a.pair()
-		if err != nil {
-			return err
-		}
-		if err := pair.write(c.file(name)); err != nil {
-			return err
-		}
+	if err := frontProxy.write(c.file(frontProxyCAName)); err != nil {
+		return err
 	}
 	client, err := frontProxy.client(frontProxyName)
 	if err != nil {
@@ -105,22 +118,13 @@ func (c *ControlPlane) writeServiceAccountKey() error {
 	return os.WriteFile(c.file(serviceAccountName)+".key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600)
 }
 
+// writeKubeconfigs makes those of scheduler and controllers. They need no role: the API server learns of roles a
+// while after it is ready, and would refuse what they ask first.
 func (c *ControlPlane) writeKubeconfigs() error {
-	// Scheduler and controllers need no role: the API server learns of roles a
-	// while after it is ready, and would refuse what they ask first.
-	for _, k := range []struct {
-		file, user string
-		groups     []string
-	}{
-		{adminKubeconfig, "kubernetes-admin", []string{mastersGroup}},
-		{schedulerConfig, "system:kube-scheduler", []string{mastersGroup}},
-		{controllersConfig, "system:kube-controller-manager", []string{mastersGroup}},
-	} {
-		if err := c.writeClientKubeconfig(c.file(k.file), k.user, k.groups...); err != nil {
-			return err
-		}
+	if err := c.writeClientKubeconfig(c.file(schedulerConfig), "system:kube-scheduler", mastersGroup); err != nil {
+		return err
 	}
-	return nil
+	return c.writeClientKubeconfig(c.file(controllersConfig), "system:kube-controller-manager", mastersGroup)
 }
 
 // file is the path of a file in the control plane's folder.

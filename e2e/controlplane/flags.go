@@ -17,7 +17,7 @@ func (c *ControlPlane) etcdFlags() []string {
 		// Nobody uses these two, but they may not be empty.
 		"--advertise-client-urls=http://127.0.0.111:0",
 		"--listen-peer-urls=http://127.0.0.1:0",
-		"--unsafe-no-fsync=" + strconv.FormatBool(!c.config.Sync),
+		"--unsafe-no-fsync=" + strconv.FormatBool(!c.parts.Sync),
 		// The only member need not wait long for others to stand for election.
 		"--heartbeat-interval=20", "--election-timeout=200",
 		"--log-level=warn",
@@ -27,7 +27,7 @@ func (c *ControlPlane) etcdFlags() []string {
 func (c *ControlPlane) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=unix://" + etcdSocket,
-		"--bind-address=" + c.bindAddress(), "--secure-port=" + strconv.Itoa(c.port),
+		"--secure-port=" + strconv.Itoa(c.port),
 		// The endpoints of the service "kubernetes" may not be on loopback.
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + servingName + ".crt", "--tls-private-key-file=" + servingName + ".key",
@@ -52,20 +52,13 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--proxy-client-key-file=" + frontProxyName + ".key",
 		// There is no kube-proxy: aggregated API servers are reached at their pods.
 		"--enable-aggregator-routing",
-		"--profiling=" + strconv.FormatBool(c.config.Profile),
+		"--profiling=" + strconv.FormatBool(c.parts.Profile),
 		c.featureGates(),
 	}
 	if !isOther() {
 		flags = append(flags, "--runtime-config="+runtimeConfig)
 	}
 	return append(flags, c.auditFlags()...)
-}
-
-func (c *ControlPlane) bindAddress() string {
-	if c.config.ForPods {
-		return "0.0.0.0"
-	}
-	return "127.0.0.1"
 }
 
 func (c *ControlPlane) schedulerFlags() []string {
@@ -78,10 +71,10 @@ func (c *ControlPlane) schedulerFlags() []string {
 
 // rateFlags are those for the rate of requests to the API server.
 func (c *ControlPlane) rateFlags() []string {
-	if c.config.QPS == 0 {
+	if c.parts.QPS == 0 {
 		return nil
 	}
-	return []string{"--kube-api-qps=" + strconv.Itoa(c.config.QPS), "--kube-api-burst=" + strconv.Itoa(c.config.QPS)}
+	return []string{"--kube-api-qps=" + strconv.Itoa(c.parts.QPS), "--kube-api-burst=" + strconv.Itoa(c.parts.QPS)}
 }
 
 func (c *ControlPlane) controllerFlags() []string {

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func (c *ControlPlane) CAFile() string { return c.file(caName + ".crt") }
 // Port is where the API server listens.
 func (c *ControlPlane) Port() int { return c.port }
 
-// URL is the API server's address for processes of this machine. Pods can't reach it.
+// URL is the API server's address for processes of this machine. Pods reach it at the machine's addresses.
 func (c *ControlPlane) URL() string { return "https://127.0.0.1:" + strconv.Itoa(c.port) }
 
 // RESTConfig is an administrator's client configuration, without a rate limit
@@ -67,6 +68,29 @@ func (c *ControlPlane) JoinedKubeconfig(node string) (string, error) {
 		return "", err
 	}
 	return path, c.writeKubeconfig(path, nodeUser(node), &clientcmdapi.AuthInfo{ClientCertificate: both, ClientKey: both})
+}
+
+// ServingCertificate writes BASE.crt and BASE.key, with which a node of this machine serves its API, and returns BASE.
+// lifepod up believes no other certificate than one of its authority.
+func (c *ControlPlane) ServingCertificate(node string) (base string, err error) {
+	if base, err = c.nodeFile(node); err != nil {
+		return "", err
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	var addresses []net.IP
+	for _, address := range own {
+		if network, is := address.(*net.IPNet); is {
+			addresses = append(addresses, network.IP)
+		}
+	}
+	pair, err := c.ca.serving([]string{node}, addresses)
+	if err != nil {
+		return "", err
+	}
+	return base, pair.write(base)
 }
 
 const nodesGroup = "system:nodes"

@@ -9,9 +9,13 @@ import (
 	"strings"
 )
 
-// KubectlCommand is a kubectl of an administrator, not yet started.
+// KubectlCommand is a kubectl of an administrator, not yet started: that of lifepod, or the one of separate parts.
 func (c *ControlPlane) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, c.Binary("kubectl"), args...)
+	program := c.Binary("kubectl")
+	if c.parts == nil {
+		program, args = c.up, append([]string{"kubectl", "--root=" + c.state().Dir}, args...)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+c.Kubeconfig(),
 		// What kubectl remembers of an API server must not outlive it.

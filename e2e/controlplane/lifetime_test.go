@@ -2,7 +2,6 @@ package controlplane_test
 
 import (
 	"bufio"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -20,9 +19,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-var allParts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+// programs are those of a control plane.
+func programs() []string {
+	if os.Getenv("LIFEPOD_CONTROLPLANE") == "" {
+		return []string{"lifepod"}
+	}
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+}
 
 // processesIn are the programs that work in dir, by process id.
 func processesIn(dir string) map[int]string {
@@ -41,14 +47,14 @@ func processesIn(dir string) map[int]string {
 
 func checkAllRun(t *testing.T, processes map[int]string) {
 	t.Helper()
-	if diff := cmp.Diff(allParts, slices.Sorted(maps.Values(processes))); diff != "" {
-		t.Errorf("running parts (-want +got):\n%s", diff)
+	if diff := cmp.Diff(programs(), slices.Sorted(maps.Values(processes))); diff != "" {
+		t.Errorf("running programs (-want +got):\n%s", diff)
 	}
 }
 
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
-	own, err := controlplane.Start(t.Context(), controlplane.Config{})
+	own, err := controlplane.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +100,9 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	if left := processesIn(own.Dir()); len(left) > 0 {
 		t.Errorf("processes after Close: %v", left)
 	}
+	if left := state(own.Dir()).Left(); len(left) > 0 {
+		t.Errorf("left after Close: %v", left)
+	}
 	if _, err := os.Stat(own.Dir()); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there after Close: %v", err)
 	}
@@ -102,12 +111,14 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestPartsDieWithTheirCaller kills a process that has started a control plane.
-func TestPartsDieWithTheirCaller(t *testing.T) {
+// state is the state folder of lifepod up in a control plane's folder.
+func state(dir string) machine.Root { return machine.Root{Dir: filepath.Join(dir, "up")} }
+
+// TestItDiesWithItsCaller kills a process that has started a control plane.
+func TestItDiesWithItsCaller(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "plane")
 	caller := exec.Command(os.Args[0])
-	caller.Env = append(os.Environ(), startOnly+"="+dir)
+	caller.Env = append(os.Environ(), startOnly+"=1", "TMPDIR="+t.TempDir())
 	caller.Stderr = os.Stderr
 	if _, err := caller.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -120,13 +131,19 @@ func TestPartsDieWithTheirCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if line != "started\n" {
-		t.Fatalf("the caller said %q (%v), want started", line, err)
+	if err != nil {
+		t.Fatalf("the caller started nothing: %v", err)
 	}
-	parts := processesIn(dir)
-	checkAllRun(t, parts)
+	dir := strings.TrimSpace(line)
+	t.Cleanup(func() {
+		if err := state(dir).RemoveCluster(); err != nil {
+			t.Error(err)
+		}
+	})
+	processes := processesIn(dir)
+	checkAllRun(t, processes)
 	var ends []unix.PollFd
-	for pid, name := range parts {
+	for pid, name := range processes {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			t.Fatalf("watch %s: %v", name, err)
@@ -146,31 +163,14 @@ func TestPartsDieWithTheirCaller(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
-	t.Parallel()
-	used := t.TempDir()
-	if err := os.WriteFile(filepath.Join(used, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+func TestMissingPrograms(t *testing.T) {
 	empty := t.TempDir()
-	for name, c := range map[string]struct {
-		config controlplane.Config
-		want   string
-	}{
-		"folder in use":    {controlplane.Config{Dir: used}, fmt.Sprintf("folder %s for a control plane is not empty: remove it or name another", used)},
-		"missing programs": {controlplane.Config{Binaries: empty}, empty + "/etcd is missing: run `make controlplane` first"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			own, err := controlplane.Start(t.Context(), c.config)
-			if err == nil {
-				t.Fatalf("it started (and closed with %v), want an error", own.Close())
-			}
-			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-		})
+	t.Setenv("LIFEPOD_CONTROLPLANE", empty)
+	own, err := controlplane.Start(t.Context())
+	if err == nil {
+		t.Fatalf("it started (and closed with %v), want an error", own.Close())
 	}
-	if _, err := os.Stat(filepath.Join(used, "mine")); err != nil {
-		t.Errorf("what was in the folder: %v, want it untouched", err)
+	if diff := cmp.Diff(empty+"/etcd is missing: run `make controlplane` first", err.Error()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }

@@ -16,7 +16,7 @@ const complaintBytes = 240
 // harmless are the lines of a log that complain of nothing: of klog and of etcd.
 var harmless = regexp.MustCompile(`^(I\d{4} |\{"level":"(debug|info)")`)
 
-// ShowComplaints prints to stderr what the parts have complained of since they
+// ShowComplaints prints to stderr what the processes have complained of since they
 // were ready: the last few warnings and errors of each, for tests that failed.
 func (c *ControlPlane) ShowComplaints() {
 	_, _ = io.WriteString(os.Stderr, c.complaints(5)) // there is nobody else to tell
@@ -24,7 +24,7 @@ func (c *ControlPlane) ShowComplaints() {
 
 func (c *ControlPlane) complaints(most int) string {
 	text := &strings.Builder{}
-	for _, p := range c.parts() {
+	for _, p := range c.processes() {
 		lines := complaintsIn(p.LogSinceMark(), most)
 		if len(lines) > 0 {
 			fmt.Fprintf(text, "%s complained of:\n  %s\n", p.Name, strings.Join(lines, "\n  "))
@@ -49,7 +49,7 @@ func complaintsIn(log []byte, most int) []string {
 // withLogs adds the end of the logs to an error.
 func (c *ControlPlane) withLogs(err error) error {
 	errs := []error{err}
-	for _, p := range c.parts() {
+	for _, p := range c.processes() {
 		errs = append(errs, fmt.Errorf("the end of the log of %s:\n%s", p.Name, p.LastLines(15)))
 	}
 	return errors.Join(errs...)
@@ -57,7 +57,7 @@ func (c *ControlPlane) withLogs(err error) error {
 
 // markLogs has ShowComplaints begin after what the logs have by now.
 func (c *ControlPlane) markLogs() {
-	for _, p := range c.parts() {
+	for _, p := range c.processes() {
 		p.MarkLog()
 	}
 }

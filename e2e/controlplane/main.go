@@ -22,7 +22,7 @@ func Main(tests Tests, plane **ControlPlane) {
 }
 
 func runTests(tests Tests, plane **ControlPlane) (code int, err error) {
-	c, err := Start(context.Background(), Config{})
+	c, err := Start(context.Background())
 	if err != nil {
 		return 1, err
 	}
@@ -31,8 +31,8 @@ func runTests(tests Tests, plane **ControlPlane) (code int, err error) {
 	return c.Run(tests), nil
 }
 
-// Run runs a package's tests and returns their exit code; when one fails, the parts' complaints
-// are shown.
+// Run runs a package's tests and returns their exit code; when one fails, the complaints of the control plane's
+// processes are shown.
 func (c *ControlPlane) Run(tests Tests) int {
 	code := tests.Run()
 	if code != 0 {

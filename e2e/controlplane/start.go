@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // How long a part may take on a machine that is very busy, and how often it
@@ -17,14 +22,16 @@ const (
 	askInterval = 20 * time.Millisecond
 )
 
-// startAll starts the parts in the order in which they need one another. One that
+// startAll starts the processes in the order in which they need one another. One that
 // finds the other not ready would look again a second later.
 func (c *ControlPlane) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var err error
-	if c.etcd, err = c.startPart("etcd", c.etcdFlags()); err != nil {
-		return err
+	if c.parts != nil {
+		var err error
+		if c.etcd, err = c.startProgram(c.Binary("etcd"), c.etcdFlags()); err != nil {
+			return err
+		}
 	}
 	if err := c.startAPIServer(); err != nil {
 		return err
@@ -32,26 +39,46 @@ func (c *ControlPlane) startAll(ctx context.Context) error {
 	if err := c.await(ctx, "the API server to be ready", c.ready); err != nil {
 		return err
 	}
-	if c.controllers, err = c.startPart("kube-controller-manager", c.controllerFlags()); err != nil {
-		return err
+	if c.parts != nil {
+		if err := c.startOthers(ctx); err != nil {
+			return err
+		}
 	}
-	if c.scheduler, err = c.startPart("kube-scheduler", c.schedulerFlags()); err != nil {
-		return err
-	}
-	if err := c.letNodesJoin(ctx); err != nil {
-		return err
-	}
-	return c.await(ctx, `the namespace "default" to have its service account and authority`, c.hasDefaults)
+	return c.await(ctx, `what nodes and pods in the namespace "default" need to be there`, c.hasDefaults)
 }
 
-func (c *ControlPlane) startAPIServer() error {
-	var err error
-	c.apiServer, err = c.startPart("kube-apiserver", c.apiServerFlags())
+func (c *ControlPlane) startAPIServer() (err error) {
+	program, flags := c.up, c.upFlags()
+	if c.parts != nil {
+		program, flags = c.Binary("kube-apiserver"), c.apiServerFlags()
+	}
+	c.apiServer, err = c.startProgram(program, flags)
 	return err
 }
 
+// startOthers starts the parts that need the API server.
+func (c *ControlPlane) startOthers(ctx context.Context) (err error) {
+	if c.controllers, err = c.startProgram(c.Binary("kube-controller-manager"), c.controllerFlags()); err != nil {
+		return err
+	}
+	if c.scheduler, err = c.startProgram(c.Binary("kube-scheduler"), c.schedulerFlags()); err != nil {
+		return err
+	}
+	return c.letNodesJoin(ctx)
+}
+
+// startProgram starts a program in the control plane's folder, with its log there as
+// NAME.log. One that is started again continues its log.
+func (c *ControlPlane) startProgram(program string, flags []string) (*machine.Process, error) {
+	cmd := exec.Command(program, flags...)
+	cmd.Dir = c.dir
+	// Nothing of the caller's environment, a proxy for one, may reach it.
+	cmd.Env = []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")}
+	return machine.StartProcess(cmd, c.file(filepath.Base(program)+".log"))
+}
+
 // StopAPIServer kills the API server: connections break, new ones are refused.
-// The other parts stay and wait for it.
+// Separate parts stay and wait for it; with lifepod up all that there is ends.
 func (c *ControlPlane) StopAPIServer() error { return c.apiServer.Kill() }
 
 // StartAPIServer starts the API server again, at the same address and with the
@@ -68,6 +95,7 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if err := c.await(ctx, "the API server to be ready again", c.ready); err != nil {
 		return c.withLogs(err)
 	}
+	c.apiServer.MarkLog()
 	return nil
 }
 
@@ -80,7 +108,7 @@ func (c *ControlPlane) await(ctx context.Context, what string, ask func(context.
 		if err == nil {
 			return nil
 		}
-		for _, p := range c.parts() {
+		for _, p := range c.processes() {
 			if p.HasEnded() {
 				return fmt.Errorf("wait for %s: %s has ended", what, p.Name)
 			}
@@ -97,11 +125,18 @@ func (c *ControlPlane) ready(ctx context.Context) error {
 	return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// hasDefaults looks for what a pod needs of its namespace.
+// hasDefaults looks for what a pod needs of its namespace, and a node that joins of the cluster.
 func (c *ControlPlane) hasDefaults(ctx context.Context) error {
 	if _, err := c.client.CoreV1().ServiceAccounts(v1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 		return err
 	}
-	_, err := c.client.CoreV1().ConfigMaps(v1.NamespaceDefault).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-	return err
+	if _, err := c.client.CoreV1().ConfigMaps(v1.NamespaceDefault).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
+		return err
+	}
+	for _, b := range bootstrapBindings {
+		if _, err := c.client.RbacV1().ClusterRoleBindings().Get(ctx, b.name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

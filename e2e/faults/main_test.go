@@ -63,7 +63,7 @@ func testAll(m *testing.M) (code int, err error) {
 	if program, err = machine.Binary("../..", work); err != nil {
 		return 1, err
 	}
-	if plane, err = controlplane.Start(context.Background(), controlplane.Config{}); err != nil {
+	if plane, err = controlplane.Start(context.Background()); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, plane.Close()) }()

@@ -3,7 +3,7 @@ package groups
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +17,7 @@ import (
 // TestJobSet: the pods of a JobSet restart as one, without a container of their own for that.
 func TestJobSet(t *testing.T) {
 	j := newGroup(t)
-	j.kubectl("delete", "clusterrolebinding", "lifepod-groups", "--ignore-not-found") // of a run before
+	j.kubectl("delete", "clusterrolebinding", "lifepod-groups", "lifepod:groups", "--ignore-not-found") // of a run before, and lifepod up's
 	j.apply("InPlaceRestart")
 
 	t.Log("without permission the pods wait, and say why (B-GRP-10)")
@@ -83,15 +83,12 @@ func (j *groupOf) wantToldOf(pod *v1.Pod, attempt int) {
 	}
 }
 
-// plugin runs kubectl lifepod.
+// plugin runs lifepod as kubectl lifepod does.
 func (j *groupOf) plugin(args ...string) string {
 	j.Helper()
-	dir := j.TempDir()
-	if err := os.Symlink(binary, filepath.Join(dir, "kubectl-lifepod")); err != nil {
-		j.Fatal(err)
-	}
-	command := plane.KubectlCommand(j.Context(), append([]string{"lifepod"}, args...)...)
-	command.Env = append(command.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+	command := exec.CommandContext(j.Context(), binary, args...)
+	command.Args[0] = "kubectl-lifepod"
+	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
 	out, err := command.CombinedOutput()
 	if err != nil {
 		j.Fatalf("kubectl lifepod: %v\n%s", err, out)

@@ -55,7 +55,7 @@ func testAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	ctx := context.Background()
-	if plane, err = controlplane.Start(ctx, controlplane.Config{ForPods: true}); err != nil {
+	if plane, err = controlplane.Start(ctx); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, plane.Close()) }()

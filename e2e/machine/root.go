@@ -2,6 +2,7 @@ package machine
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,18 @@ func (r Root) RunDir() string { return "/run/lifepod-" + r.Hash() }
 // Bridge is the name of the pods' bridge.
 func (r Root) Bridge() string { return "lp-" + r.Hash() }
 
+// ownLink is the interface of a cluster's own address, on a machine without a default route.
+func (r Root) ownLink() string { return "lpa-" + r.Hash() }
+
+// RemoveCluster removes what a lifepod up without a node, which was killed, has outside of the state folder.
+func (r Root) RemoveCluster() error {
+	errs := []error{os.RemoveAll(r.RunDir())}
+	if link, err := netlink.LinkByName(r.ownLink()); err == nil {
+		errs = append(errs, netlink.LinkDel(link))
+	}
+	return errors.Join(errs...)
+}
+
 // Cgroup is the name of the cgroup of all pods.
 func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 
@@ -34,7 +47,7 @@ func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 // included: every test fails that leaves something (B-GC-5, B-FIN-6).
 func (r Root) Left() []string {
 	left := slices.Concat(r.Processes(), r.Mounts(), r.Loops(), r.filterRules())
-	for _, bridge := range []string{r.Bridge(), "lpa-" + r.Hash()} { // the other is the cluster's without a default route
+	for _, bridge := range []string{r.Bridge(), r.ownLink()} {
 		if _, err := netlink.LinkByName(bridge); err == nil {
 			left = append(left, "bridge "+bridge)
 		}

@@ -22,6 +22,10 @@ func (m *Member) writeConfiguration() error {
 	if m.HealthPort, err = machine.FreePort(); err != nil {
 		return err
 	}
+	serving, err := m.config.Plane.ServingCertificate(m.Name)
+	if err != nil {
+		return err
+	}
 	fields := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
@@ -41,6 +45,8 @@ func (m *Member) writeConfiguration() error {
 		"evictionHard":       map[string]string{"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
 		"resolvConf":         m.file("resolv.conf"),
 		"rotateCertificates": true,
+		"tlsCertFile":        serving + ".crt",
+		"tlsPrivateKeyFile":  serving + ".key",
 	}
 	if m.likeKubelet() {
 		fields["cgroupRoot"] = "/" + m.kubeletCgroup()

@@ -14,7 +14,7 @@ import (
 // TestProcessThatEndsIsAnError: nobody waits for a node that cannot come, and
 // nothing is left of it.
 func TestProcessThatEndsIsAnError(t *testing.T) {
-	plane, err := controlplane.Start(t.Context(), controlplane.Config{})
+	plane, err := controlplane.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		b.onClose(func() error { return os.RemoveAll(dir) })
 	}
 	progress("control plane")
-	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: p.qps, Profile: p.logs != ""}); err != nil {
+	if b.plane, err = controlplane.StartParts(ctx, controlplane.Parts{QPS: p.qps, Profile: p.logs != ""}); err != nil {
 		return b, err
 	}
 	b.onClose(b.plane.Close)

@@ -1,7 +1,7 @@
-// Command build builds the parts of a control plane for tests into
+// Command build builds Kubernetes' own programs for tests and measurements into
 // .cache/controlplane/bin: etcd, kube-apiserver, kube-scheduler,
 // kube-controller-manager and kubectl, with -drivers the drivers of devices that upstream
-// tests with, or with -kubelet the kubelet alone, which only measurements need. cluster/go.mod pins the versions, and what lifepod up is
+// tests with, or with -kubelet the kubelet. cluster/go.mod pins the versions, and what lifepod up is
 // made of is compiled once for both.
 //
 // With -kubernetes v1.35.4 it builds the parts of a control plane of another version of
