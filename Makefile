@@ -172,7 +172,7 @@ test-parts:
 	$(PART) "build" $(MAKE) --no-print-directory test-packages build
 	$(PART) "unit tests" $(MAKE) --no-print-directory unit
 	$(PART) "lifepod run" $(MAKE) --no-print-directory test-pods RUN='^($(PODS))\z'
-	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent
+	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent AGENTPROGRAMS=
 	$(PART) "lifepod up" $(MAKE) --no-print-directory test-up RUN='^($(UP))\z'
 
 test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, each a target of its own; 45 minutes (as root)
@@ -182,6 +182,7 @@ test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, e
 # Suites. RUN is a regular expression of tests' names.
 RUN        ?= .
 AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/join ./e2e/machine ./e2e/member ./e2e/objects ./e2e/podstatus ./e2e/source
+AGENTPROGRAMS ?= drivers kubelet metrics-server
 ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
 ONCE       := -p 1 -timeout 30m -count=1 -run '$(RUN)'
 UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
@@ -189,7 +190,7 @@ UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
 test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 4 minutes
 	@$(ONREAL) $(call gotest,pods,./e2e,$(ONCE))
 
-test-agent: test-packages build drivers kubelet metrics-server ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
+test-agent: test-packages build $(AGENTPROGRAMS) ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
 	@$(ONREAL) $(call gotest,agent,$(AGENTTESTS),$(ONCE))
 
 test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 3 minutes
