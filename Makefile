@@ -173,7 +173,7 @@ test-parts:
 	$(PART) "unit tests" $(MAKE) --no-print-directory unit
 	$(PART) "lifepod run" $(MAKE) --no-print-directory test-pods RUN='^($(PODS))\z'
 	$(PART) "lifepod agent" $(MAKE) --no-print-directory test-agent RUN='^($(AGENT))\z' AGENTTESTS=./e2e/agent AGENTPROGRAMS=
-	$(PART) "lifepod up" $(MAKE) --no-print-directory test-up RUN='^($(UP))\z'
+	$(PART) "lifepod up" $(MAKE) --no-print-directory test-up RUN='^($(UP))\z' UPPROGRAMS=
 
 test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, each a target of its own; 45 minutes (as root)
 	@rm -rf .cache/tests
@@ -183,6 +183,7 @@ test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, e
 RUN        ?= .
 AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/join ./e2e/machine ./e2e/member ./e2e/objects ./e2e/podstatus ./e2e/source
 AGENTPROGRAMS ?= drivers kubelet metrics-server
+UPPROGRAMS ?= metrics-server
 ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
 ONCE       := -p 1 -timeout 30m -count=1 -run '$(RUN)'
 UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
@@ -193,7 +194,7 @@ test-pods: test-packages build ## pods of lifepod run, with everything that may 
 test-agent: test-packages build $(AGENTPROGRAMS) ## lifepod agent as a node: take-over, devices, drivers, objects, joining; 4 minutes
 	@$(ONREAL) $(call gotest,agent,$(AGENTTESTS),$(ONCE))
 
-test-up: test-packages build metrics-server ## lifepod up as a cluster, with Services and DNS; 3 minutes
+test-up: test-packages build $(UPPROGRAMS) ## lifepod up as a cluster, with Services and DNS; 3 minutes
 	@$(UPREAL) $(call gotest,up,./e2e ./e2e/traffic,$(ONCE))
 
 test-storage: test-packages build ## volumes of lifepod up; 3 minutes
@@ -203,7 +204,7 @@ test-servers: test-packages build etcd kubelet ## machines that join, several se
 	@$(UPREAL) $(call gotest,servers,./e2e/cni ./e2e/grow ./e2e/several,$(ONCE))
 
 test-real: test-packages build ## the carried runtime, CRI calls, images and leftovers by themselves; 2 minutes
-	@$(call gotest,real,./bundle/... ./cri/cricheck ./leftovers ./worker/images,-tags realruntime -timeout 20m)
+	@$(call gotest,real,./bundle/... ./cri/crifake ./leftovers ./worker/images,-tags realruntime -timeout 20m)
 
 test-faults: test-packages build ## killed processes, hung calls, lost connections of an agent; 2 minutes
 	@$(ONREAL) $(call gotest,faults,./e2e/faults,$(ONCE))
