@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/netidentity"
@@ -96,13 +95,6 @@ func PodConfig(root string) (criconfig.Node, error) {
 	config.LogRoot, config.Seccomp = LogRoot(root), criconfig.Seccomp{Root: rootfolder.Seccomp.In(root), Default: true}
 	config.SELinux = criconfig.SELinuxEnabled()
 	return config, err
-}
-
-// Admits is what this machine and its runtime enforce, but for its resources.
-func Admits(unsafeSysctls []string, features cri.Features) (admission.Host, error) {
-	admits, err := admission.Read(unsafeSysctls)
-	admits.SupplementalGroupsPolicy = features.SupplementalGroupsPolicy
-	return admits, err
 }
 
 // clusterDomain ends the full name of a pod with a subdomain, as in most

@@ -8,10 +8,11 @@ const LowestCriticalPriority = 2_000_000_000
 // sourceAnnotation says where the node got a pod from.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// Critical says whether the node depends on the pod: it is static, or its priority says
+// Critical says whether the node depends on the pod: it is static, the mirror of such a one, or its priority says
 // so. It is never evicted, and other pods make room for it (B-STA-8, B-LST-1, B-PRE-1).
 func Critical(pod *v1.Pod) bool {
-	return Static(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= LowestCriticalPriority
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	return mirror || Static(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= LowestCriticalPriority
 }
 
 // Static says that a pod comes from a file or a URL of the node's configuration, not

@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -95,7 +95,7 @@ func TestAgentAnswersForRefusedFields(t *testing.T) {
 }
 
 func agentRefusal(t *testing.T, pod *v1.Pod) string {
-	if refusal := admission.Check(pod, admission.Host{}); refusal != nil {
+	if refusal := admit.Check(pod, admit.Host{}); refusal != nil {
 		return refusal.Reason + ": " + refusal.Message
 	}
 	_, err := volumes.Prepare(context.Background(), pod, filepath.Join(t.TempDir(), "pod"), volumes.Sources{API: clusterVolumes{}})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/node/config"
-	"github.com/lifepod/lifepod/node/pullsecret"
+	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/space"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -14,7 +14,7 @@ import (
 // newImages are the runtime's images with the node's credentials, its credential
 // providers and the records of who may use what (A-IMG-7, A-IMG-8). changed is called when
 // images have come or gone.
-func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, changed func()) (*space.Claims, error) {
+func (s *setup) newImages(ctx context.Context, accounts objects.ServiceAccounts, changed func()) (*space.Claims, error) {
 	k, o := s.config.Kubelet, s.options
 	options := images.Options{
 		NodeConfigs: images.AgentNodeConfigs(o.rootDir()),
@@ -27,16 +27,16 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 		options.Containerd = nil // the images are not the runtime's containerd's
 	}
 	if o.CredentialProviderConfig != "" || o.CredentialProviderBinDir != "" {
-		list, err := pullsecret.Read(o.CredentialProviderConfig)
+		list, err := objects.ReadCredentialProviders(o.CredentialProviderConfig)
 		if err != nil {
 			return nil, err
 		}
-		options.Providers, err = pullsecret.New(list, o.CredentialProviderBinDir, accounts, s.log)
+		options.Providers, err = objects.NewCredentialProviders(list, o.CredentialProviderBinDir, accounts, s.log)
 		if err != nil {
 			return nil, err
 		}
 	}
-	policy, err := pullsecret.NewPolicy(k.ImagePullCredentialsVerificationPolicy, k.PreloadedImagesVerificationAllowlist)
+	policy, err := objects.NewPullPolicy(k.ImagePullCredentialsVerificationPolicy, k.PreloadedImagesVerificationAllowlist)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 		if err != nil {
 			return nil, fmt.Errorf("list the images that are present: %w", err)
 		}
-		options.Records = pullsecret.OpenRecords(o.rootDir(), policy, present, s.log)
+		options.Records = objects.OpenPullRecords(o.rootDir(), policy, present, s.log)
 	}
 	return space.NewClaims(images.New(s.calls.Images, options), changed), nil
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -30,7 +30,7 @@ import (
 
 // machine is what pods find on this machine, as the node's configuration wants it.
 type machine struct {
-	admits  admission.Host
+	admits  admit.Host
 	cgroups podcgroup.Driver
 	config  criconfig.Node
 	dns     worker.DNS

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/objects"
-	"github.com/lifepod/lifepod/node/pullsecret"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
@@ -77,9 +76,9 @@ func (u uses) of(pod *v1.Pod) worker.Objects {
 }
 
 // serviceAccounts are nil without a cluster.
-func (u uses) serviceAccounts() pullsecret.ServiceAccounts {
+func (u uses) serviceAccounts() objects.ServiceAccounts {
 	if u.cluster == nil {
 		return nil
 	}
-	return pullsecret.APIServiceAccounts{Client: u.cluster.client, Tokens: u.objects}
+	return objects.APIServiceAccounts{Client: u.cluster.client, Tokens: u.objects}
 }

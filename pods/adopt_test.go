@@ -12,7 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // Only a static pod has its status written to a mirror pod: annotations make no pod of
@@ -126,7 +126,7 @@ func TestStatusIsNoAdmission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tell(t, func(s *story) {
-				s.pods.Engine.Admission.Host = &admission.Host{}
+				s.pods.Engine.Admission.Host = &admit.Host{}
 				s.apply(podOf("web", test.changes...))
 				s.heard()
 				time.Sleep(time.Minute)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Inbox takes facts about the pods of a node. It is there before the Shell that reads it,
@@ -22,7 +22,7 @@ type Inbox struct {
 func NewInbox() *Inbox {
 	return &Inbox{
 		mail: mailbox.New[any](), closed: make(chan struct{}),
-		resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
+		resizes: resizes{asked: map[int]chan<- *admit.Refusal{}},
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Config is what a Shell needs. What concerns the cluster may be nil: without one
@@ -21,7 +21,7 @@ import (
 type Config struct {
 	*Inbox
 	Engine  *worker.Engine
-	Host    admission.Host
+	Host    admit.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
 	Memory  Memory          // nil: nothing is remembered

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -208,7 +208,7 @@ func (d *drivers) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated {
 		d.devices--
 		d.has[g], answer.Given = true, []v1.ResourceName{gpu}
 	default:
-		answer.Refusal, answer.Lacks = &admission.Refusal{Reason: "UnexpectedAdmissionError", Message: "no device is left"}, gpu
+		answer.Refusal, answer.Lacks = &admit.Refusal{Reason: "UnexpectedAdmissionError", Message: "no device is left"}, gpu
 	}
 	return answer
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/volumes"
@@ -72,7 +72,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	}
 	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	c.shell = New(Config{
-		Inbox: inbox, Engine: engine, Host: admission.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
+		Inbox: inbox, Engine: engine, Host: admit.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
 		Memory: mortalMemory{MemoryFolder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
 		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers, Pressure: pressed(), Relief: c.relief,
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // beginAll begins every pod that may begin now. It is called at the start, and whenever
@@ -138,7 +137,7 @@ func (m *Machine) start(p *pod) {
 	m.adopt(p, lifecycle.Observed{})
 }
 
-func (m *Machine) refuse(p *pod, why admission.Refusal) {
+func (m *Machine) refuse(p *pod, why admit.Refusal) {
 	m.do(Refuse{Source: p.source, Pod: p.newest, Why: why})
 	m.lives(p, p.newest)
 	p.refused = true

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Effect is something to do. Effects are carried out in order, and none of them blocks.
@@ -24,7 +24,7 @@ type Begin struct {
 type Refuse struct {
 	Source Source
 	Pod    *v1.Pod
-	Why    admission.Refusal
+	Why    admit.Refusal
 }
 
 // Resume continues a life from its checkpoint. Resumed or NotResumed answers it at once.
@@ -104,7 +104,7 @@ type AllHeard struct{}
 // AnswerResize answers ResizeAsked; Refusal is nil if there is room.
 type AnswerResize struct {
 	ID      int
-	Refusal *admission.Refusal
+	Refusal *admit.Refusal
 }
 
 // AnnounceShutdown says that the machine shuts down, or that its shutdown was cancelled: the

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // A-ACT-15: where Guaranteed pods have CPUs for themselves, their CPU can't be resized.
@@ -27,7 +27,7 @@ func TestExclusive(t *testing.T) {
 	step(SourceHeard{Source: API})
 	step(Wanted{Source: API, Pod: guaranteed("1")})
 	effects := step(ResizeAsked{ID: 1, Pod: guaranteed("2")})
-	want := []Effect{AnswerResize{ID: 1, Refusal: &admission.Refusal{
+	want := []Effect{AnswerResize{ID: 1, Refusal: &admit.Refusal{
 		Reason: v1.PodReasonInfeasible, Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`,
 	}}}
 	if diff := cmp.Diff(want, effects); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Event is a fact and when it became known.
@@ -76,7 +76,7 @@ type NodeRead struct {
 type Allocated struct {
 	UID types.UID
 	// Refusal is nil if the pod has all that it asks for; else it has nothing.
-	Refusal *admission.Refusal
+	Refusal *admit.Refusal
 	// Lacks is the resource of which others have too much, if that is why; they may give some
 	// back.
 	Lacks v1.ResourceName

@@ -11,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Options are fixed for the lifetime of a node's roster.
@@ -19,7 +18,7 @@ type Options struct {
 	// Sources lists all sources. No pod is ended before each was heard (B-RST-3).
 	Sources []Source
 	// Host is what the machine can enforce.
-	Host admission.Host
+	Host admit.Host
 	// API: there is an API server, which shows static pods and can be asked for the
 	// Node.
 	API bool

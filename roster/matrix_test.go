@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // matrixFile brings a pod to every position, and has every fact fed there: what each
@@ -153,7 +153,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"SourceHeard api", SourceHeard{API}}, {"SourceHeard file", SourceHeard{File}},
 		{"NodeKnown", NodeKnown{tr.node}}, {"NodeRead", NodeRead{uid, nodeOf("4", map[string]string{"disk": ""})}}, {"NodeRead, unreadable", NodeRead{UID: uid}},
 		{"FoundLater", FoundLater{Found{UID: uid, Namespace: d.pod.Namespace, Name: d.pod.Name, Seen: seenOf(0)}}},
-		{"Allocated", Allocated{UID: uid}}, {"Allocated, short", Allocated{UID: uid, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: gpu}},
+		{"Allocated", Allocated{UID: uid}}, {"Allocated, short", Allocated{UID: uid, Refusal: &admit.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: gpu}},
 		{"Looked, nothing there", Looked{UID: uid}}, {"Looked, there", Looked{UID: uid, Has: seenOf(0)}}, {"Looked, with a mirror", Looked{UID: uid, Mirror: mirror}},
 		{"Resumed", Resumed{uid, statusOf(v1.PodRunning, "1")}}, {"NotResumed", NotResumed{uid, errUnreadable}},
 		{"Recalled", Recalled{uid, d.remembered(false)}}, {"Recalled, to end", Recalled{uid, d.remembered(true)}}, {"Recalled, nothing", Recalled{UID: uid}},

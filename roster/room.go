@@ -9,7 +9,6 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // holders are the other pods that may hold resources of the node, with what they were
@@ -77,17 +76,17 @@ func (m *Machine) evict(p *pod, missing v1.ResourceName) (until time.Time) {
 }
 
 // room reports whether the node has room to resize a living pod (A-ACT-15).
-func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
+func (m *Machine) room(resized *v1.Pod) *admit.Refusal {
 	p := m.pods[resized.UID]
 	if p == nil {
 		return nil
 	}
-	var refusal *admission.Refusal
+	var refusal *admit.Refusal
 	with(m, p, func(p *pod) { refusal = roomOf(m, p, resized) })
 	return refusal
 }
 
-func roomOf(m *Machine, p *pod, resized *v1.Pod) *admission.Refusal {
+func roomOf(m *Machine, p *pod, resized *v1.Pod) *admit.Refusal {
 	p.resize = resize{}
 	answer := m.fits(p, resized)
 	if len(answer.Victims) > 0 {
@@ -95,7 +94,7 @@ func roomOf(m *Machine, p *pod, resized *v1.Pod) *admission.Refusal {
 		for _, victim := range answer.Victims {
 			m.evict(m.pods[victim.UID], answer.Missing)
 		}
-		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
+		return &admit.Refusal{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
 	}
 	switch r := answer.Refusal; {
 	case r == nil:

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // Period is how long the pods from a priority on may take to end when the machine shuts
@@ -183,11 +183,11 @@ func (m *Machine) groupOf(p *pod) int {
 }
 
 // shutdownRefusal rejects new pods while the machine shuts down (B-SHD-2); nil: it doesn't.
-func (m *Machine) shutdownRefusal() *admission.Refusal {
+func (m *Machine) shutdownRefusal() *admit.Refusal {
 	if m.shutdown.stage == notShuttingDown {
 		return nil
 	}
-	return &admission.Refusal{Reason: shutdownReason, Message: shutdownMessage}
+	return &admit.Refusal{Reason: shutdownReason, Message: shutdownMessage}
 }
 
 // endedByShutdown reports whether a static pod was told to end because the machine shut down.

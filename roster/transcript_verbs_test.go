@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // factOfPod is the fact of a verb about one pod.
@@ -193,7 +193,7 @@ func (tr *transcript) allocated(uid types.UID) Allocated {
 		f.Lacks = gpu
 		fallthrough
 	case tr.has("failed"):
-		f.Refusal = &admission.Refusal{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to it, which is unexpected"}
+		f.Refusal = &admit.Refusal{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to it, which is unexpected"}
 	default:
 		f.Given = []v1.ResourceName{gpu}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/lifepod/lifepod/internal/prove/counts"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // TestRandomWalks leads random nodes through random times: pods come and go, workers end
@@ -221,10 +221,10 @@ func (w *walk) readsNode(uid types.UID) Fact {
 // allocates gives a pod devices, unless there are none left.
 func (w *walk) allocates(pod *v1.Pod) Fact {
 	if w.script != nil && w.script.lacks[pod.UID] {
-		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}}
+		return Allocated{UID: pod.UID, Refusal: &admit.Refusal{Reason: "UnexpectedAdmissionError"}}
 	}
 	if w.rarely(3, "devices are refused") {
-		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
+		return Allocated{UID: pod.UID, Refusal: &admit.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
 	}
 	w.byName[pod.UID] = true
 	return Allocated{UID: pod.UID, Given: []v1.ResourceName{gpu}}

@@ -20,10 +20,10 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 const (
@@ -130,7 +130,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 	}
 	gone := false
 	defer func() { r.sent.end(ctx, gone) }()
-	for _, text := range admission.Unenforced(set.Pod, *node.Admission.Host) {
+	for _, text := range admit.Unenforced(set.Pod, *node.Admission.Host) {
 		r.printer.warn(text)
 	}
 	own, err := r.claim(set)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/journal/rounds"
 )
 
 // Group is what a chart has of a group whose pods restart as one (B-GRP): one row says what it waits for, and each
@@ -15,8 +14,8 @@ import (
 type Group struct {
 	Members int `json:"members"`
 	// Rounds are its newest attempts, oldest first; Earlier is how many before them are left out.
-	Rounds  []rounds.Round `json:"rounds"`
-	Earlier int            `json:"earlierAttempts,omitzero"`
+	Rounds  []journal.Round `json:"rounds"`
+	Earlier int             `json:"earlierAttempts,omitzero"`
 }
 
 // NameOf is a group's name as charts have it: the one that its chart has for the name of a pod.
@@ -26,15 +25,15 @@ func NameOf(namespace, name string) Pod { return Pod{Namespace: namespace, Name:
 // nothing is shown. Without a member that takes part in an attempt there is no row of rounds.
 func OfGroup(name Pod, records []*journal.Record, now time.Time, most int) *Chart {
 	g := &groupBuilder{chart: &Chart{Pod: name, Group: &Group{}, Gone: true}}
-	var members []rounds.Member
-	for _, r := range rounds.Newest(records, now) {
-		m := rounds.MemberOf(r)
+	var members []journal.Member
+	for _, r := range journal.NewestRound(records, now) {
+		m := journal.MemberOf(r)
 		if m.Over && len(m.Passages) == 0 {
 			continue // such as one that was rejected
 		}
 		members, g.lives = append(members, m), append(g.lives, Of(r, now))
 	}
-	all := rounds.Of(members)
+	all := journal.RoundsOf(members)
 	shown := all
 	if most > 0 && len(all) > most {
 		shown = all[len(all)-most:]
@@ -67,17 +66,17 @@ func (g *groupBuilder) extent(now time.Time) {
 }
 
 // stepOf is what a group's time is spent on until all members have come to a step.
-func stepOf(what rounds.What) Step {
+func stepOf(what journal.What) Step {
 	switch what {
-	case rounds.Heard:
+	case journal.Heard:
 		return AllHear
-	case rounds.Ended:
+	case journal.Ended:
 		return AllEnd
-	case rounds.Lifted:
+	case journal.Lifted:
 		return Lift
-	case rounds.Told:
+	case journal.Told:
 		return AllTold
-	case rounds.Runs:
+	case journal.Runs:
 	}
 	return AllStart
 }
@@ -101,7 +100,7 @@ func (g *groupBuilder) rounds() {
 		}
 		step := AllRun
 		if r.Done().IsZero() {
-			steps := []rounds.What{rounds.Heard, rounds.Ended, rounds.Lifted, rounds.Told, rounds.Runs}
+			steps := []journal.What{journal.Heard, journal.Ended, journal.Lifted, journal.Told, journal.Runs}
 			step = stepOf(steps[len(r.Steps)])
 		} else if first := g.firstEnd(at); first.Before(end) {
 			end, open = first, false
@@ -142,13 +141,13 @@ func (r *Row) add(b Bar) {
 }
 
 // lastText is who was the last to come to a step.
-func lastText(s *rounds.Step) string {
+func lastText(s *journal.Step) string {
 	last := s.Last
 	if s.Node != "" {
 		last += " on " + s.Node
 	}
 	switch {
-	case s.What == rounds.Lifted:
+	case s.What == journal.Lifted:
 		return "the first to hear: " + last
 	case s.Container != "":
 		return "the last: " + s.Container + " of " + last
@@ -157,7 +156,7 @@ func lastText(s *rounds.Step) string {
 }
 
 // members adds a row for each member.
-func (g *groupBuilder) members(members []rounds.Member) {
+func (g *groupBuilder) members(members []journal.Member) {
 	var list []Row
 	for i := range members {
 		list = append(list, g.member(&members[i], g.lives[i]))
@@ -166,17 +165,17 @@ func (g *groupBuilder) members(members []rounds.Member) {
 	g.chart.Rows = append(g.chart.Rows, list...)
 }
 
-func (g *groupBuilder) member(m *rounds.Member, life *Chart) Row {
+func (g *groupBuilder) member(m *journal.Member, life *Chart) Row {
 	row := Row{Kind: MemberRow, Name: m.Pod}
 	ending, gone := endingOf(life)
 	for i := range m.Passages {
 		p := &m.Passages[i]
 		end, open := ending, ending.Equal(life.End) && !life.Gone
 		if i+1 < len(m.Passages) {
-			end, open = m.Passages[i+1].Since[rounds.Heard], false
+			end, open = m.Passages[i+1].Since[journal.Heard], false
 		}
-		at := p.Since[rounds.Heard]
-		until := func(step Step, what rounds.What) {
+		at := p.Since[journal.Heard]
+		until := func(step Step, what journal.What) {
 			next := p.Since[what]
 			if next.IsZero() || next.After(end) || next.Before(at) {
 				return
@@ -184,21 +183,21 @@ func (g *groupBuilder) member(m *rounds.Member, life *Chart) Row {
 			row.within(g.chart, bar(p.Attempt, step, at, next))
 			at = next
 		}
-		until(Stopping, rounds.Ended)
-		until(AtBarrier, rounds.Lifted)
-		until(Start, rounds.Runs)
+		until(Stopping, journal.Ended)
+		until(AtBarrier, journal.Lifted)
+		until(Start, journal.Runs)
 		last := bar(p.Attempt, InAttempt, at, end)
 		switch {
-		case p.Since[rounds.Lifted].IsZero():
+		case p.Since[journal.Lifted].IsZero():
 			last = bar(p.Attempt, AtBarrier, at, end)
-		case p.Since[rounds.Runs].IsZero():
+		case p.Since[journal.Runs].IsZero():
 			last = bar(p.Attempt, Start, at, end)
 		}
 		last.Open = open
 		row.within(g.chart, last)
-		if p.Failed && !p.Since[rounds.Heard].Before(g.chart.Begin) {
+		if p.Failed && !p.Since[journal.Heard].Before(g.chart.Begin) {
 			row.Marks = append(row.Marks, Mark{
-				At: p.Since[rounds.Heard], Name: fmt.Sprintf("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
+				At: p.Since[journal.Heard], Name: fmt.Sprintf("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
 			})
 		}
 	}
@@ -261,7 +260,7 @@ func (g *groupBuilder) path() {
 }
 
 // critical marks the bar that a step is spent on: that of the member that ends or starts last, else that of all.
-func (g *groupBuilder) critical(r *rounds.Round, of *Bar) {
+func (g *groupBuilder) critical(r *journal.Round, of *Bar) {
 	want := map[Step]Step{AllEnd: Stopping, AllStart: Start}[of.Step]
 	for _, s := range r.Steps {
 		if stepOf(s.What) != of.Step || want == "" {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifepod/lifepod/journal/rounds"
+	"github.com/lifepod/lifepod/journal"
 )
 
 // Title is what the chart is of: the pod as namespace/name, or the group.
@@ -40,7 +40,7 @@ func counted(n int, what string) string {
 }
 
 // RoundText is how an attempt of the chart went, in a line: when it began, by whom, and when all ran.
-func (c *Chart) RoundText(r *rounds.Round) string {
+func (c *Chart) RoundText(r *journal.Round) string {
 	text := fmt.Sprintf("attempt %d at +%s", r.Attempt, Took(r.At.Sub(c.Begin)))
 	var began []string
 	for _, m := range r.Began {
@@ -63,4 +63,4 @@ func (c *Chart) RoundText(r *rounds.Round) string {
 }
 
 // StepText is what the group waited for in a step, and who was the last.
-func StepText(s *rounds.Step) string { return Line(string(stepOf(s.What)) + ", " + lastText(s)) }
+func StepText(s *journal.Step) string { return Line(string(stepOf(s.What)) + ", " + lastText(s)) }

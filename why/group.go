@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/journal/rounds"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -25,11 +24,11 @@ type Group struct {
 	Attempt *int32 `json:"attempt,omitzero"`
 	// Began are the members that failed, and that the attempt began with, the first one first;
 	// none: it began without a failure, as the first one does, or the member is gone.
-	Began []rounds.Beginning `json:"began,omitzero"`
+	Began []journal.Beginning `json:"began,omitzero"`
 	// Steps are where the time went until all ran: what the group waited for, one after the other,
 	// as far as it has come.
-	Steps   []rounds.Step `json:"steps,omitzero"`
-	Members []GroupMember `json:"members"` // by name
+	Steps   []journal.Step `json:"steps,omitzero"`
+	Members []GroupMember  `json:"members"` // by name
 }
 
 // GroupMember is how one member is.
@@ -39,7 +38,7 @@ type GroupMember struct {
 	// Attempt is the newest that it takes part in; nil: in none.
 	Attempt *int32 `json:"attempt,omitzero"`
 	// Since says when it came to each step of the group's newest attempt.
-	Since map[rounds.What]time.Time `json:"since,omitzero"`
+	Since map[journal.What]time.Time `json:"since,omitzero"`
 	// Standing is how it is, if it does not run in the newest attempt.
 	Standing string `json:"standing,omitzero"`
 
@@ -60,9 +59,9 @@ func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group 
 		return nil
 	}
 	slices.SortFunc(members, func(a, b *teller) int { return cmp.Compare(a.Pod.Name, b.Pod.Name) })
-	var ways []rounds.Member
+	var ways []journal.Member
 	for _, t := range members {
-		way := rounds.MemberOf(t.Record)
+		way := journal.MemberOf(t.Record)
 		m := GroupMember{Pod: t.Pod.Name, Node: t.Pod.Node, over: way.Over}
 		if p := way.Newest(); p != nil {
 			m.Attempt = &p.Attempt
@@ -77,12 +76,12 @@ func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group 
 		if g.Attempt != nil && m.Attempt != nil && *m.Attempt == *g.Attempt {
 			m.Since = ways[i].Newest().Since
 		}
-		if m.Since[rounds.Runs].IsZero() && !m.over {
+		if m.Since[journal.Runs].IsZero() && !m.over {
 			m.Standing = plain.Line(t.cause())
 		}
 	}
-	var newest rounds.Round
-	if all := rounds.Of(ways); len(all) > 0 {
+	var newest journal.Round
+	if all := journal.RoundsOf(ways); len(all) > 0 {
 		newest = all[len(all)-1]
 	}
 	g.Began, g.Steps = newest.Began, newest.Steps
@@ -104,7 +103,7 @@ func (t *teller) cause() string {
 	return strings.TrimPrefix(e.Standing, plain.Line(t.Pod.Namespace+"/"+t.Pod.Name)+" ")
 }
 
-func (g *Group) standing(newest *rounds.Round) string {
+func (g *Group) standing(newest *journal.Round) string {
 	n := len(g.Members)
 	members := fmt.Sprintf("The group %s has %d %s", g.Name, n, plural(make([]string, n), "member", "members"))
 	if g.Attempt == nil {
@@ -112,7 +111,7 @@ func (g *Group) standing(newest *rounds.Round) string {
 	}
 	runs := 0
 	for _, m := range g.Members {
-		if !m.Since[rounds.Runs].IsZero() || m.over {
+		if !m.Since[journal.Runs].IsZero() || m.over {
 			runs++
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
-	"github.com/lifepod/lifepod/journal/rounds"
+	"github.com/lifepod/lifepod/journal"
 )
 
 // WriteGroup writes how a group is: who began its newest attempt, where the time went, and which members do
@@ -51,21 +51,21 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 }
 
 // stepText is a step of a group in words.
-func stepText(s *rounds.Step) string {
+func stepText(s *journal.Step) string {
 	last := onNode(s.Last, s.Node)
 	switch s.What {
-	case rounds.Heard:
+	case journal.Heard:
 		return fmt.Sprintf("%s until all took part in it; the last was %s.", short(s.Took), last)
-	case rounds.Ended:
+	case journal.Ended:
 		if s.Container == "" {
 			return short(s.Took) + " until nothing of the attempt before ran any more."
 		}
 		return fmt.Sprintf("%s until nothing of the attempt before ran any more; the last was %s of %s.", short(s.Took), s.Container, last)
-	case rounds.Lifted:
+	case journal.Lifted:
 		return fmt.Sprintf("%s until the barrier was lifted: statuses written, counted, and told; the first to hear was %s.", short(s.Took), last)
-	case rounds.Told:
+	case journal.Told:
 		return fmt.Sprintf("%s until all had heard of it; the last was %s.", short(s.Took), last)
-	case rounds.Runs:
+	case journal.Runs:
 	}
 	return fmt.Sprintf("%s until all ran; the last was %s.", short(s.Took), last)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // admission is the first fact of a pod's life (A-ADM-1).
@@ -23,11 +23,11 @@ func (h *executor) admission() lifecycle.Fact {
 // Admits says whether a new pod would be accepted. An adopted one is not asked about.
 func (n *Engine) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
 
-func (n *Engine) refusal(pod *v1.Pod) *admission.Refusal {
+func (n *Engine) refusal(pod *v1.Pod) *admit.Refusal {
 	if n.Admission.Host == nil {
 		return nil
 	}
-	return admission.Check(pod, *n.Admission.Host)
+	return admit.Check(pod, *n.Admission.Host)
 }
 
 // runtimeHandler is that of the pod's RuntimeClass, else the engine's; empty for the runtime's

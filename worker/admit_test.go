@@ -11,7 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // A pod that the node refuses is Failed at once, and the runtime never hears of it
@@ -19,7 +19,7 @@ import (
 func TestRejectedPodMakesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.node.Admission.Host = &admission.Host{}
+		s.node.Admission.Host = &admit.Host{}
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
 		web := s.run(pod)

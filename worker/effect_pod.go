@@ -12,7 +12,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/netidentity"
-	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -116,7 +115,7 @@ func (h *executor) leaveNode(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.engine.Cgroups.Remove(ctx, h.pod.UID, podcgroup.QOSClass(h.pod))
+	return h.engine.Cgroups.Remove(ctx, h.pod.UID, lifecycle.QOSClass(h.pod))
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
@@ -28,7 +28,7 @@ func (h *executor) admitResize(_ context.Context, e lifecycle.AdmitResize) lifec
 			fact.Reason, fact.Message = refusal.Reason, refusal.Message
 		}
 	case h.engine.Admission.Host != nil:
-		if refusal := admission.Check(e.Pod, *h.engine.Admission.Host); refusal != nil {
+		if refusal := admit.Check(e.Pod, *h.engine.Admission.Host); refusal != nil {
 			fact.Reason, fact.Message = v1.PodReasonDeferred, refusal.Message
 		}
 	}

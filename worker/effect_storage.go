@@ -48,7 +48,7 @@ func (h *executor) containerUsage(ctx context.Context) ([]lifecycle.StorageUsage
 		layers[s.GetAttributes().GetMetadata().GetName()] = int64(s.GetWritableLayer().GetUsedBytes().GetValue())
 	}
 	var list []lifecycle.StorageUsage
-	for _, c := range volumes.Containers(h.pod) {
+	for _, c := range lifecycle.AllContainers(h.pod) {
 		logs, err := volumes.Usage(ctx, filepath.Join(h.engine.Config.PodLogDirectory(h.pod), c.Name))
 		if err != nil {
 			return nil, err

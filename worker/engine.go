@@ -15,7 +15,7 @@ import (
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/netidentity"
@@ -186,10 +186,10 @@ type API struct {
 // Admission is what pods are checked against.
 type Admission struct {
 	// Host is for new pods, before anything of them is made; nil admits every one.
-	Host *admission.Host
+	Host *admit.Host
 	// Room says whether the node has room for a pod that runs here to have other
 	// resources: the reason is Deferred or Infeasible (A-ACT-15). nil asks Host.
-	Room func(resized *v1.Pod) *admission.Refusal
+	Room func(resized *v1.Pod) *admit.Refusal
 }
 
 // Clock is the machine's; what is nil is left to the standard library.
@@ -232,7 +232,7 @@ func (c Clock) Await(of types.UID, what any) (wait func()) {
 	return func() { <-turn }
 }
 
-// Virtual is a time of its own, which all parts that lead pods go by (package sim/virtual). Its methods do not block, and may be
+// Virtual is a time of its own, which all parts that lead pods go by (package sim/live). Its methods do not block, and may be
 // called from any goroutine.
 type Virtual interface {
 	// Now is what time it is. It never goes back.

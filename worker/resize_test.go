@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -174,7 +174,7 @@ func TestResizeBelowUsage(t *testing.T) {
 func TestResizeDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.node.Admission.Host = &admission.Host{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")}}
+		s.node.Admission.Host = &admit.Host{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")}}
 		web := resizedWith(s, requirements("3", "64Mi"))
 		web.await("the refusal", func(status v1.PodStatus) bool {
 			const want = "Deferred: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"

@@ -17,7 +17,6 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario/file"
-	"github.com/lifepod/lifepod/sim/virtual"
 )
 
 // Part is what runs them, as --disable names it.
@@ -48,7 +47,7 @@ func (n Nodes) Check() error {
 	case n.Count == 0 && len(n.Scenarios) > 0:
 		return errors.New("--simulated-scenario: want --simulated-nodes, too: other nodes have real containers")
 	}
-	if err := virtual.CheckSpeed(n.Speed); err != nil {
+	if err := live.CheckSpeed(n.Speed); err != nil {
 		return fmt.Errorf("--simulated-speed %w", err)
 	}
 	if n.Count == 0 && n.Speed != 1 {

@@ -6,7 +6,7 @@
 //
 // What containers do is said by programs (ParseProgram), what goes wrong by
 // faults (Runtime.Fault); both are short texts, so that a test reads as a story.
-// Or a Play says all of it, as package sim/endpoint has one, of scenarios: then the
+// Or a Play says all of it, as package sim/live has one, of scenarios: then the
 // runtime also serves in real time, with thousands of pods. A container that runs
 // has a timer at most, and no goroutine.
 //
@@ -14,4 +14,8 @@
 // before the answer of the call that caused them, and a call that is given up
 // late has been carried out nevertheless. Package cricheck holds the fake and
 // real runtimes to the same behaviour.
+//
+// check.go says, as tests, what lifepod relies on in a container
+// runtime beyond the letter of CRI. Real runtimes and the fake of package
+// crifake pass the same checks, so that what is tested on the fake holds.
 package crifake

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
-	"github.com/lifepod/lifepod/sim/endpoint"
+	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -76,19 +76,19 @@ func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err = endpoint.Runtime(endpoint.Options{Scenarios: scenarios, Images: t.TempDir()})
+	runtime, err = live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := endpoint.Listen(socket)
+	listener, err := live.Listen(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := endpoint.Serve(ctx, listener, runtime); err != nil {
+		if err := live.Serve(ctx, listener, runtime); err != nil {
 			t.Error(err)
 		}
 	})

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/lifepod/lifepod/roster/cpus"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // The values of cpuManagerPolicy.
@@ -41,8 +40,8 @@ func OnUnlessSet(k *kubeletconfig.KubeletConfiguration, gate string) bool {
 var errOptionsOfNone = errors.New("the policy none has no options")
 
 // CPUOptionGates let cpuManagerPolicyOptions in (A-NUMA-4).
-func CPUOptionGates(k *kubeletconfig.KubeletConfiguration) cpus.Gates {
-	return cpus.Gates{Alpha: k.FeatureGates[cpuAlphaOptions], Beta: OnUnlessSet(k, cpuBetaOptions)}
+func CPUOptionGates(k *kubeletconfig.KubeletConfiguration) numa.CPUGates {
+	return numa.CPUGates{Alpha: k.FeatureGates[cpuAlphaOptions], Beta: OnUnlessSet(k, cpuBetaOptions)}
 }
 
 func checkCPUOptions(k *kubeletconfig.KubeletConfiguration) error {
@@ -52,7 +51,7 @@ func checkCPUOptions(k *kubeletconfig.KubeletConfiguration) error {
 		}
 		return nil
 	}
-	_, err := cpus.ParseOptions(k.CPUManagerPolicyOptions, CPUOptionGates(k))
+	_, err := numa.ParseCPUOptions(k.CPUManagerPolicyOptions, CPUOptionGates(k))
 	return err
 }
 
@@ -60,14 +59,14 @@ func validateExclusive(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	errs := gather(
 		oneOf(below("cpuManagerPolicy"), c.CPUManagerPolicy, NoExclusiveCPUs, ExclusiveCPUs),
 		oneOf(below("memoryManagerPolicy"), c.MemoryManagerPolicy, kubeletconfig.NoneMemoryManagerPolicy, kubeletconfig.StaticMemoryManagerPolicy),
-		oneOf(below("topologyManagerPolicy"), c.TopologyManagerPolicy, topology.Policies...),
-		oneOf(below("topologyManagerScope"), c.TopologyManagerScope, topology.Scopes...),
+		oneOf(below("topologyManagerPolicy"), c.TopologyManagerPolicy, numa.Policies...),
+		oneOf(below("topologyManagerScope"), c.TopologyManagerScope, numa.Scopes...),
 		validateReservedMemory(c),
 	)
 	if err := checkCPUOptions(c); err != nil {
 		errs = append(errs, field.Invalid(below("cpuManagerPolicyOptions"), c.CPUManagerPolicyOptions, err.Error()))
 	}
-	if _, err := topology.ParseOptions(c.TopologyManagerPolicyOptions); err != nil {
+	if _, err := numa.ParseOptions(c.TopologyManagerPolicyOptions); err != nil {
 		errs = append(errs, field.Invalid(below("topologyManagerPolicyOptions"), c.TopologyManagerPolicyOptions, err.Error()))
 	}
 	return errs

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -78,7 +79,7 @@ func keepLabel(p *publishing, r record) {
 // empty: they ask for none, or only the runtime will know it.
 func containersLabel(p *publishing) (string, error) {
 	var found []string
-	for _, c := range volumes.Containers(p.want.pod) {
+	for _, c := range lifecycle.AllContainers(p.want.pod) {
 		if !slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == p.want.inPod }) {
 			continue
 		}

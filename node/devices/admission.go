@@ -7,8 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/lifepod/lifepod/roster/devices"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // Admission is the admission of one pod, which gets all devices that it asks for, or none
@@ -29,8 +28,8 @@ func (d *Devices) Admit(ctx context.Context, pod *v1.Pod, machine []int) *Admiss
 }
 
 // Provider gives the pod its devices. Another one gives the same again.
-func (a *Admission) Provider() topology.Provider {
-	return &provider{Admission: a, reusable: map[string]devices.IDs{}}
+func (a *Admission) Provider() numa.Provider {
+	return &provider{Admission: a, reusable: map[string]numa.DeviceIDs{}}
 }
 
 // Refused says whether it was for its devices that the pod was refused.
@@ -53,12 +52,12 @@ func (a *Admission) End(refused error) (given []v1.ResourceName, err error) {
 type provider struct {
 	*Admission
 	// reusable are the devices of containers that ended before others begin, by resource.
-	reusable map[string]devices.IDs
+	reusable map[string]numa.DeviceIDs
 }
 
 // Hints says near to which NUMA nodes the devices of a container could be (A-NUMA-16).
-func (p *provider) Hints(pod *v1.Pod, container *v1.Container) topology.Hints {
-	hints := topology.Hints{}
+func (p *provider) Hints(pod *v1.Pod, container *v1.Container) numa.Hints {
+	hints := numa.Hints{}
 	for name, count := range countsOf(pod, container) {
 		p.hint(hints, name, count, func(a containers) *assignment { return a[container.Name][name] })
 	}
@@ -66,8 +65,8 @@ func (p *provider) Hints(pod *v1.Pod, container *v1.Container) topology.Hints {
 }
 
 // PodHints is Hints for all containers of a pod together.
-func (p *provider) PodHints(pod *v1.Pod) topology.Hints {
-	hints := topology.Hints{}
+func (p *provider) PodHints(pod *v1.Pod) numa.Hints {
+	hints := numa.Hints{}
 	for name, count := range countsOfPod(pod) {
 		p.hint(hints, name, count, func(all containers) *assignment { return all.together(name) })
 	}
@@ -75,21 +74,21 @@ func (p *provider) PodHints(pod *v1.Pod) topology.Hints {
 }
 
 // hint adds the hints of a resource; has picks what was given before.
-func (p *provider) hint(hints topology.Hints, name string, count int, has func(containers) *assignment) {
+func (p *provider) hint(hints numa.Hints, name string, count int, has func(containers) *assignment) {
 	d := p.devices
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.isDevice(name) {
 		return
 	}
-	var resource devices.Resource
+	var resource numa.DeviceResource
 	if r := d.resources[name]; r != nil {
 		resource = r.devices
 	}
 	from, reusable := resource.Healthy().Difference(d.inUse(name)), p.reusable[name]
 	if given := has(d.pods[p.pod.UID]); given != nil && given.ids().Len() > 0 {
 		if from, reusable = given.ids(), nil; from.Len() != count {
-			hints[name] = []topology.Hint{}
+			hints[name] = []numa.Hint{}
 			return
 		}
 	}
@@ -98,7 +97,7 @@ func (p *provider) hint(hints topology.Hints, name string, count int, has func(c
 
 // Allocate gives a container its devices. Those of a regular init container are the
 // first that later containers of the pod get (A-DEV-6).
-func (p *provider) Allocate(pod *v1.Pod, c *v1.Container, hint topology.Hint) error {
+func (p *provider) Allocate(pod *v1.Pod, c *v1.Container, hint numa.Hint) error {
 	for _, name := range asked(pod, c) {
 		d := p.devices
 		d.mu.Lock()
@@ -126,7 +125,7 @@ func (p *provider) Allocate(pod *v1.Pod, c *v1.Container, hint topology.Hint) er
 }
 
 // nodesOf are the NUMA nodes of a hint; nil: any.
-func nodesOf(hint topology.Hint) (nodes []int64) {
+func nodesOf(hint numa.Hint) (nodes []int64) {
 	for _, node := range hint.Nodes.Nodes() {
 		nodes = append(nodes, int64(node))
 	}

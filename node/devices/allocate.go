@@ -11,7 +11,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
-	"github.com/lifepod/lifepod/roster/devices"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // returnsSoon says whether a container ends before others begin: a regular init container.
@@ -30,7 +30,7 @@ type claim struct {
 
 // allocate chooses devices and has their plugin prepare them. They are nobody else's from the
 // moment they are chosen.
-func (d *Devices) allocate(ctx context.Context, c claim, reusable devices.IDs) error {
+func (d *Devices) allocate(ctx context.Context, c claim, reusable numa.DeviceIDs) error {
 	ctx, done := context.WithTimeout(ctx, d.Config.Timeouts.Allocate)
 	defer done()
 	plugin, ids, err := d.choose(ctx, c, reusable)
@@ -58,7 +58,7 @@ func (d *Devices) allocate(ctx context.Context, c claim, reusable devices.IDs) e
 
 // choose chooses devices, after their plugin was asked for its preference, if it has one. The
 // lock is not held meanwhile: what others have taken then is not chosen.
-func (d *Devices) choose(ctx context.Context, c claim, reusable devices.IDs) (*plugin, []string, error) {
+func (d *Devices) choose(ctx context.Context, c claim, reusable numa.DeviceIDs) (*plugin, []string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, preferring, choice, err := d.attempt(c, reusable)
@@ -97,8 +97,8 @@ func (d *Devices) choose(ctx context.Context, c claim, reusable devices.IDs) (*p
 }
 
 // attempt is the choice as things are.
-func (d *Devices) attempt(c claim, reusable devices.IDs) (p *plugin, preferring bool, choice devices.Choice, err error) {
-	need := devices.Need{
+func (d *Devices) attempt(c claim, reusable numa.DeviceIDs) (p *plugin, preferring bool, choice numa.DeviceChoice, err error) {
+	need := numa.DeviceNeed{
 		PodUID: string(c.pod.UID), Container: c.container, Name: c.name, Count: c.count, Reusable: reusable, InUse: d.inUse(c.name),
 		Affinity: c.near,
 	}
@@ -109,7 +109,7 @@ func (d *Devices) attempt(c claim, reusable devices.IDs) (p *plugin, preferring 
 		need.Registered, need.Resource, p = true, r.devices, r.plugin
 		preferring = r.options.GetGetPreferredAllocationAvailable()
 	}
-	choice, err = devices.Choose(need, preferring)
+	choice, err = numa.ChooseDevices(need, preferring)
 	if err == nil && p == nil && len(choice.IDs) > 0 { // those of its init containers
 		err = fmt.Errorf("endpoint of %s has been stopped", c.name)
 	}
@@ -117,7 +117,7 @@ func (d *Devices) attempt(c claim, reusable devices.IDs) (p *plugin, preferring 
 }
 
 // prefer asks which devices are best used together.
-func (p *plugin) prefer(ctx context.Context, ask *devices.Question) ([]string, error) {
+func (p *plugin) prefer(ctx context.Context, ask *numa.DeviceQuestion) ([]string, error) {
 	response, err := p.client.GetPreferredAllocation(ctx, &api.PreferredAllocationRequest{ContainerRequests: []*api.ContainerPreferredAllocationRequest{{
 		AvailableDeviceIDs: ask.Available, MustIncludeDeviceIDs: ask.MustInclude, AllocationSize: int32(ask.Size),
 	}}})
@@ -166,7 +166,7 @@ func (d *Devices) takeBack(pod *v1.Pod, before held) {
 	d.changed()
 }
 
-func (d *Devices) idsOf(pod *v1.Pod, c *v1.Container, name string) devices.IDs {
+func (d *Devices) idsOf(pod *v1.Pod, c *v1.Container, name string) numa.DeviceIDs {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a := d.of(pod.UID, c.Name, name); a != nil {

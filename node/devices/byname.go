@@ -16,10 +16,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/roster"
-	choice "github.com/lifepod/lifepod/roster/devices"
-	"github.com/lifepod/lifepod/roster/exclusive"
-	"github.com/lifepod/lifepod/roster/topology"
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/roster/numa"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -30,7 +28,7 @@ type ResourcesConfig struct {
 	Kubelet *kubeletconfig.KubeletConfiguration
 	// Layout reads where CPUs and memory are; nil: those of this machine. Reserved is what of
 	// them no pod may have.
-	Layout   func() (topology.Layout, error)
+	Layout   func() (numa.Layout, error)
 	Reserved v1.ResourceList
 	Devices  *Devices
 	Runtime  runtimeapi.RuntimeServiceClient
@@ -42,7 +40,7 @@ type ResourcesConfig struct {
 // ResourceCounts counts what pods ask for and get (A-NUMA-19).
 type ResourceCounts interface {
 	// Admitted is told of a pod; err is why it was refused, if it was.
-	Admitted(pod *v1.Pod, t exclusive.Tally, err error, took time.Duration)
+	Admitted(pod *v1.Pod, t numa.Tally, err error, took time.Duration)
 }
 
 // Resources are those of a node. Its methods may be called from anywhere.
@@ -52,8 +50,8 @@ type Resources struct {
 
 	// immutable
 	config ResourcesConfig
-	rules  *exclusive.Resources // the policies, before any pod
-	nodes  []int                // of NUMA
+	rules  *numa.Resources // the policies, before any pod
+	nodes  []int           // of NUMA
 
 	dirty chan struct{} // the state files
 
@@ -62,13 +60,13 @@ type Resources struct {
 	turn sync.Mutex
 
 	mu  sync.Mutex
-	has *exclusive.Resources
+	has *numa.Resources
 }
 
 // NewResources goes on with what an agent, or a kubelet, has given before; one of other policies, or on
 // another machine, is an error (A-NUMA-15).
 func NewResources(c ResourcesConfig) (*Resources, error) {
-	var where topology.Layout
+	var where numa.Layout
 	var err error
 	if c.Layout == nil {
 		c.Layout = ReadLayout
@@ -100,7 +98,7 @@ func (r *Resources) Asks(pod *v1.Pod) bool {
 
 // Allocate gives a pod all that it asks for, or nothing (A-NUMA-1). Plugins may take a while.
 func (r *Resources) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated {
-	if r.rules.Topology.Name() != topology.None {
+	if r.rules.Topology.Name() != numa.None {
 		r.turn.Lock()
 		defer r.turn.Unlock()
 	}
@@ -123,9 +121,9 @@ func (r *Resources) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated 
 	if err == nil { // what is given can't be remembered
 		r.release(pod.UID)
 	}
-	why := topology.RefusalOf(ended)
-	answer.Refusal = &admission.Refusal{Reason: why.Reason, Message: why.Message}
-	if short, is := errors.AsType[*choice.ErrShort](ended); is {
+	why := numa.RefusalOf(ended)
+	answer.Refusal = &admit.Refusal{Reason: why.Reason, Message: why.Message}
+	if short, is := errors.AsType[*numa.ErrShort](ended); is {
 		answer.Lacks = v1.ResourceName(short.Name)
 	} else if err != nil && !given.Refused() {
 		// Pods that have CPUs or memory for themselves limit both: others may give some back.
@@ -134,14 +132,14 @@ func (r *Resources) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated 
 	return answer
 }
 
-func (r *Resources) copy() *exclusive.Resources {
+func (r *Resources) copy() *numa.Resources {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has.Clone()
 }
 
 // give admits a pod, and remembers what it got.
-func (r *Resources) give(pod *v1.Pod, devices topology.Provider) (exclusive.Tally, error) {
+func (r *Resources) give(pod *v1.Pod, devices numa.Provider) (numa.Tally, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.has.Clone()
@@ -200,7 +198,7 @@ func (r *Resources) Fixed() roster.Fixed {
 	return FixedResources(r.config.Kubelet)
 }
 
-func (r *Resources) of(uid types.UID, container string) exclusive.Part {
+func (r *Resources) of(uid types.UID, container string) numa.Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has.Of(uid, container)
@@ -216,7 +214,7 @@ func (r *Resources) changed() {
 }
 
 // sharedChanged has containers moved if those that share CPUs have others now.
-func (r *Resources) sharedChanged(before *exclusive.Resources) {
+func (r *Resources) sharedChanged(before *numa.Resources) {
 	if r.rules.CPUs != nil && !r.has.CPUs.State().Shared.Equals(before.CPUs.State().Shared) {
 		r.Containers.LookAll()
 	}

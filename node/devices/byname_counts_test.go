@@ -10,12 +10,12 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/node/stats"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // A-NUMA-19: what pods ask for and get is counted as the kubelet counts it.
 func TestBynameCounts(t *testing.T) {
-	for _, scope := range topology.Scopes {
+	for _, scope := range numa.Scopes {
 		t.Run(scope, func(t *testing.T) {
 			alignedBy(t, scope)
 		})
@@ -26,7 +26,7 @@ func alignedBy(t *testing.T, scope string) {
 	counts := stats.NewMetrics(stats.MetricsConfig{Log: slog.New(slog.DiscardHandler)})
 	var of *stats.ManagerCounts
 	r := mustOpen(t, t.TempDir(), func(k *kubeletconfig.KubeletConfiguration) {
-		k.TopologyManagerPolicy, k.TopologyManagerScope = topology.SingleNUMANode, scope
+		k.TopologyManagerPolicy, k.TopologyManagerScope = numa.SingleNUMANode, scope
 		k.CPUManagerPolicyOptions = map[string]string{"full-pcpus-only": "true"}
 		of = stats.NewManagerCounts(k)
 	})

@@ -18,16 +18,16 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // bynameTwoNodes is a machine with two NUMA nodes of four CPUs and 1 GiB each.
-func bynameTwoNodes() (topology.Layout, error) {
-	var l topology.Layout
+func bynameTwoNodes() (numa.Layout, error) {
+	var l numa.Layout
 	for id := range 2 {
-		n := topology.Node{ID: id, MemoryBytes: 1 << 30, Distances: []uint64{10, 20}}
+		n := numa.Node{ID: id, MemoryBytes: 1 << 30, Distances: []uint64{10, 20}}
 		for cpu := range 4 {
-			n.CPUs = append(n.CPUs, topology.CPU{ID: id*4 + cpu, Core: id*4 + cpu, Socket: id, UncoreCache: id})
+			n.CPUs = append(n.CPUs, numa.CPU{ID: id*4 + cpu, Core: id*4 + cpu, Socket: id, UncoreCache: id})
 		}
 		l.Nodes = append(l.Nodes, n)
 	}
@@ -140,7 +140,7 @@ func TestCannotRemember(t *testing.T) {
 
 // A pod that can't be near to itself is refused and has nothing. (A-NUMA-9)
 func TestTopology(t *testing.T) {
-	r := mustOpen(t, t.TempDir(), func(k *kubeletconfig.KubeletConfiguration) { k.TopologyManagerPolicy = topology.SingleNUMANode })
+	r := mustOpen(t, t.TempDir(), func(k *kubeletconfig.KubeletConfiguration) { k.TopologyManagerPolicy = numa.SingleNUMANode })
 	admitted(t, r, guaranteed("a", "2", "800Mi"))
 	got := r.Allocate(t.Context(), guaranteed("b", "5", "64Mi"))
 	if got.Refusal == nil || got.Refusal.Reason != "TopologyAffinityError" || got.Refusal.Message != "Resources cannot be allocated with Topology locality" {
@@ -197,7 +197,7 @@ func TestStart(t *testing.T) {
 }
 
 func bySocket(k *kubeletconfig.KubeletConfiguration) {
-	k.TopologyManagerPolicy = topology.SingleNUMANode
+	k.TopologyManagerPolicy = numa.SingleNUMANode
 	k.CPUManagerPolicyOptions = map[string]string{"align-by-socket": "true"}
 	k.FeatureGates = map[string]bool{"CPUManagerPolicyAlphaOptions": true}
 }

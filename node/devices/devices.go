@@ -16,7 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
 	"github.com/lifepod/lifepod/roster/admit"
-	"github.com/lifepod/lifepod/roster/devices"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // Config is what Devices need.
@@ -65,8 +65,8 @@ type Devices struct {
 
 	mu        sync.Mutex
 	resources map[string]*registered
-	removed   sets.Set[string]            // whose plugin has been away for too long
-	last      map[string]devices.Resource // as plugins have told last
+	removed   sets.Set[string]               // whose plugin has been away for too long
+	last      map[string]numa.DeviceResource // as plugins have told last
 	pods      map[types.UID]containers
 
 	saving sync.Mutex // one checkpoint after the other
@@ -80,8 +80,8 @@ type Devices struct {
 type registered struct {
 	plugin  *plugin // nil: it has stopped, or not come back yet
 	options *api.DevicePluginOptions
-	devices devices.Resource // none is healthy while there is no plugin
-	expires *time.Timer      // while there is no plugin
+	devices numa.DeviceResource // none is healthy while there is no plugin
+	expires *time.Timer         // while there is no plugin
 }
 
 // containers are what the containers of a pod have, by resource.
@@ -94,8 +94,8 @@ type assignment struct {
 	given *api.ContainerAllocateResponse
 }
 
-func (a *assignment) ids() devices.IDs {
-	ids := devices.IDs{}
+func (a *assignment) ids() numa.DeviceIDs {
+	ids := numa.DeviceIDs{}
 	for _, near := range a.near {
 		ids.Insert(near...)
 	}
@@ -105,7 +105,7 @@ func (a *assignment) ids() devices.IDs {
 // New reads what an agent, or a kubelet, has given before. Nobody can register before Listen.
 func New(config Config) *Devices {
 	d := &Devices{
-		Config: config, resources: map[string]*registered{}, removed: sets.Set[string]{}, last: map[string]devices.Resource{}, pods: map[types.UID]containers{}, dirty: make(chan struct{}, 1),
+		Config: config, resources: map[string]*registered{}, removed: sets.Set[string]{}, last: map[string]numa.DeviceResource{}, pods: map[types.UID]containers{}, dirty: make(chan struct{}, 1),
 	}
 	d.ctx, d.end = context.WithCancel(context.Background())
 	d.restore()
@@ -178,8 +178,8 @@ func (d *Devices) isDevice(name string) bool {
 }
 
 // inUse are the devices of a resource that pods have, or are about to get.
-func (d *Devices) inUse(name string) devices.IDs {
-	ids := devices.IDs{}
+func (d *Devices) inUse(name string) numa.DeviceIDs {
+	ids := numa.DeviceIDs{}
 	for _, pod := range d.pods {
 		for _, container := range pod {
 			if a := container[name]; a != nil {

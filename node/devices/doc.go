@@ -1,13 +1,13 @@
 // Package devices gives containers the devices of device plugins (v1beta1): plugins register at a socket, tell which devices
 // they have and how these are, and are asked to give some to a container before its pod begins. Which ones is decided by
-// package roster/devices, when by package roster.
+// package roster/numa, when by package roster.
 //
 // byname.go gives pods what nobody else on the node then has: devices of device plugins,
 // CPUs and memory. All of it is on NUMA nodes on which the topology manager's policy agrees, a
 // pod that is refused keeps nothing, and what was given outlives the agent. Containers that
 // run are moved to other CPUs when those that they share change.
 //
-// What is chosen is decided by package roster/exclusive. The rules are A-NUMA of the contract.
+// What is chosen is decided by package roster/numa. The rules are A-NUMA of the contract.
 //
 // claims.go has drivers prepare the devices of pods' ResourceClaims on this node, and
 // take them back after the last pod that uses them (A-DRA). What is prepared is kept in the

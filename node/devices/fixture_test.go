@@ -18,8 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"github.com/lifepod/lifepod/roster/devices"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 const gpu = "example.com/gpu"
@@ -72,22 +71,22 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 // allocated is how the admission of a pod has ended.
 type allocated struct {
 	Given   []v1.ResourceName
-	Refusal *topology.Refusal
+	Refusal *numa.Refusal
 	short   bool // there are too few devices
 }
 
 // Allocate admits a pod for which nothing else is to be near to its devices.
 func (n *node) Allocate(ctx context.Context, pod *v1.Pod) allocated {
-	return n.allocateBy(ctx, topology.Policy{}, pod)
+	return n.allocateBy(ctx, numa.Policy{}, pod)
 }
 
 // allocateBy admits a pod as a policy says, on a machine with two NUMA nodes.
-func (n *node) allocateBy(ctx context.Context, policy topology.Policy, pod *v1.Pod) (got allocated) {
+func (n *node) allocateBy(ctx context.Context, policy numa.Policy, pod *v1.Pod) (got allocated) {
 	a := n.Admit(ctx, pod, []int{0, 1})
 	var err error
-	if got.Given, err = a.End(policy.Admit(pod, []topology.Provider{a.Provider()})); err != nil {
-		got.Refusal = topology.RefusalOf(err)
-		_, got.short = errors.AsType[*devices.ErrShort](err)
+	if got.Given, err = a.End(policy.Admit(pod, []numa.Provider{a.Provider()})); err != nil {
+		got.Refusal = numa.RefusalOf(err)
+		_, got.short = errors.AsType[*numa.ErrShort](err)
 	}
 	return got
 }

@@ -7,13 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // twoNodes is a machine with two NUMA nodes.
-func twoNodes(t *testing.T, policy, scope string) topology.Policy {
+func twoNodes(t *testing.T, policy, scope string) numa.Policy {
 	t.Helper()
-	p, err := topology.New(policy, scope, topology.Options{MaxNodes: 8}, topology.Layout{Nodes: []topology.Node{{ID: 0}, {ID: 1}}})
+	p, err := numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestAligned(t *testing.T) {
 	f := n.plugin("a.sock", nil, "g0")
 	f.lists <- besides(map[string]int64{"g0": 0, "g1": 1, "g2": 1, "g3": 0, "g4": 1})
 	n.await(gpu, 5, 5)
-	byContainer, byPod := twoNodes(t, topology.Restricted, topology.ContainerScope), twoNodes(t, topology.SingleNUMANode, topology.PodScope)
+	byContainer, byPod := twoNodes(t, numa.Restricted, numa.ContainerScope), twoNodes(t, numa.SingleNUMANode, numa.PodScope)
 	one := podOf("one", "1")
 	if got := n.allocateBy(t.Context(), byContainer, one); got.Refusal != nil || n.has(one, "main") != "/dev/g0 " {
 		t.Fatalf("A-NUMA-16: %+v, it has %q", got.Refusal, n.has(one, "main"))
@@ -53,7 +53,7 @@ func TestAligned(t *testing.T) {
 	if got := n.allocateBy(t.Context(), byContainer, apart); got.Refusal == nil || got.Refusal.Reason != "TopologyAffinityError" || slices.Contains(n.Held(), "apart") {
 		t.Errorf("A-NUMA-9, A-NUMA-16: %+v, held %v", got.Refusal, n.Held())
 	}
-	if got := n.allocateBy(t.Context(), twoNodes(t, topology.BestEffort, topology.ContainerScope), apart); got.Refusal != nil {
+	if got := n.allocateBy(t.Context(), twoNodes(t, numa.BestEffort, numa.ContainerScope), apart); got.Refusal != nil {
 		t.Errorf("A-NUMA-9: %+v", got.Refusal)
 	}
 	if got := n.allocateBy(t.Context(), byContainer, podOf("more", "1")); got.Refusal == nil || got.Refusal.Reason != "TopologyAffinityError" {

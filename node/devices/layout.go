@@ -9,43 +9,43 @@ import (
 	"github.com/google/cadvisor/utils/sysfs"
 	"github.com/google/cadvisor/utils/sysinfo"
 
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // ReadLayout reads this machine's /sys, as the kubelet does: both give CPUs and caches the same
 // IDs, so that either goes on with the state of the other.
-func ReadLayout() (topology.Layout, error) { return read(sysfs.NewRealSysFs()) }
+func ReadLayout() (numa.Layout, error) { return read(sysfs.NewRealSysFs()) }
 
-func read(from sysfs.SysFs) (topology.Layout, error) {
+func read(from sysfs.SysFs) (numa.Layout, error) {
 	nodes, _, err := sysinfo.GetNodesInfo(from)
 	if err != nil {
-		return topology.Layout{}, fmt.Errorf("read the NUMA nodes of the machine: %w", err)
+		return numa.Layout{}, fmt.Errorf("read the NUMA nodes of the machine: %w", err)
 	}
-	var l topology.Layout
+	var l numa.Layout
 	for i := range nodes {
 		l.Nodes = append(l.Nodes, layoutNodeOf(&nodes[i]))
 	}
-	slices.SortFunc(l.Nodes, func(a, b topology.Node) int { return a.ID - b.ID })
+	slices.SortFunc(l.Nodes, func(a, b numa.Node) int { return a.ID - b.ID })
 	if l.CPUSet().IsEmpty() {
 		return l, errors.New("read the NUMA nodes of the machine: it doesn't say where its CPUs are")
 	}
 	return l, nil
 }
 
-func layoutNodeOf(n *info.Node) topology.Node {
-	node := topology.Node{ID: n.Id, MemoryBytes: n.Memory, Distances: n.Distances}
+func layoutNodeOf(n *info.Node) numa.Node {
+	node := numa.Node{ID: n.Id, MemoryBytes: n.Memory, Distances: n.Distances}
 	for _, pages := range n.HugePages {
-		node.HugePages = append(node.HugePages, topology.HugePages{PageBytes: pages.PageSize << 10, Count: pages.NumPages})
+		node.HugePages = append(node.HugePages, numa.HugePages{PageBytes: pages.PageSize << 10, Count: pages.NumPages})
 	}
 	for _, core := range n.Cores {
 		for _, id := range core.Threads {
-			cpu := topology.CPU{ID: id, Core: slices.Min(core.Threads), Socket: core.SocketID, UncoreCache: core.SocketID}
+			cpu := numa.CPU{ID: id, Core: slices.Min(core.Threads), Socket: core.SocketID, UncoreCache: core.SocketID}
 			if len(core.UncoreCaches) > 0 {
 				cpu.UncoreCache = core.UncoreCaches[0].Id
 			}
 			node.CPUs = append(node.CPUs, cpu)
 		}
 	}
-	slices.SortFunc(node.CPUs, func(a, b topology.CPU) int { return a.ID - b.ID })
+	slices.SortFunc(node.CPUs, func(a, b numa.CPU) int { return a.ID - b.ID })
 	return node
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/cpuset"
 
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // recorded is a /sys that was recorded on another machine. What cAdvisor's library has to be
@@ -114,16 +114,16 @@ func TestRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := []topology.HugePages{{PageBytes: 2 << 20, Count: 16}}
-	want := topology.Layout{Nodes: []topology.Node{
+	pages := []numa.HugePages{{PageBytes: 2 << 20, Count: 16}}
+	want := numa.Layout{Nodes: []numa.Node{
 		{
 			MemoryBytes: 4096 << 10, HugePages: pages, Distances: []uint64{10, 21},
-			CPUs: []topology.CPU{{ID: 0}, {ID: 1, Core: 1, UncoreCache: 1}, {ID: 4}, {ID: 5, Core: 1, UncoreCache: 1}},
+			CPUs: []numa.CPU{{ID: 0}, {ID: 1, Core: 1, UncoreCache: 1}, {ID: 4}, {ID: 5, Core: 1, UncoreCache: 1}},
 		},
 		{
 			// CPU 7 is offline: cAdvisor takes the cache of the core that has lost it for the node's.
 			ID: 1, MemoryBytes: 8192 << 10, Distances: []uint64{21, 10},
-			CPUs: []topology.CPU{{ID: 2, Core: 2, Socket: 1, UncoreCache: 2}, {ID: 3, Core: 3, Socket: 1, UncoreCache: 1}, {ID: 6, Core: 2, Socket: 1, UncoreCache: 2}},
+			CPUs: []numa.CPU{{ID: 2, Core: 2, Socket: 1, UncoreCache: 2}, {ID: 3, Core: 3, Socket: 1, UncoreCache: 1}, {ID: 6, Core: 2, Socket: 1, UncoreCache: 2}},
 		},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

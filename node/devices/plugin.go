@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"github.com/lifepod/lifepod/roster/devices"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // plugin is one that has registered. Of a resource the last one counts.
@@ -61,7 +61,7 @@ func (d *Devices) use(p *plugin, options *api.DevicePluginOptions) {
 	defer d.mu.Unlock()
 	r := d.resources[p.resource]
 	if r == nil {
-		r = &registered{devices: devices.Resource{}}
+		r = &registered{devices: numa.DeviceResource{}}
 		d.resources[p.resource] = r
 	}
 	if r.plugin != nil {
@@ -92,9 +92,9 @@ func (d *Devices) watch(ctx context.Context, p *plugin) error {
 
 // told files the devices of a plugin (A-DEV-3).
 func (d *Devices) told(p *plugin, list []*api.Device) {
-	now := devices.Resource{}
+	now := numa.DeviceResource{}
 	for _, device := range list {
-		is := devices.Device{Healthy: device.GetHealth() == api.Healthy}
+		is := numa.Device{Healthy: device.GetHealth() == api.Healthy}
 		for _, node := range device.GetTopology().GetNodes() {
 			is.Nodes = append(is.Nodes, node.GetID())
 		}
@@ -115,7 +115,7 @@ func (d *Devices) told(p *plugin, list []*api.Device) {
 }
 
 // differ are the pods with a device whose health is another now.
-func (d *Devices) differ(name string, before, now devices.Resource) sets.Set[types.UID] {
+func (d *Devices) differ(name string, before, now numa.DeviceResource) sets.Set[types.UID] {
 	changed := sets.Set[types.UID]{}
 	for uid, pod := range d.pods {
 		for _, container := range pod {
@@ -133,7 +133,7 @@ func (d *Devices) differ(name string, before, now devices.Resource) sets.Set[typ
 
 // healthy says how a device is that a container has; one of which nothing is known is
 // healthy (A-DEV-3).
-func healthy(r devices.Resource, id string) bool {
+func healthy(r numa.DeviceResource, id string) bool {
 	device, known := r[id]
 	return !known || device.Healthy
 }

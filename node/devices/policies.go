@@ -16,10 +16,7 @@ import (
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/managerstate"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/roster/cpus"
-	"github.com/lifepod/lifepod/roster/exclusive"
-	"github.com/lifepod/lifepod/roster/memory"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // The policies as state files have them.
@@ -33,7 +30,7 @@ const (
 
 // ExclusiveShares says whether containers share everything, wherever it is.
 func ExclusiveShares(k *kubeletconfig.KubeletConfiguration) bool {
-	return k.CPUManagerPolicy == cpuNone && k.MemoryManagerPolicy == memoryNone && k.TopologyManagerPolicy == topology.None
+	return k.CPUManagerPolicy == cpuNone && k.MemoryManagerPolicy == memoryNone && k.TopologyManagerPolicy == numa.None
 }
 
 // FixedResources is what Guaranteed pods have for themselves, so that a resize can't change it, unless
@@ -47,13 +44,13 @@ func FixedResources(k *kubeletconfig.KubeletConfiguration) roster.Fixed {
 
 // NewExclusive are the policies of a node before any pod. Of its machine, layout is where CPUs and memory
 // are, and reserved what no pod may have.
-func NewExclusive(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (r *exclusive.Resources, err error) {
-	r = &exclusive.Resources{}
-	options, err := topology.ParseOptions(k.TopologyManagerPolicyOptions)
+func NewExclusive(k *kubeletconfig.KubeletConfiguration, layout numa.Layout, reserved v1.ResourceList) (r *numa.Resources, err error) {
+	r = &numa.Resources{}
+	options, err := numa.ParseOptions(k.TopologyManagerPolicyOptions)
 	if err != nil {
 		return nil, fmt.Errorf("topologyManagerPolicyOptions: %w", err)
 	}
-	if r.Topology, err = topology.New(k.TopologyManagerPolicy, k.TopologyManagerScope, options, layout); err != nil {
+	if r.Topology, err = numa.NewPolicy(k.TopologyManagerPolicy, k.TopologyManagerScope, options, layout); err != nil {
 		return nil, fmt.Errorf("topologyManagerPolicy: %w", err)
 	}
 	if k.CPUManagerPolicy == cpuStatic {
@@ -72,12 +69,12 @@ func NewExclusive(k *kubeletconfig.KubeletConfiguration, layout topology.Layout,
 var errNoneReserved = errors.New("[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero")
 
 // staticCPUs is the policy static (A-NUMA-3).
-func staticCPUs(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (*cpus.Static, error) {
+func staticCPUs(k *kubeletconfig.KubeletConfiguration, layout numa.Layout, reserved v1.ResourceList) (*numa.StaticCPUs, error) {
 	count := reserved[v1.ResourceCPU]
 	if count.IsZero() {
 		return nil, errNoneReserved
 	}
-	options, err := cpus.ParseOptions(k.CPUManagerPolicyOptions, config.CPUOptionGates(k))
+	options, err := numa.ParseCPUOptions(k.CPUManagerPolicyOptions, config.CPUOptionGates(k))
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +82,13 @@ func staticCPUs(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, r
 	if err != nil {
 		return nil, fmt.Errorf("reservedSystemCPUs %q: %w", k.ReservedSystemCPUs, err)
 	}
-	return cpus.New(layout, set, int(math.Ceil(float64(count.MilliValue())/1000)), options)
+	return numa.NewStaticCPUs(layout, set, int(math.Ceil(float64(count.MilliValue())/1000)), options)
 }
 
 // staticMemory is the policy Static. What is reserved of each NUMA node has to be what is
 // reserved of the machine (A-NUMA-12).
-func staticMemory(k *kubeletconfig.KubeletConfiguration, layout topology.Layout, reserved v1.ResourceList) (*memory.Static, error) {
-	of, sums := memory.Reserved{}, v1.ResourceList{}
+func staticMemory(k *kubeletconfig.KubeletConfiguration, layout numa.Layout, reserved v1.ResourceList) (*numa.StaticMemory, error) {
+	of, sums := numa.ReservedMemory{}, v1.ResourceList{}
 	for _, r := range k.ReservedMemory {
 		id := int(r.NumaNode)
 		if !slices.Contains(layout.NodeIDs(), id) {
@@ -117,12 +114,12 @@ func staticMemory(k *kubeletconfig.KubeletConfiguration, layout topology.Layout,
 			return nil, fmt.Errorf("the total amount %q of type %q is not equal to the value %q determined by Node Allocatable feature", sum.String(), name, all.String())
 		}
 	}
-	return memory.New(layout, of)
+	return numa.NewStaticMemory(layout, of)
 }
 
 // RestoreExclusive goes on with the state of before. One of another policy, or of another machine, is an
 // error (A-NUMA-15). Without a policy nothing is kept, and nothing is written.
-func RestoreExclusive(dir string, r *exclusive.Resources) error {
+func RestoreExclusive(dir string, r *numa.Resources) error {
 	cpuPolicy, memoryPolicy := cpuNone, memoryNone
 	if r.CPUs != nil {
 		cpuPolicy = cpuStatic
@@ -152,7 +149,7 @@ func RestoreExclusive(dir string, r *exclusive.Resources) error {
 }
 
 // SaveExclusive has the next agent go on with who has what.
-func SaveExclusive(dir string, r *exclusive.Resources) error {
+func SaveExclusive(dir string, r *numa.Resources) error {
 	if r.CPUs != nil {
 		if err := managerstate.WriteCPUs(dir, cpuStatic, r.CPUs.State()); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
-	"github.com/lifepod/lifepod/roster/devices"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // restore reads the checkpoint. A damaged one is put aside: pods that run go on, and what they
@@ -37,7 +37,7 @@ func (d *Devices) restore() {
 		d.assign(types.UID(entry.PodUID), entry.ContainerName, entry.ResourceName, &assignment{near: entry.DeviceIDs, given: given})
 	}
 	for name := range content.Registered {
-		d.resources[name] = &registered{devices: devices.Resource{}}
+		d.resources[name] = &registered{devices: numa.DeviceResource{}}
 		d.expireLater(name)
 	}
 }

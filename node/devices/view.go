@@ -5,8 +5,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/utils/cpuset"
 
-	"github.com/lifepod/lifepod/roster/exclusive"
-	"github.com/lifepod/lifepod/roster/memory"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // CPUs are those that a container has for itself; nil: it shares those of all.
@@ -39,7 +38,7 @@ func (r *Resources) All() (cpus []int64, memory []*api.ContainerMemory) {
 }
 
 // Figures are how many CPUs there are for whom; none without a policy.
-func (r *Resources) Figures() exclusive.Figures {
+func (r *Resources) Figures() numa.Figures {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has.Figures()
@@ -53,7 +52,7 @@ func list(set cpuset.CPUSet) []int64 {
 	return ids
 }
 
-func blocks(of []memory.Block) (out []*api.ContainerMemory) {
+func blocks(of []numa.Block) (out []*api.ContainerMemory) {
 	for _, b := range of {
 		near := &api.TopologyInfo{}
 		for _, node := range b.NUMAAffinity {

@@ -15,9 +15,9 @@ type Checksum uint64
 var kubeletsTypes = strings.NewReplacer(
 	"(managerstate.Checksum)", "(checksum.Checksum)",
 	"(*managerstate.", "(*state.",
-	"(memory.", "(state.",
-	"*memory.", "*state.",
-	"]memory.", "]state.",
+	"(numa.", "(state.",
+	"*numa.", "*state.",
+	"]numa.", "]state.",
 )
 
 // checksumOf is the kubelet's checksum of a state whose checksum is zero.

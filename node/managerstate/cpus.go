@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/internal/wholefile"
-	"github.com/lifepod/lifepod/roster/cpus"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // CPUManagerCheckpoint is the kubelet's file. Its name is a part of the checksum, as are
@@ -26,12 +26,12 @@ type CPUManagerCheckpoint struct {
 
 // ReadCPUs reads the state of a policy; that of a node that has none yet is empty. The state
 // of another policy is an error (A-NUMA-15).
-func ReadCPUs(dir, policy string) (cpus.State, error) {
+func ReadCPUs(dir, policy string) (numa.CPUState, error) {
 	file := filepath.Join(dir, cpuFile)
 	var c CPUManagerCheckpoint
 	found, err := read(file, &c)
 	if err == nil && found {
-		var state cpus.State
+		var state numa.CPUState
 		if state, err = c.state(policy); err == nil {
 			return state, nil
 		}
@@ -39,21 +39,21 @@ func ReadCPUs(dir, policy string) (cpus.State, error) {
 	if err != nil {
 		err = unusable("CPU manager", file, err)
 	}
-	return cpus.State{}, err
+	return numa.CPUState{}, err
 }
 
-func (c CPUManagerCheckpoint) state(policy string) (cpus.State, error) {
+func (c CPUManagerCheckpoint) state(policy string) (numa.CPUState, error) {
 	sum := c.Checksum
 	if c.Checksum = 0; c.Entries == nil {
 		c.Entries = map[string]map[string]string{} // as the kubelet has it when it computes the checksum
 	}
 	if sum != 0 && sum != checksumOf(&c) {
-		return cpus.State{}, errCorrupt
+		return numa.CPUState{}, errCorrupt
 	}
 	if c.PolicyName != policy {
-		return cpus.State{}, fmt.Errorf("configured policy %q differs from state checkpoint policy %q", policy, c.PolicyName)
+		return numa.CPUState{}, fmt.Errorf("configured policy %q differs from state checkpoint policy %q", policy, c.PolicyName)
 	}
-	state := cpus.State{Given: map[types.UID]map[string]cpuset.CPUSet{}}
+	state := numa.CPUState{Given: map[types.UID]map[string]cpuset.CPUSet{}}
 	var err error
 	if state.Shared, err = cpuset.Parse(c.DefaultCPUSet); err != nil {
 		return state, fmt.Errorf("could not parse default cpu set %q: %w", c.DefaultCPUSet, err)
@@ -72,7 +72,7 @@ func (c CPUManagerCheckpoint) state(policy string) (cpus.State, error) {
 }
 
 // WriteCPUs keeps the state of a policy.
-func WriteCPUs(dir, policy string, state cpus.State) error {
+func WriteCPUs(dir, policy string, state numa.CPUState) error {
 	c := CPUManagerCheckpoint{PolicyName: policy, DefaultCPUSet: state.Shared.String(), Entries: map[string]map[string]string{}}
 	for uid, of := range state.Given {
 		c.Entries[string(uid)] = map[string]string{}

@@ -8,7 +8,7 @@ import (
 
 // entry is one object that registered pods use. It is guarded by watches.mu.
 type entry struct {
-	reference
+	objectName
 	users map[types.UID]bool // the pods; true: a volume of it shows the object
 
 	watch *objectWatch // nil: none is needed for now
@@ -76,13 +76,13 @@ func (e *entry) answer() (object, error) {
 		return e.now, nil
 	case e.known && current:
 		e.answered = true
-		return nil, notFound(e.reference)
+		return nil, notFound(e.objectName)
 	}
 	e.refused = true
 	if e.watch == nil {
-		return nil, notSynced(e.reference, nil)
+		return nil, notSynced(e.objectName, nil)
 	}
-	return nil, notSynced(e.reference, e.watch.err)
+	return nil, notSynced(e.objectName, e.watch.err)
 }
 
 // set takes over what is there now. It says what has happened if the pods should

@@ -78,7 +78,7 @@ func (o *Objects) Unregister(pod types.UID) {
 // not be changed. For one that is not there apierrors.IsNotFound holds; with any
 // other error Changed tells when to ask again.
 func (o *Objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
-	object, err := o.watches.object(reference{configMap, namespace, name})
+	object, err := o.watches.object(objectName{configMap, namespace, name})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (o *Objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
 
 // Secret is like ConfigMap.
 func (o *Objects) Secret(namespace, name string) (*v1.Secret, error) {
-	object, err := o.watches.object(reference{secret, namespace, name})
+	object, err := o.watches.object(objectName{secret, namespace, name})
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func (o *Objects) Secret(namespace, name string) (*v1.Secret, error) {
 }
 
 // notFound words a missing object as Kubernetes does on a node: `configmap "x" not found`.
-func notFound(r reference) error {
+func notFound(r objectName) error {
 	return apierrors.NewNotFound(v1.Resource(r.kind.resource), r.name)
 }
 
 // notSynced is the error while nothing is known of an object. Kubernetes says
 // only that time ran out; here the cause is told, if there is one.
-func notSynced(r reference, cause error) error {
+func notSynced(r objectName, cause error) error {
 	if cause == nil {
 		return fmt.Errorf("failed to sync %s cache: timed out waiting for the condition", r.kind.resource)
 	}

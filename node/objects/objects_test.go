@@ -187,7 +187,7 @@ func TestWatchesEnd(t *testing.T) {
 	})
 }
 
-func (w *world) entries() map[reference]*entry { return w.Objects.watches.entries }
+func (w *world) entries() map[objectName]*entry { return w.Objects.watches.entries }
 
 // TestIdleAndAway: a container that starts again while the API server is away gets
 // the variables that were known.

@@ -5,27 +5,27 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/volumes"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// reference names an object that a pod uses.
-type reference struct {
+// objectName names an object that a pod uses.
+type objectName struct {
 	kind      *kind
 	namespace string
 	name      string
 }
 
 // uses are the objects that a pod uses; true for those whose changes its volumes show.
-type uses map[reference]bool
+type uses map[objectName]bool
 
 // references are the ConfigMaps and Secrets that a pod names: in its volumes, in
 // the variables of its containers, and as credentials of its images.
 func references(pod *v1.Pod) uses {
 	u := uses{}
 	for _, s := range pod.Spec.ImagePullSecrets {
-		u.add(reference{secret, pod.Namespace, s.Name}, false)
+		u.add(objectName{secret, pod.Namespace, s.Name}, false)
 	}
-	for _, c := range volumes.Containers(pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
 		u.addVariables(pod.Namespace, &c)
 	}
 	for i := range pod.Spec.Volumes {
@@ -34,7 +34,7 @@ func references(pod *v1.Pod) uses {
 	return u
 }
 
-func (u uses) add(r reference, inVolume bool) {
+func (u uses) add(r objectName, inVolume bool) {
 	if r.name != "" {
 		u[r] = u[r] || inVolume
 	}
@@ -43,18 +43,18 @@ func (u uses) add(r reference, inVolume bool) {
 func (u uses) addVariables(namespace string, c *v1.Container) {
 	for _, from := range c.EnvFrom {
 		if from.ConfigMapRef != nil {
-			u.add(reference{configMap, namespace, from.ConfigMapRef.Name}, false)
+			u.add(objectName{configMap, namespace, from.ConfigMapRef.Name}, false)
 		}
 		if from.SecretRef != nil {
-			u.add(reference{secret, namespace, from.SecretRef.Name}, false)
+			u.add(objectName{secret, namespace, from.SecretRef.Name}, false)
 		}
 	}
 	for _, e := range c.Env {
 		if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
-			u.add(reference{configMap, namespace, e.ValueFrom.ConfigMapKeyRef.Name}, false)
+			u.add(objectName{configMap, namespace, e.ValueFrom.ConfigMapKeyRef.Name}, false)
 		}
 		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
-			u.add(reference{secret, namespace, e.ValueFrom.SecretKeyRef.Name}, false)
+			u.add(objectName{secret, namespace, e.ValueFrom.SecretKeyRef.Name}, false)
 		}
 	}
 }
@@ -62,16 +62,16 @@ func (u uses) addVariables(namespace string, c *v1.Container) {
 func (u uses) addVolume(namespace string, v *v1.Volume) {
 	switch {
 	case v.ConfigMap != nil:
-		u.add(reference{configMap, namespace, v.ConfigMap.Name}, true)
+		u.add(objectName{configMap, namespace, v.ConfigMap.Name}, true)
 	case v.Secret != nil:
-		u.add(reference{secret, namespace, v.Secret.SecretName}, true)
+		u.add(objectName{secret, namespace, v.Secret.SecretName}, true)
 	case v.Projected != nil:
 		for _, s := range v.Projected.Sources {
 			if s.ConfigMap != nil {
-				u.add(reference{configMap, namespace, s.ConfigMap.Name}, true)
+				u.add(objectName{configMap, namespace, s.ConfigMap.Name}, true)
 			}
 			if s.Secret != nil {
-				u.add(reference{secret, namespace, s.Secret.Name}, true)
+				u.add(objectName{secret, namespace, s.Secret.Name}, true)
 			}
 		}
 	}

@@ -15,12 +15,12 @@ type watches struct {
 
 	// guarded by mu
 	mu      sync.Mutex
-	entries map[reference]*entry
+	entries map[objectName]*entry
 	pods    map[types.UID]uses
 }
 
 func newWatches(ctx context.Context, options Options) *watches {
-	return &watches{ctx: ctx, options: options, entries: map[reference]*entry{}, pods: map[types.UID]uses{}}
+	return &watches{ctx: ctx, options: options, entries: map[objectName]*entry{}, pods: map[types.UID]uses{}}
 }
 
 // register makes what a pod uses what it is now; nothing forgets the pod.
@@ -30,7 +30,7 @@ func (w *watches) register(pod types.UID, now uses) {
 	for r, inVolume := range now {
 		e := w.entries[r]
 		if e == nil {
-			e = &entry{reference: r, users: map[types.UID]bool{}}
+			e = &entry{objectName: r, users: map[types.UID]bool{}}
 			w.entries[r] = e
 		}
 		e.users[pod] = inVolume
@@ -58,12 +58,12 @@ func (w *watches) release(e *entry, pod types.UID) {
 	if e.idle != nil {
 		e.idle.Stop()
 	}
-	delete(w.entries, e.reference)
+	delete(w.entries, e.objectName)
 }
 
 // object is the object as it is known now. The first to ask after a watch began
 // wait for it.
-func (w *watches) object(r reference) (object, error) {
+func (w *watches) object(r objectName) (object, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := w.entries[r]

@@ -14,8 +14,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podlog"
-	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // checkpointGate is the feature gate of checkpoints, which is on unless it is turned off.
@@ -34,7 +34,7 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	container := r.PathValue("container")
-	if !slices.ContainsFunc(volumes.Containers(pod), func(c v1.Container) bool { return c.Name == container }) {
+	if !slices.ContainsFunc(lifecycle.AllContainers(pod), func(c v1.Container) bool { return c.Name == container }) {
 		refuse(w, http.StatusNotFound, fmt.Sprintf("container %v does not exist", container))
 		return
 	}

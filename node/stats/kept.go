@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/lifepod/lifepod/worker/volumes"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 var (
@@ -72,7 +72,7 @@ func writeClaim(out chan<- prometheus.Metric, v statsapi.VolumeStats) {
 }
 
 func (s *Stats) writeLogs(out chan<- prometheus.Metric, pod *v1.Pod) {
-	for _, c := range volumes.Containers(pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
 		if logs := filesIn(filepath.Join(s.Pods.LogDir(pod), c.Name)); logs.inodes > 0 {
 			out <- gauge(logSize, float64(logs.bytes), string(pod.UID), pod.Namespace, pod.Name, c.Name)
 		}

@@ -9,8 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/lifepod/lifepod/roster/exclusive"
-	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/roster/numa"
 )
 
 // ManagerCounts counts the admissions of a node (byname.Counts).
@@ -34,15 +33,15 @@ const (
 // NewManagerCounts counts for the policies of a configuration.
 func NewManagerCounts(k *kubeletconfig.KubeletConfiguration) *ManagerCounts {
 	c := newCounts()
-	if k.TopologyManagerPolicy == topology.SingleNUMANode {
+	if k.TopologyManagerPolicy == numa.SingleNUMANode {
 		c.scope = k.TopologyManagerScope
 	}
 	if k.CPUManagerPolicy == "static" {
 		c.wholeCores = k.CPUManagerPolicyOptions["full-pcpus-only"] == "true"
 		for _, boundary := range []string{physicalCPU, uncoreCache} {
-			c.aligned.WithLabelValues(topology.ContainerScope, boundary)
+			c.aligned.WithLabelValues(numa.ContainerScope, boundary)
 		}
-		c.alignedFails.WithLabelValues(topology.ContainerScope, physicalCPU)
+		c.alignedFails.WithLabelValues(numa.ContainerScope, physicalCPU)
 	}
 	return c
 }
@@ -64,7 +63,7 @@ func newCounts() *ManagerCounts {
 		aligned:      managersCounter("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
 		alignedFails: managersCounter("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
 	}
-	for _, scope := range topology.Scopes { // they are there from the start
+	for _, scope := range numa.Scopes { // they are there from the start
 		c.aligned.WithLabelValues(scope, numaNode)
 		c.alignedFails.WithLabelValues(scope, numaNode)
 	}
@@ -72,12 +71,12 @@ func newCounts() *ManagerCounts {
 }
 
 // Collectors are what to register. Figures are read when somebody asks.
-func (c *ManagerCounts) Collectors(figures func() exclusive.Figures) []prometheus.Collector {
+func (c *ManagerCounts) Collectors(figures func() numa.Figures) []prometheus.Collector {
 	return []prometheus.Collector{c.cpus, c.cpuErrors, c.memory, c.memoryErrors, c.admitted, c.refused, c.took, c.aligned, c.alignedFails, reading(figures)}
 }
 
 // reading tells how many CPUs there are for whom.
-type reading func() exclusive.Figures
+type reading func() numa.Figures
 
 var (
 	shared     = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
@@ -103,7 +102,7 @@ func (r reading) Collect(out chan<- prometheus.Metric) {
 }
 
 // Admitted counts the admission of a pod.
-func (c *ManagerCounts) Admitted(pod *v1.Pod, t exclusive.Tally, err error, took time.Duration) {
+func (c *ManagerCounts) Admitted(pod *v1.Pod, t numa.Tally, err error, took time.Duration) {
 	c.cpus.Add(float64(t.CPUs.Containers))
 	c.cpuErrors.Add(float64(t.CPUs.Errors))
 	c.memory.Add(float64(t.Memory.Containers))
@@ -111,11 +110,11 @@ func (c *ManagerCounts) Admitted(pod *v1.Pod, t exclusive.Tally, err error, took
 	c.admitted.Inc()
 	c.took.Observe(float64(took.Milliseconds()))
 	if c.wholeCores {
-		c.count(topology.ContainerScope, physicalCPU, t.CPUs.Containers-t.CPUs.Errors, t.CPUs.Errors)
+		c.count(numa.ContainerScope, physicalCPU, t.CPUs.Containers-t.CPUs.Errors, t.CPUs.Errors)
 	}
-	c.count(topology.ContainerScope, uncoreCache, t.OneCache, 0)
+	c.count(numa.ContainerScope, uncoreCache, t.OneCache, 0)
 	containers := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)
-	if c.scope == topology.PodScope {
+	if c.scope == numa.PodScope {
 		containers = 1
 	}
 	if err == nil {
@@ -123,7 +122,7 @@ func (c *ManagerCounts) Admitted(pod *v1.Pod, t exclusive.Tally, err error, took
 		return
 	}
 	c.refused.Inc()
-	if why, is := errors.AsType[*topology.Refusal](err); is && why.Reason == topology.Unaligned {
+	if why, is := errors.AsType[*numa.Refusal](err); is && why.Reason == numa.Unaligned {
 		c.count(c.scope, numaNode, 0, 1)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	features "k8s.io/component-helpers/nodedeclaredfeatures"
 	featuretypes "k8s.io/component-helpers/nodedeclaredfeatures/types"
 
-	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Answer is the decision on a new pod or a resize. The zero value admits it.
 type Answer struct {
 	// Refusal is why it is rejected; nil if it is not.
-	Refusal *admission.Refusal
+	Refusal *Refusal
 	// Victims must end first. Nothing is rejected then: ask again once they hold
 	// nothing any more.
 	Victims []*v1.Pod
@@ -31,8 +31,8 @@ type Answer struct {
 // (A-ADM-1). Of the Node it uses name, labels, taints, allocatable, declared
 // features; nil is a node that is not known. Nobody is preempted for a pod that
 // is rejected all the same.
-func Decide(candidate *v1.Pod, others Others, node *v1.Node, host admission.Host) Answer {
-	if refusal := admission.CheckBeforeFit(candidate, host); refusal != nil {
+func Decide(candidate *v1.Pod, others Others, node *v1.Node, host Host) Answer {
+	if refusal := CheckBeforeFit(candidate, host); refusal != nil {
 		return rejected(refusal.Reason, refusal.Message)
 	}
 	if node == nil {
@@ -42,7 +42,7 @@ func Decide(candidate *v1.Pod, others Others, node *v1.Node, host admission.Host
 	if fit.Refusal != nil {
 		return fit
 	}
-	if refusal := admission.CheckAfterFit(candidate, host); refusal != nil && isNew(candidate) {
+	if refusal := CheckAfterFit(candidate, host); refusal != nil && isNew(candidate) {
 		return rejected(refusal.Reason, refusal.Message)
 	}
 	if message := undeclared(candidate, node); message != "" {
@@ -59,7 +59,7 @@ func decideFit(candidate *v1.Pod, others Others, node *v1.Node) Answer {
 		return Answer{}
 	}
 	relabel := len(failures) == 1 && failures[0] == noAffinity
-	if Critical(candidate) {
+	if lifecycle.Critical(candidate) {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Resource == "" }) {
 			return preempt(candidate, others, failures)
 		}
@@ -78,7 +78,7 @@ func preempt(candidate *v1.Pod, others Others, failures []Failure) Answer {
 }
 
 func rejected(reason, message string) Answer {
-	return Answer{Refusal: &admission.Refusal{Reason: reason, Message: message}}
+	return Answer{Refusal: &Refusal{Reason: reason, Message: message}}
 }
 
 // target is the version whose features a pod may ask a node for.

@@ -4,8 +4,8 @@
 // Kubernetes 1.36.3. It is pure: pods and the Node come in, an Answer goes out.
 //
 // Decide and Resize are the whole of admission. Decide goes, in the order of
-// A-ADM-1, through package worker/admission (sysctls, operating system, groups
-// policy), what the node has (Failures), preemption (Victims), AppArmor and
+// A-ADM-1, through what the machine enforces (check.go: sysctls, operating
+// system, groups policy), what the node has (Failures), preemption (Victims), AppArmor and
 // declared features. A caller that preempts stops the victims all at once, waits
 // until nothing of them is held any longer, and asks again (B-PRE-2).
 //

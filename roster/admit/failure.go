@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Failure is one thing that a node lacks for a pod: an amount of a resource, or,
@@ -25,11 +23,11 @@ type Failure struct {
 func (f Failure) Missing() int64 { return f.Requested - (f.Capacity - f.Used) }
 
 // Refusal tells of the failure as Kubernetes does (A-ADM-4).
-func (f Failure) Refusal() *admission.Refusal {
+func (f Failure) Refusal() *Refusal {
 	if f.Resource == "" {
-		return &admission.Refusal{Reason: f.Predicate, Message: fmt.Sprintf("Predicate %s failed: %s", f.Predicate, f.Text)}
+		return &Refusal{Reason: f.Predicate, Message: fmt.Sprintf("Predicate %s failed: %s", f.Predicate, f.Text)}
 	}
-	return &admission.Refusal{
+	return &Refusal{
 		Reason: "OutOf" + string(f.Resource),
 		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
 			f.Resource, f.Requested, f.Used, f.Capacity),

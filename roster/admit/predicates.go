@@ -7,7 +7,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 var (
@@ -38,7 +37,7 @@ func Failures(candidate *v1.Pod, others Others, node *v1.Node) []Failure {
 
 // Admit is nil for a pod that the node has room for without preemption, else the
 // first failure.
-func Admit(candidate *v1.Pod, others Others, node *v1.Node) *admission.Refusal {
+func Admit(candidate *v1.Pod, others Others, node *v1.Node) *Refusal {
 	failures := Failures(candidate, others, node)
 	if len(failures) == 0 {
 		return nil

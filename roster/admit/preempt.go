@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // What a pod is told that has to go for a critical one (B-PRE-2): a Warning event
@@ -50,7 +50,7 @@ func preemptees(candidate *v1.Pod, others []*v1.Pod) map[v1.PodQOSClass][]preemp
 	classes := map[v1.PodQOSClass][]preemptee{}
 	for _, pod := range others {
 		if pod.UID != candidate.UID && preemptable(candidate, pod) {
-			class := podcgroup.QOSClass(pod)
+			class := lifecycle.QOSClass(pod)
 			classes[class] = append(classes[class], preemptee{pod: pod, gives: Held(pod)})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Fixed says which resources pods can't have changed while their containers run on the node.
@@ -49,7 +49,7 @@ func infeasible(r Resize, fixed Fixed) string {
 	if fixed.Swap && changesSwap(r) {
 		return "In-place resize of containers with swap is not supported."
 	}
-	if podcgroup.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
+	if lifecycle.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
 		return ""
 	}
 	if fixed.CPUs && changes(r, v1.ResourceCPU) {
@@ -65,7 +65,7 @@ func infeasible(r Resize, fixed Fixed) string {
 func changesSwap(r Resize) bool {
 	return r.anyContainer(func(requested, allocated *v1.Container) bool {
 		return differs(requested, allocated, v1.ResourceMemory) && !restartsForMemory(allocated) &&
-			(podcgroup.MaySwap(r.Requested, requested) || podcgroup.MaySwap(r.Allocated, allocated))
+			(lifecycle.MaySwap(r.Requested, requested) || lifecycle.MaySwap(r.Allocated, allocated))
 	})
 }
 
@@ -129,7 +129,7 @@ func (r Resize) increases() bool {
 	return is.Cpu().Cmp(*was.Cpu()) > 0 || is.Memory().Cmp(*was.Memory()) > 0
 }
 
-func isGuaranteed(pod *v1.Pod) bool { return podcgroup.QOSClass(pod) == v1.PodQOSGuaranteed }
+func isGuaranteed(pod *v1.Pod) bool { return lifecycle.QOSClass(pod) == v1.PodQOSGuaranteed }
 
 func priority(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 func TestFitsResize(t *testing.T) {
@@ -16,11 +14,11 @@ func TestFitsResize(t *testing.T) {
 	small, restarts, limited := testPod("p", "memory=1Mi"), testPod("p", "memory=2Mi"), testPod("p", "memory=2Mi")
 	restarts.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
 	limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: limited.Spec.Containers[0].Resources.Requests[v1.ResourceMemory]}
-	swap := &admission.Refusal{Reason: "Infeasible", Message: "In-place resize of containers with swap is not supported."}
+	swap := &Refusal{Reason: "Infeasible", Message: "In-place resize of containers with swap is not supported."}
 	for name, tc := range map[string]struct {
 		was, is   *v1.Pod
 		exclusive Fixed
-		want      *admission.Refusal
+		want      *Refusal
 	}{
 		"A-ACT-15 memory with swap":      {small, testPod("p", "memory=2Mi"), Fixed{Swap: true}, swap},
 		"without swap":                   {small, testPod("p", "memory=2Mi"), Fixed{}, nil},
@@ -39,15 +37,15 @@ func TestFitsResize(t *testing.T) {
 		requested *v1.Pod
 		node      *v1.Node
 		exclusive Fixed
-		want      *admission.Refusal
+		want      *Refusal
 	}{
 		{"A-ACT-15 there is room", testPod("p", "cpu=1500m"), testNode(), Fixed{}, nil},
-		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Fixed{}, &admission.Refusal{Reason: "Deferred", Message: "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
-		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Fixed{}, &admission.Refusal{Reason: "Deferred", Message: "Kubelet cannot get node info."}},
-		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Fixed{CPUs: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
+		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Fixed{}, &Refusal{Reason: "Deferred", Message: "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
+		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Fixed{}, &Refusal{Reason: "Deferred", Message: "Kubelet cannot get node info."}},
+		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Fixed{CPUs: true}, &Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
 		{"exclusive CPUs are not of Burstable pods", testPod("p", "cpu=1500m"), testNode(), Fixed{CPUs: true}, nil},
 		{"exclusive CPUs do not mind memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Fixed{CPUs: true}, nil},
-		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Fixed{Memory: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
+		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Fixed{Memory: true}, &Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

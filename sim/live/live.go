@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
-	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -26,7 +25,7 @@ type Pods struct {
 	// goroutines.
 	Output func(pod *v1.Pod, container, stream, text string)
 	// Time is what the pods live by; nil: real time.
-	Time virtual.Time
+	Time VirtualTime
 
 	// Logs keeps what containers write, for who asks for it.
 	Logs Logs

@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
-	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -98,7 +97,7 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 
 // Pods whose time is moved on by hand have done all that is due when Advance returns, and nothing more: all of them, each time.
 func TestManualTime(t *testing.T) {
-	code, manual := int32(3), virtual.NewManual()
+	code, manual := int32(3), NewManual()
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 		{Run: scenario.Fixed(time.Second), Exit: &code},
 	}}}}})

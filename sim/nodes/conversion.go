@@ -14,12 +14,12 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/sim/virtual"
+	"github.com/lifepod/lifepod/sim/live"
 )
 
 // Conversion is what one node converts; nil: nothing, its pods live in real time.
 type Conversion struct {
-	time virtual.Time
+	time live.VirtualTime
 
 	mu        sync.Mutex
 	told      map[types.UID]map[int64]time.Time // real times by virtual ones, in nanoseconds, that the newest status of a pod has
@@ -33,7 +33,7 @@ type deletion struct {
 }
 
 // NewConversion is for one node, whose pods live in that time; nil: in real time.
-func NewConversion(of virtual.Time) *Conversion {
+func NewConversion(of live.VirtualTime) *Conversion {
 	if of == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *Conversion) Shown(pod *v1.Pod) *v1.Pod {
 // events are told to a recorder in real time.
 type events struct {
 	publish.Events
-	time virtual.Time
+	time live.VirtualTime
 }
 
 // Pod records an event about a pod.

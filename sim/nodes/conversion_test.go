@@ -8,14 +8,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/sim/virtual"
+	"github.com/lifepod/lifepod/sim/live"
 )
 
 // A status has real times, each the one with which it was told first, whether time goes faster or is moved on by hand.
 func TestToReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		manual := virtual.NewManual()
-		for name, of := range map[string]virtual.Time{"scaled": virtual.NewScaled(60), "manual": manual} {
+		manual := live.NewManual()
+		for name, of := range map[string]live.VirtualTime{"scaled": live.NewScaled(60), "manual": manual} {
 			c := NewConversion(of)
 			started := metav1.NewTime(of.Now().Truncate(time.Second))
 			first := &v1.PodStatus{StartTime: started.DeepCopy()}
@@ -48,7 +48,7 @@ func TestToReal(t *testing.T) {
 // A deletion keeps its grace, counted from when it was asked for; said again it is the same, and with a shorter grace it is nearer.
 func TestDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fast := virtual.NewScaled(60)
+		fast := live.NewScaled(60)
 		c := NewConversion(fast)
 		time.Sleep(10*time.Second + 900*time.Millisecond)
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1", CreationTimestamp: metav1.Now()}}

@@ -16,12 +16,12 @@ import (
 	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/sim/virtual"
+	"github.com/lifepod/lifepod/sim/live"
 )
 
 // Manual moves on the time in which the pods of some nodes live, which else stands still.
 type Manual struct {
-	time *virtual.Manual
+	time *live.Manual
 
 	mu     sync.Mutex
 	client kubernetes.Interface // nil: the nodes have not begun
@@ -35,9 +35,9 @@ type timesNode struct {
 }
 
 // NewManual is for the nodes of one Begin.
-func NewManual() *Manual { return &Manual{time: virtual.NewManual(), nodes: map[string]timesNode{}} }
+func NewManual() *Manual { return &Manual{time: live.NewManual(), nodes: map[string]timesNode{}} }
 
-func (m *Manual) begin(client kubernetes.Interface) (virtual.Time, error) {
+func (m *Manual) begin(client kubernetes.Interface) (live.VirtualTime, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // node is one of the nodes, from a start of its machine to the next one.
@@ -64,7 +64,7 @@ func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 		Admission: worker.Admission{Room: inbox.Room}, Clock: worker.Clock{Virtual: s.Pods.Time},
 	}
 	n.pods = pods.New(pods.Config{
-		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
+		Inbox: inbox, Engine: engine, Host: admit.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.Memory, Log: n.log,
 		Cluster: pods.Cluster{
 			Statuses: n.times.StatusesOf(n.statuses), Events: n.times.EventsOf(publish.Events{Statuses: n.statuses, Recorder: n.events}),

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/sim/virtual"
+	"github.com/lifepod/lifepod/sim/live"
 )
 
 // Time say what it is. The zero value is real time.
@@ -25,14 +25,14 @@ func (o Time) Check() error {
 	if o.Manual != nil {
 		return errors.New("pods can't have a speed, and a time that is moved on by hand")
 	}
-	if err := virtual.CheckSpeed(o.Speed); err != nil {
+	if err := live.CheckSpeed(o.Speed); err != nil {
 		return fmt.Errorf("speed %w", err)
 	}
 	return nil
 }
 
 // Begin begins it, for nodes whose pods client has; nil: it is real time.
-func (o Time) Begin(client kubernetes.Interface) (virtual.Time, error) {
+func (o Time) Begin(client kubernetes.Interface) (live.VirtualTime, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (o Time) Begin(client kubernetes.Interface) (virtual.Time, error) {
 	case o.Manual != nil:
 		return o.Manual.begin(client)
 	case o.Speed != 0 && o.Speed != 1:
-		return virtual.NewScaled(o.Speed), nil
+		return live.NewScaled(o.Speed), nil
 	}
 	return nil, nil
 }

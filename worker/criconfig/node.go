@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -61,12 +62,7 @@ func (n Node) Swaps() bool { return n.CgroupV2 && n.SwapLimit && n.LimitedSwap }
 
 // PodLogDirectory is the folder of a pod's logs (A-CRI-1).
 func (n Node) PodLogDirectory(pod *v1.Pod) string {
-	return filepath.Join(n.LogRoot, PodLogFolder(pod))
-}
-
-// PodLogFolder is the name of the folder of a pod's logs (A-CRI-1).
-func PodLogFolder(pod *v1.Pod) string {
-	return pod.Namespace + "_" + pod.Name + "_" + string(pod.UID)
+	return filepath.Join(n.LogRoot, lifecycle.PodLogFolder(pod))
 }
 
 // RemovePodLogs removes the folder of a pod's logs. One that can't exist, because its name is

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // seccomp converts a container's effective seccomp profile (A-SEC-4).
@@ -37,7 +38,7 @@ func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile
 // annotation, the pod's field. It is sent in the new form and the legacy one,
 // which older runtimes read.
 func appArmor(pod *v1.Pod, container *v1.Container) (*runtimeapi.SecurityProfile, string, error) {
-	profile := AppArmorProfile(pod, container)
+	profile := lifecycle.AppArmorProfile(pod, container)
 	if profile == nil {
 		return nil, "", nil
 	}
@@ -54,26 +55,4 @@ func appArmor(pod *v1.Pod, container *v1.Container) (*runtimeapi.SecurityProfile
 		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: name}, v1.DeprecatedAppArmorBetaProfileNamePrefix + name, nil
 	}
 	return nil, "", fmt.Errorf("unknown apparmor profile type: %q", profile.Type)
-}
-
-// AppArmorProfile is the profile that a container is to run under, nil if none
-// is asked for (A-SEC-4).
-func AppArmorProfile(pod *v1.Pod, container *v1.Container) *v1.AppArmorProfile {
-	if sc := container.SecurityContext; sc != nil && sc.AppArmorProfile != nil {
-		return sc.AppArmorProfile
-	}
-	annotation := pod.Annotations[v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name]
-	name, localhost := strings.CutPrefix(annotation, v1.DeprecatedAppArmorBetaProfileNamePrefix)
-	switch {
-	case localhost:
-		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: &name}
-	case annotation == v1.DeprecatedAppArmorBetaProfileRuntimeDefault:
-		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}
-	case annotation == v1.DeprecatedAppArmorBetaProfileNameUnconfined:
-		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeUnconfined}
-	}
-	if sc := pod.Spec.SecurityContext; sc != nil {
-		return sc.AppArmorProfile
-	}
-	return nil
 }

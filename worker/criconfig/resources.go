@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -83,7 +84,7 @@ func hugepageLimits(node Node, pod, container v1.ResourceList) []*runtimeapi.Hug
 // request is of the host's memory, if it may have more memory than that (A-CRI-11).
 func swapLimit(node Node, pod *v1.Pod, container *v1.Container) int64 {
 	request := container.Resources.Requests.Memory()
-	if !node.LimitedSwap || !podcgroup.MaySwap(pod, container) || request.Value() > node.MemoryBytes || node.MemoryBytes <= 0 {
+	if !node.LimitedSwap || !lifecycle.MaySwap(pod, container) || request.Value() > node.MemoryBytes || node.MemoryBytes <= 0 {
 		return 0
 	}
 	return int64(float64(request.Value()) / float64(node.MemoryBytes) * float64(node.SwapBytes))

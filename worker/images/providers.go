@@ -7,7 +7,7 @@ import (
 )
 
 // Providers give credentials that are made when they are needed (package
-// node/pullsecret). What they cannot give they leave out.
+// node/objects). What they cannot give they leave out.
 type Providers interface {
 	Logins(ctx context.Context, repository string, pod *v1.Pod) []Login
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/opencontainers/cgroups/systemd"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 const podPrefix = "pod"
@@ -41,14 +43,14 @@ func (d Driver) Root() string { return d.path(levels(d.Parent)) }
 // Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
 // (A-CRI-6).
 func (d Driver) Path(pod *v1.Pod) string {
-	return d.path(d.names(QOSClass(pod), pod.UID))
+	return d.path(d.names(lifecycle.QOSClass(pod), pod.UID))
 }
 
 // Ensure makes the pod's cgroup with its values; what is there already is
 // brought to these values. A failure is told as the event
 // FailedCreatePodContainer (A-SYNC-7).
 func (d Driver) Ensure(pod *v1.Pod) error {
-	class := QOSClass(pod)
+	class := lifecycle.QOSClass(pod)
 	resources := ResourcesOf(pod, d.CPULimits)
 	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(pod)
 	names := d.names(class, pod.UID)

@@ -13,6 +13,8 @@ import (
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Files of cgroup v2 by which memory is protected and throttled.
@@ -54,7 +56,7 @@ func (q MemoryQoS) OfPod(pod *v1.Pod) map[string]string {
 		return nil
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	return q.protection(QOSClass(pod), requests.Memory().Value())
+	return q.protection(lifecycle.QOSClass(pod), requests.Memory().Value())
 }
 
 // OfContainer is what a container's cgroup has; nil for none.
@@ -63,7 +65,7 @@ func (q MemoryQoS) OfContainer(pod *v1.Pod, container *v1.Container) map[string]
 		return nil
 	}
 	request, limit := container.Resources.Requests.Memory().Value(), container.Resources.Limits.Memory().Value()
-	out := q.protection(QOSClass(pod), request)
+	out := q.protection(lifecycle.QOSClass(pod), request)
 	out[memoryHigh] = "max" // a resize takes back what it had
 	if high := q.high(request, limit); request != limit && high > request {
 		out[memoryHigh] = strconv.FormatInt(high, 10)

@@ -6,14 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 const (
 	guaranteedOOMScoreAdjust = -997
 	bestEffortOOMScoreAdjust = 1000
 	systemNodeCritical       = "system-node-critical"
-	// systemCriticalPriority is the lowest priority of a critical pod.
-	systemCriticalPriority = 2_000_000_000
 )
 
 // OOMScoreAdjust is the oom_score_adj of a container's processes (A-CRI-10).
@@ -22,7 +22,7 @@ func OOMScoreAdjust(pod *v1.Pod, container *v1.Container, nodeMemory int64) int6
 	if nodeCritical(pod) {
 		return guaranteedOOMScoreAdjust
 	}
-	switch QOSClass(pod) {
+	switch lifecycle.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return guaranteedOOMScoreAdjust
 	case v1.PodQOSBestEffort:
@@ -45,22 +45,7 @@ func OOMScoreAdjust(pod *v1.Pod, container *v1.Container, nodeMemory int64) int6
 // nodeCritical reports a pod the node itself depends on: by its class, and
 // critical as a static pod or by priority.
 func nodeCritical(pod *v1.Pod) bool {
-	return pod.Spec.PriorityClassName == systemNodeCritical && Critical(pod)
-}
-
-// Critical reports a pod that is critical as a static pod, or by its priority.
-func Critical(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
-	source := pod.Annotations["kubernetes.io/config.source"]
-	static := source != "" && source != "api"
-	return static || mirror || ptr.Deref(pod.Spec.Priority, 0) >= systemCriticalPriority
-}
-
-// MaySwap reports a container that has a part of the swap by its memory, where containers have one
-// (A-CRI-11).
-func MaySwap(pod *v1.Pod, container *v1.Container) bool {
-	request, limit := container.Resources.Requests.Memory(), container.Resources.Limits.Memory()
-	return QOSClass(pod) == v1.PodQOSBurstable && !Critical(pod) && request.Cmp(*limit) != 0
+	return pod.Spec.PriorityClassName == systemNodeCritical && lifecycle.Critical(pod)
 }
 
 func sidecar(pod *v1.Pod, container *v1.Container) bool {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Resize brings a pod's cgroup to the least values that are enough for it in each
@@ -15,12 +17,12 @@ func (d Driver) Resize(states []*v1.Pod) error {
 	pod := states[0]
 	resources := EnoughFor(states, d.CPULimits)
 	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(states[len(states)-1])
-	names := d.names(QOSClass(pod), pod.UID)
+	names := d.names(lifecycle.QOSClass(pod), pod.UID)
 	m, err := d.create(names, resources)
 	if err != nil {
 		return fmt.Errorf("resize cgroup %s: %w", d.path(names), err)
 	}
-	return errors.Join(d.setLevelShares(QOSClass(pod), weightFolder(m, filepath.Dir)), d.setLevelMemory())
+	return errors.Join(d.setLevelShares(lifecycle.QOSClass(pod), weightFolder(m, filepath.Dir)), d.setLevelMemory())
 }
 
 // EnoughFor is the least that is enough for a pod in each of some states, of

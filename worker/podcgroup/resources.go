@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Resources is what a pod's cgroup limits (A-CRI-9); zero means not set.
@@ -46,7 +48,7 @@ func ResourcesOf(pod *v1.Pod, cpu CPULimits) Resources {
 		memoryDeclared = memoryDeclared || !own.Limits.Memory().IsZero()
 	}
 	out := Resources{CPUShares: MinCPUShares, HugePages: HugePages(requests)}
-	class := QOSClass(pod)
+	class := lifecycle.QOSClass(pod)
 	if class == v1.PodQOSBestEffort {
 		return out
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 func withPodLevel(pod *v1.Pod, r v1.ResourceRequirements) *v1.Pod {
@@ -46,7 +48,7 @@ func TestQOSClass(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-API-3 "+tc.name, func(t *testing.T) {
-			if got := QOSClass(tc.pod); got != tc.want {
+			if got := lifecycle.QOSClass(tc.pod); got != tc.want {
 				t.Errorf("QOSClass = %s, want %s", got, tc.want)
 			}
 		})

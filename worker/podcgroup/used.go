@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Used is what a pod has used of the machine so far, all its containers together.
@@ -20,7 +22,7 @@ type Used struct {
 // Used reads what the pod has used. A container's own cgroup is gone when its end is known;
 // the pod's stays until the pod is gone.
 func (d Driver) Used(pod *v1.Pod) (Used, error) {
-	m, err := d.manager(d.names(QOSClass(pod), pod.UID), Resources{})
+	m, err := d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})
 	if err != nil {
 		return Used{}, fmt.Errorf("usage of pod %s: %w", pod.UID, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // TestUsed: what processes in the pod's cgroup have used is told after their end, with the limit.
@@ -13,7 +15,7 @@ func TestUsed(t *testing.T) {
 	if err := d.Ensure(pod); err != nil {
 		t.Fatal(err)
 	}
-	m, err := d.manager(d.names(QOSClass(pod), pod.UID), Resources{})
+	m, err := d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // claim makes a persistentVolumeClaim, or the claim of an ephemeral volume,
@@ -68,7 +70,7 @@ func (p preparer) checkMode(volume string, bound *v1.PersistentVolume) error {
 	if isBlock(bound) {
 		mode = v1.PersistentVolumeBlock
 	}
-	for _, c := range Containers(p.pod) {
+	for _, c := range lifecycle.AllContainers(p.pod) {
 		for _, mount := range c.VolumeMounts {
 			if mount.Name == volume && mode == v1.PersistentVolumeBlock {
 				field = "volumeMounts"

@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // hugePagesDir mounts a hugetlbfs at dir unless there is one. Without an fsGroup only
@@ -67,7 +69,7 @@ func requestsOf(pod *v1.Pod) []v1.ResourceList {
 	if pod.Spec.Resources != nil {
 		lists = append(lists, pod.Spec.Resources.Requests)
 	}
-	for _, c := range Containers(pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
 		lists = append(lists, c.Resources.Requests)
 	}
 	return lists

@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // file is one file of a volume made from an object.
@@ -145,7 +147,7 @@ func (p preparer) write(dir, volume string, files payload) error {
 // that mount it mount something else. Only the outermost are needed.
 func nestedMountPoints(pod *v1.Pod, volume string) []string {
 	var out []string
-	for _, c := range Containers(pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
 		for _, outer := range c.VolumeMounts {
 			if outer.Name != volume || outer.SubPath != "" || outer.SubPathExpr != "" {
 				continue

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Sources are what volumes are made of, beside the pod.
@@ -188,7 +190,7 @@ func used(pod *v1.Pod) (list []*v1.Volume) {
 // usedVolumes are those that a container mounts or reads variables from.
 func usedVolumes(pod *v1.Pod) map[string]bool {
 	used := map[string]bool{}
-	for _, c := range Containers(pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
 		for _, mount := range c.VolumeMounts {
 			used[mount.Name] = true
 		}
@@ -202,17 +204,6 @@ func usedVolumes(pod *v1.Pod) map[string]bool {
 		}
 	}
 	return used
-}
-
-// Containers are all containers of a pod, of whatever kind.
-func Containers(pod *v1.Pod) []v1.Container {
-	var out []v1.Container
-	out = append(out, pod.Spec.InitContainers...)
-	out = append(out, pod.Spec.Containers...)
-	for i := range pod.Spec.EphemeralContainers {
-		out = append(out, v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
-	}
-	return out
 }
 
 // preparer makes the volumes of one pod.
@@ -293,7 +284,7 @@ func (p preparer) fsGroup() *int64 {
 // fsUser is the user that all containers of the pod run as, or nil.
 func (p preparer) fsUser() *int64 {
 	var user *int64
-	for _, c := range Containers(p.pod) {
+	for _, c := range lifecycle.AllContainers(p.pod) {
 		runs := runAsUser(p.pod, &c)
 		if runs == nil || user != nil && *user != *runs {
 			return nil

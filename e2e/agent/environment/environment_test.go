@@ -23,7 +23,6 @@ import (
 	config "k8s.io/kubelet/config/v1"
 
 	"github.com/lifepod/lifepod/node/objects"
-	"github.com/lifepod/lifepod/node/pullsecret"
 )
 
 const nodeName = "environment"
@@ -165,7 +164,7 @@ func TestProviderToken(t *testing.T) {
 	client := asNode(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
-	accounts := pullsecret.APIServiceAccounts{Client: client, Tokens: source}
+	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}
 	providers, request := provider(t, accounts, log)
 	eventually(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
 	asked := request()
@@ -202,7 +201,7 @@ type asked struct {
 }
 
 // provider has a plugin that keeps its request.
-func provider(t *testing.T, accounts pullsecret.ServiceAccounts, log *slog.Logger) (*pullsecret.Providers, func() asked) {
+func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) (*objects.CredentialProviders, func() asked) {
 	t.Helper()
 	dir := t.TempDir()
 	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
@@ -210,7 +209,7 @@ func provider(t *testing.T, accounts pullsecret.ServiceAccounts, log *slog.Logge
 	if err := os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	providers, err := pullsecret.New([]config.CredentialProvider{{
+	providers, err := objects.NewCredentialProviders([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
 			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},

@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario/file"
-	"github.com/lifepod/lifepod/sim/virtual"
 )
 
 // simulatedNodes are the flags of lifepod sim nodes.
@@ -98,7 +97,7 @@ func (n *simulatedNodes) check() (err error) {
 	case n.o.Prefix == "":
 		return fmt.Errorf("--prefix: want the begin of a name, such as sim-")
 	}
-	if err := virtual.CheckSpeed(n.o.Time.Speed); err != nil {
+	if err := live.CheckSpeed(n.o.Time.Speed); err != nil {
 		return fmt.Errorf("--speed %w", err)
 	}
 	if err := checkServe(n.o.Serve); err != nil {

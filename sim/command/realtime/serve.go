@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/sim/endpoint"
+	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -44,23 +44,23 @@ addresses. Docs: docs/sim.md.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			scenarios, err := file.ReadScenarios(p.scenarios, endpoint.Check)
+			scenarios, err := file.ReadScenarios(p.scenarios, live.CheckForEndpoint)
 			if err != nil {
 				return err
 			}
 			if info, err := os.Stat(images); err != nil || !info.IsDir() {
 				return fmt.Errorf("--images-dir %s: want a folder, whose file system a kubelet measures", images)
 			}
-			runtime, err := endpoint.Runtime(endpoint.Options{Scenarios: scenarios, Seed: p.seed, Images: images})
+			runtime, err := live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Seed: p.seed, Images: images})
 			if err != nil {
 				return err
 			}
-			listener, err := endpoint.Listen(listen)
+			listener, err := live.Listen(listen)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(command.OutOrStdout(), "a container runtime without containers is at %s\n", listen)
-			return endpoint.Serve(command.Context(), listener, runtime)
+			return live.Serve(command.Context(), listener, runtime)
 		},
 	}
 	flags := command.Flags()

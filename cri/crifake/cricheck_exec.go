@@ -1,0 +1,74 @@
+package crifake
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// execEnds: a command in a container leaves its code and both outputs (A-PROBE-13).
+func execEnds(t *testing.T, target Target) {
+	b := newBox(t, target)
+	out, err := b.exec(b.ctx, b.run(Ends), Speaks, 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr := strings.TrimSpace(string(out.Stdout)), strings.TrimSpace(string(out.Stderr)); out.ExitCode != 3 || stdout != "out" || stderr != "err" {
+		t.Errorf("exit code %d, %q, %q, want 3, out, err", out.ExitCode, stdout, stderr)
+	}
+}
+
+// execTimesOut: a command is killed when its timeout has passed, which is not a
+// code but an error of its own (A-PROBE-13).
+func execTimesOut(t *testing.T, target Target) {
+	b := newBox(t, target)
+	if _, err := b.exec(b.ctx, b.run(Ends), Hangs, 1); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("error %v, want DeadlineExceeded", err)
+	}
+}
+
+// execIsGivenUp: a call that is given up answers at once.
+func execIsGivenUp(t *testing.T, target Target) {
+	b := newBox(t, target)
+	id := b.run(Ends)
+	ctx, cancel := context.WithCancel(b.ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.exec(ctx, id, Hangs, 600)
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; status.Code(err) != codes.Canceled {
+		t.Errorf("error %v, want Canceled", err)
+	}
+}
+
+// execEndsWithContainer: a command does not outlive its container, and none is
+// run in one that has ended.
+func execEndsWithContainer(t *testing.T, target Target) {
+	b := newBox(t, target)
+	id := b.run(Ends)
+	ended := make(chan *runtimeapi.ExecSyncResponse, 1)
+	go func() {
+		out, _ := b.exec(b.ctx, id, Hangs, 0)
+		ended <- out
+	}()
+	if err := b.stop(id, 600); err != nil {
+		t.Error(err)
+	}
+	if out := <-ended; out != nil && out.ExitCode == 0 {
+		t.Error("the command succeeded")
+	}
+	b.exited(id)
+	if _, err := b.exec(b.ctx, id, Speaks, 600); err == nil {
+		t.Error("a command was run in a container that has ended")
+	}
+}
+
+func (b *box) exec(ctx context.Context, id string, p CricheckProgram, seconds int64) (*runtimeapi.ExecSyncResponse, error) {
+	return b.Runtime.ExecSync(ctx, &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: b.Command(p), Timeout: seconds})
+}

@@ -1,0 +1,41 @@
+//go:build realruntime
+
+package crifake_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/cri/crifake"
+)
+
+// The bundled containerd. It needs root and the assets of `make build`.
+func TestBundled(t *testing.T) {
+	r, err := bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := r.ImportImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := cri.Dial(r.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() }) // nothing is under way
+	for _, check := range crifake.Checks {
+		t.Run(check.Name, func(t *testing.T) {
+			check.Run(t, crifake.Target{
+				Runtime: client.Runtime, Image: "lifepod.dev/toolbox:1",
+				CgroupParent: r.CgroupParent(), Command: crifake.Shell,
+			})
+		})
+	}
+}

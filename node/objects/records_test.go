@@ -1,0 +1,259 @@
+package objects
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	kubelet "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/worker/images"
+)
+
+var (
+	_ images.Records   = (*PullRecords)(nil)
+	_ images.Providers = (*CredentialProviders)(nil)
+)
+
+func policy(t *testing.T, name string, preloaded ...string) PullPolicy {
+	t.Helper()
+	p, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func open(t *testing.T, root string, p PullPolicy, present ...images.Image) *PullRecords {
+	t.Helper()
+	return OpenPullRecords(root, p, present, slog.New(slog.DiscardHandler))
+}
+
+func pullsecretSecret(name, hash string) images.Source {
+	return images.Source{SecretUID: "uid-" + name, SecretNamespace: "ns", SecretName: name, CredentialHash: hash}
+}
+
+func account(name string) images.Source {
+	return images.Source{ServiceAccount: &images.ServiceAccount{UID: "uid-" + name, Namespace: "ns", Name: name}}
+}
+
+func of(sources ...images.Source) func() ([]images.Source, error) {
+	return func() ([]images.Source, error) { return sources, nil }
+}
+
+const app, id = "r.io/app:1", "sha256:1"
+
+// TestMustPull: A-IMG-8, after a pull with one credential, by pods with others.
+func TestMustPull(t *testing.T) {
+	first, robot := pullsecretSecret("first", "h1"), account("robot")
+	tests := []struct {
+		name   string
+		by     *images.Source
+		image  string
+		theirs []images.Source
+		want   bool
+	}{
+		{"pulled without any", nil, app, nil, false},
+		{"the same secret", &first, app, []images.Source{first}, false},
+		{"the same secret with another password", &first, app, []images.Source{pullsecretSecret("first", "h2")}, false},
+		{"the same password in another secret", &first, app, []images.Source{pullsecretSecret("second", "h1")}, false},
+		{"another secret", &first, app, []images.Source{pullsecretSecret("second", "h2")}, true},
+		{"one of several", &first, app, []images.Source{pullsecretSecret("second", "h2"), first}, false},
+		{"no secret", &first, app, nil, true},
+		{"another tag of the image", &first, "r.io/app:2", []images.Source{first}, false},
+		{"another name of the image", &first, "r.io/other:1", []images.Source{first}, true},
+		{"the same service account", &robot, app, []images.Source{account("robot")}, false},
+		{"another service account", &robot, app, []images.Source{account("other")}, true},
+		{"a secret where it was a service account", &robot, app, []images.Source{first}, true},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			root := t.TempDir()
+			r := open(t, root, policy(t, ""))
+			if err := r.Intend(app); err != nil {
+				t.Fatal(err)
+			}
+			r.Pulled(app, id, tc.by)
+			for _, when := range []string{"at once", "after a restart"} {
+				if got := r.MustPull(tc.image, id, of(tc.theirs...)); got != tc.want {
+					t.Errorf("%s: must pull %v, want %v", when, got, tc.want)
+				}
+				r = open(t, root, policy(t, ""))
+			}
+		})
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	tests := []struct {
+		policy            PullPolicy
+		preloaded, pulled bool // whether it must be pulled by a pod without credentials
+	}{
+		{policy(t, "NeverVerify"), false, false},
+		{policy(t, "NeverVerifyPreloadedImages"), false, true},
+		{policy(t, "NeverVerifyAllowlistedImages", "r.io/app"), false, false},
+		{policy(t, "NeverVerifyAllowlistedImages", "r.io/*"), false, false},
+		{policy(t, "NeverVerifyAllowlistedImages", "r.io/ap"), true, true},
+		{policy(t, "AlwaysVerify"), true, true},
+	}
+	for _, tc := range tests {
+		r, first := open(t, t.TempDir(), tc.policy), pullsecretSecret("first", "h1")
+		if got := r.MustPull(app, id, of()); got != tc.preloaded {
+			t.Errorf("A-IMG-8 %v: preloaded must be pulled %v, want %v", tc.policy, got, tc.preloaded)
+		}
+		if err := r.Intend(app); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.MustPull(app, id, of()); got != tc.pulled {
+			t.Errorf("A-IMG-8 %v: while it is pulled: must be pulled %v, want %v", tc.policy, got, tc.pulled)
+		}
+		r.Pulled(app, id, &first)
+		if got := r.MustPull(app, id, of()); got != tc.pulled {
+			t.Errorf("A-IMG-8 %v: pulled must be pulled %v, want %v", tc.policy, got, tc.pulled)
+		}
+	}
+}
+
+func TestNewPolicyRefuses(t *testing.T) {
+	tests := []struct {
+		name, pattern, want string
+	}{
+		{"Sometimes", "", `unknown policy "Sometimes"`},
+		{"AlwaysVerify", "r.io/app", "it belongs to the policy NeverVerifyAllowlistedImages, not AlwaysVerify"},
+		{"NeverVerifyAllowlistedImages", "r.io/a*", "only patterns ending with '/*' are allowed: r.io/a*"},
+		{"NeverVerifyAllowlistedImages", "/*", "at least registry hostname is required"},
+		{"NeverVerifyAllowlistedImages", "r.io/app:1", "neither tag nor digest is accepted in an image reference: r.io/app:1"},
+		{"NeverVerifyAllowlistedImages", " r.io/app", "leading/trailing spaces are not allowed"},
+		{"NeverVerifyAllowlistedImages", "R", "failed to parse as an image name"},
+	}
+	for _, tc := range tests {
+		var patterns []string
+		if tc.pattern != "" {
+			patterns = []string{tc.pattern}
+		}
+		_, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(tc.name), patterns)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("policy %s, pattern %q: error %v, want %q", tc.name, tc.pattern, err, tc.want)
+		}
+	}
+}
+
+// TestCutOff: a pull whose end the agent did not see lets nobody use the image
+// without a proof; one of an image that did not come is no record.
+func TestCutOff(t *testing.T) {
+	root := t.TempDir()
+	r := open(t, root, policy(t, ""))
+	for _, image := range []string{app, "r.io/absent:1"} {
+		if err := r.Intend(image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = open(t, root, policy(t, ""), images.Image{ID: id, Tags: []string{app}}, images.Image{ID: "sha256:2", Tags: []string{"r.io/preloaded:1"}})
+	if !r.MustPull(app, id, of(pullsecretSecret("first", "h1"))) {
+		t.Error("A-IMG-8: an image whose pull was cut off may be used")
+	}
+	if r.MustPull("r.io/preloaded:1", "sha256:2", of()) {
+		t.Error("A-IMG-8: a preloaded image must be pulled")
+	}
+	if left := len(files(t, filepath.Join(root, "image_manager/pulling"))); left != 1 {
+		t.Errorf("%d intents are left, want that of the absent image", left)
+	}
+}
+
+// TestTwoPulls: the intent stays until the last of an image's pulls has ended.
+func TestTwoPulls(t *testing.T) {
+	root := t.TempDir()
+	r := open(t, root, policy(t, ""))
+	for range 2 {
+		if err := r.Intend(app); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []int{1, 0} {
+		r.Failed(app)
+		if got := len(files(t, filepath.Join(root, "image_manager/pulling"))); got != want {
+			t.Errorf("%d intents, want %d", got, want)
+		}
+	}
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, entry := range entries {
+		out = append(out, entry.Name())
+	}
+	return out
+}
+
+// TestKubeletsRecords: records that the kubelet 1.36 has written are read.
+func TestKubeletsRecords(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "image_manager/pulled")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The kubelet's hash of the user name "u" and the password "p".
+	const hash = "edbd57ca9372e64eb1c9070ecf3a049ac553596b0529acf034c7a71d4e618e88"
+	write(t, dir, filepath.Base(folder(dir).path(id)), `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-01T00:00:00Z","imageRef":"sha256:1",
+		"credentialMapping":{"r.io/app":{"kubernetesSecrets":[{"uid":"u1","namespace":"ns","name":"first","credentialHash":"`+hash+`"}]}}}`)
+	r := open(t, root, policy(t, ""))
+	if r.MustPull(app, id, of(pullsecretSecret("second", hash))) {
+		t.Error("A-IMG-8: the record of the kubelet does not count")
+	}
+	record, err := r.pulled.pulled(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []kubelet.ImagePullSecret{
+		{UID: "u1", Namespace: "ns", Name: "first", CredentialHash: hash}, {UID: "uid-second", Namespace: "ns", Name: "second", CredentialHash: hash},
+	}
+	if diff := cmp.Diff(want, record.CredentialMapping["r.io/app"].KubernetesSecrets); diff != "" {
+		t.Errorf("secrets after a match (-want +got):\n%s", diff)
+	}
+}
+
+// TestUnreadable: what can't be read forces a pull, and is made anew by it.
+func TestUnreadable(t *testing.T) {
+	root := t.TempDir()
+	r := open(t, root, policy(t, ""))
+	if err := r.Intend(app); err != nil {
+		t.Fatal(err)
+	}
+	r.Pulled(app, id, nil)
+	write(t, string(r.pulled), filepath.Base(r.pulled.path(id)), "{")
+	if !r.MustPull(app, id, of()) {
+		t.Error("A-IMG-8: an unreadable record lets everybody use the image")
+	}
+	r.Pulled(app, id, nil)
+	if r.MustPull(app, id, of()) {
+		t.Error("A-IMG-8: the record was not made anew")
+	}
+	first := pullsecretSecret("first", "h")
+	r.Pulled("r.io/private:1", "sha256:3", &first)
+	if !r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }) {
+		t.Error("A-IMG-8: a pod whose secrets can't be read may use the image")
+	}
+}
+
+func TestPrune(t *testing.T) {
+	r := open(t, t.TempDir(), policy(t, ""))
+	for _, gone := range []string{"sha256:1", "sha256:2"} {
+		r.Pulled(app, gone, nil)
+	}
+	if err := r.Prune(nil, time.Now().Add(-time.Hour)); err != nil || len(files(t, string(r.pulled))) != 2 {
+		t.Errorf("records younger than the list are removed: %v, error %v", files(t, string(r.pulled)), err)
+	}
+	if err := r.Prune([]images.Image{{ID: "sha256:2"}}, time.Now().Add(time.Hour)); err != nil || len(files(t, string(r.pulled))) != 1 {
+		t.Errorf("records that are left: %v, error %v", files(t, string(r.pulled)), err)
+	}
+}

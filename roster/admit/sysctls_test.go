@@ -1,0 +1,71 @@
+package admit
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSysctls(t *testing.T) {
+	tests := []struct {
+		name     string
+		kernel   string
+		unsafe   []string
+		sysctl   string
+		hostNet  bool
+		hostIPC  bool
+		wantText string
+	}{
+		{name: "safe", kernel: "6.1", sysctl: "kernel.shm_rmid_forced"},
+		{name: "safe, with slashes", kernel: "6.1", sysctl: "net/ipv4/tcp_syncookies"},
+		{name: "safe by the kernel's version", kernel: "4.15.0-99-generic", sysctl: "net.ipv4.tcp_rmem"},
+		{name: "the kernel is too old", kernel: "4.14.1", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
+		{name: "an unknown kernel", kernel: "?", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
+		{name: "unsafe", kernel: "6.1", sysctl: "net.core.somaxconn", wantText: `"net.core.somaxconn" not allowlisted`},
+		{name: "allowed by name", kernel: "6.1", unsafe: []string{"net.core.somaxconn"}, sysctl: "net/core/somaxconn"},
+		{name: "allowed by prefix", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax"},
+		{name: "with the host's network", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostNet: true, wantText: `"net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
+		{name: "with the host's IPC", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax", hostIPC: true, wantText: `"kernel.msgmax" not allowed with host IPC enabled`},
+		{name: "the other namespace is the host's", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostIPC: true},
+	}
+	for _, tc := range tests {
+		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
+			allowed, err := AllowSysctls(tc.kernel, tc.unsafe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := allowed.check(tc.sysctl, tc.hostNet, tc.hostIPC); err != nil {
+				got = err.Error()
+			}
+			if got != tc.wantText {
+				t.Errorf("error %q, want %q", got, tc.wantText)
+			}
+		})
+	}
+}
+
+func TestSysctlValues(t *testing.T) {
+	for value, taken := range map[string]bool{
+		"1": true, "": true, "32768\t60999\n": true, "8080,9148": true, "0 2147483647": true,
+		"1\x00": false, "1\n2": false, "1\n\n": false, "1\r": false, "\x1b[2J": false, "1\x7f": false, "\u0085": false,
+	} {
+		if err := checkValue(value); (err == nil) != taken {
+			t.Errorf("A-ADM-6 value %q: %v", value, err)
+		}
+	}
+}
+
+func TestAllowSysctlsRefusesPatterns(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"vm.swappiness":          "the whole machine's",
+		"kernel.*":               "the whole machine's",
+		"net core":               "want a name",
+		"*net":                   "want a name",
+		strings.Repeat("n", 254): "want a name",
+		"":                       "want a name",
+	} {
+		if _, err := AllowSysctls("6.1", []string{pattern}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("A-ADM-6 pattern %q: error %v, want %q", pattern, err, want)
+		}
+	}
+}

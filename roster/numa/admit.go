@@ -1,0 +1,88 @@
+package numa
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Provider has something to give to containers that is on NUMA nodes. A refused pod leaves
+// it as it is, in between: work on a copy.
+type Provider interface {
+	// Hints says on which nodes what a container asks for could be; nil: on any.
+	Hints(pod *v1.Pod, container *v1.Container) Hints
+	// PodHints is Hints for all containers of a pod together.
+	PodHints(pod *v1.Pod) Hints
+	// Allocate gives a container what it asks for, if it can on the nodes of the hint. An
+	// error refuses the pod; Refusal says with which reason.
+	Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error
+}
+
+// Refusal is why a pod is not admitted, with the reason for its status.
+type Refusal struct {
+	Reason, Message string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// RefusalOf is the refusal for an error of Admit; an error that names no reason was not
+// expected (A-NUMA-2).
+func RefusalOf(err error) *Refusal {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
+	return &Refusal{Reason: "UnexpectedAdmissionError", Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
+}
+
+// Unaligned is the reason for which a pod is refused that no hint is good enough for (A-NUMA-9).
+const Unaligned = "TopologyAffinityError"
+
+func unaligned() *Refusal {
+	return &Refusal{Reason: Unaligned, Message: "Resources cannot be allocated with Topology locality"}
+}
+
+// Admit gives the containers of a pod all they ask for, in their order and each of the
+// providers in its own, or tells why not.
+func (p Policy) Admit(pod *v1.Pod, providers []Provider) error {
+	var hint Hint
+	if p.name != "" && p.scope == PodScope {
+		var admitted bool
+		if hint, admitted = p.Merge(each(providers, func(from Provider) Hints { return from.PodHints(pod) })); !admitted {
+			return unaligned()
+		}
+	}
+	for _, container := range containers(pod) {
+		if p.name != "" && p.scope == ContainerScope {
+			var admitted bool
+			if hint, admitted = p.Merge(each(providers, func(from Provider) Hints { return from.Hints(pod, container) })); !admitted {
+				return unaligned()
+			}
+		}
+		for _, from := range providers {
+			if err := from.Allocate(pod, container, hint); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func each(providers []Provider, ask func(Provider) Hints) []Hints {
+	hints := make([]Hints, 0, len(providers))
+	for _, p := range providers {
+		hints = append(hints, ask(p))
+	}
+	return hints
+}
+
+// containers are those of a pod in the order in which they start, init containers first.
+func containers(pod *v1.Pod) []*v1.Container {
+	var list []*v1.Container
+	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range of {
+			list = append(list, &of[i])
+		}
+	}
+	return list
+}

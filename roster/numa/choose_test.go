@@ -1,0 +1,92 @@
+package numa
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// gpus are four devices, two of each NUMA node, and one that is broken.
+func gpus() DeviceResource {
+	return DeviceResource{
+		"g0": {Healthy: true, Nodes: []int64{0}}, "g1": {Healthy: true, Nodes: []int64{0}},
+		"g2": {Healthy: true, Nodes: []int64{1}}, "g3": {Healthy: true, Nodes: []int64{1}}, "g4": {Nodes: []int64{1}},
+	}
+}
+
+func need(count int, change func(*DeviceNeed)) DeviceNeed {
+	n := DeviceNeed{PodUID: "u", Container: "main", Name: "v.com/gpu", Count: count, Registered: true, Resource: gpus()}
+	if change != nil {
+		change(&n)
+	}
+	return n
+}
+
+// A-DEV-6: which devices a container gets.
+func TestChoose(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		need   DeviceNeed
+		prefer []string // answers the question
+		want   string
+	}{
+		{"the first unused healthy ones", need(2, func(n *DeviceNeed) { n.InUse = sets.New("g0") }), nil, "g1 g2"},
+		{"those of init containers first", need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g0", "g3") }), nil, "g3 g1"},
+		{"those that it has", need(2, func(n *DeviceNeed) { n.Has = sets.New("g2", "g3") }), nil, ""},
+		{"what the plugin prefers", need(2, nil), []string{"g3", "g2"}, "g2 g3"},
+		{"what the plugin prefers, and more", need(3, nil), []string{"g3"}, "g3 g0 g1"},
+		{"nothing that is in use, broken or unknown", need(2, func(n *DeviceNeed) { n.InUse = sets.New("g1") }), []string{"g1", "g4", "x"}, "g0 g2"},
+		{"the plugin prefers too much", need(1, nil), []string{"g2", "g3"}, "g2"},
+		// A-DEV-7
+		{"near to a NUMA node", need(1, func(n *DeviceNeed) { n.Affinity = []int64{1} }), nil, "g2"},
+		{"preferred near to a NUMA node", need(1, func(n *DeviceNeed) { n.Affinity = []int64{1} }), []string{"g0", "g3"}, "g3"},
+		{"all of a NUMA node, then others", need(3, func(n *DeviceNeed) { n.Affinity = []int64{1} }), []string{"g1"}, "g2 g3 g1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := ChooseDevices(tt.need, tt.prefer != nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Ask != nil {
+				c = c.Preferred(tt.prefer)
+			}
+			if got := strings.Join(c.IDs, " "); got != tt.want {
+				t.Errorf("A-DEV-6, A-DEV-7: chose %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A-DEV-6: what the plugin is asked.
+func TestQuestion(t *testing.T) {
+	c, err := ChooseDevices(need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g3", "g0") }), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &DeviceQuestion{Available: []string{"g1", "g2", "g3"}, MustInclude: []string{"g3"}, Size: 2}
+	if diff := cmp.Diff(want, c.Ask); diff != "" {
+		t.Errorf("A-DEV-6 question (-want +got):\n%s", diff)
+	}
+}
+
+// A-DEV-8: why a container gets none.
+func TestRefused(t *testing.T) {
+	for want, n := range map[string]DeviceNeed{
+		`pod "u" container "main" changed request for resource "v.com/gpu" from 1 to 2`:                   need(2, func(n *DeviceNeed) { n.Has = sets.New("g0") }),
+		"cannot allocate unregistered device v.com/gpu":                                                   need(1, func(n *DeviceNeed) { n.Registered = false }),
+		"no healthy devices present; cannot allocate unhealthy devices v.com/gpu":                         need(1, func(n *DeviceNeed) { n.Resource = gpus().Unhealthy() }),
+		"previously allocated devices are no longer healthy; cannot allocate unhealthy devices v.com/gpu": need(1, func(n *DeviceNeed) { n.Has = sets.New("g4") }),
+		"requested number of devices unavailable for v.com/gpu. Requested: 3, Available: 2":               need(3, func(n *DeviceNeed) { n.InUse = sets.New("g0", "g1") }),
+	} {
+		_, err := ChooseDevices(n, false)
+		if err == nil || err.Error() != want {
+			t.Errorf("A-DEV-8: error %q, want %q", err, want)
+		}
+		if _, short := errors.AsType[*ErrShort](err); short != strings.HasPrefix(want, "requested number") {
+			t.Errorf("%q: may others give some back: %t", want, short)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package numa
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+)
+
+// Layout is where CPUs and memory of a machine are.
+type Layout struct {
+	// Nodes are the NUMA nodes, by their IDs; a machine without NUMA has one.
+	Nodes []Node
+}
+
+// Node is a NUMA node.
+type Node struct {
+	ID          int
+	MemoryBytes uint64
+	HugePages   []HugePages
+	// Distances are those to each node of the machine, in the order of their IDs; nil if
+	// the machine doesn't say.
+	Distances []uint64
+	CPUs      []CPU
+}
+
+// HugePages are those of one size on a node.
+type HugePages struct {
+	PageBytes, Count uint64
+}
+
+// CPU is a logical CPU. IDs are those of the whole machine.
+type CPU struct {
+	ID int
+	// Core is the lowest ID of the CPUs that share its core.
+	Core int
+	// Socket is the physical package.
+	Socket int
+	// UncoreCache is the last-level cache that it shares with a part of its node; on
+	// machines that have none, its socket.
+	UncoreCache int
+}
+
+// NodeIDs lists the nodes, the lowest first.
+func (l Layout) NodeIDs() []int {
+	ids := make([]int, 0, len(l.Nodes))
+	for _, n := range l.Nodes {
+		ids = append(ids, n.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// distances are those from each node to each other, by their IDs.
+type distances map[int]map[int]uint64
+
+func distancesOf(l Layout) distances {
+	ids, d := l.NodeIDs(), distances{}
+	for _, n := range l.Nodes {
+		d[n.ID] = map[int]uint64{}
+		for i := range min(len(ids), len(n.Distances)) {
+			d[n.ID][ids[i]] = n.Distances[i]
+		}
+	}
+	return d
+}
+
+// sum adds up the distances between all pairs of nodes of a set, each node with itself
+// included. Sets of equal size can be compared by it.
+func (d distances) sum(set Mask) uint64 {
+	var sum uint64
+	for _, a := range set.Nodes() {
+		for _, b := range set.Nodes() {
+			sum += d[a][b]
+		}
+	}
+	return sum
+}
+
+// CPUSet is the set of all CPUs.
+func (l Layout) CPUSet() cpuset.CPUSet {
+	var ids []int
+	for _, n := range l.Nodes {
+		for _, c := range n.CPUs {
+			ids = append(ids, c.ID)
+		}
+	}
+	return cpuset.New(ids...)
+}
+
+// NodesOf lists the nodes of some CPUs, the lowest first.
+func (l Layout) NodesOf(cpus cpuset.CPUSet) []int {
+	nodes := map[int]bool{}
+	for _, n := range l.Nodes {
+		if slices.ContainsFunc(n.CPUs, func(c CPU) bool { return cpus.Contains(c.ID) }) {
+			nodes[n.ID] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(nodes), cmp.Compare)
+}

@@ -1,0 +1,267 @@
+package live
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
+)
+
+func runtimeOf(t *testing.T, texts map[string]string) *crifake.Runtime {
+	t.Helper()
+	var list []file.Named
+	for name, text := range texts {
+		says, err := file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, file.Named{Name: name, From: name, Scenario: says})
+	}
+	scenarios, err := file.ScenariosOf(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func sandboxOf(name, dir string, annotations map[string]string) *runtimeapi.PodSandboxConfig {
+	return &runtimeapi.PodSandboxConfig{
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Namespace: "default", Uid: "uid-" + name}, LogDirectory: dir,
+		Labels: map[string]string{cri.PodUIDLabel: "uid-" + name}, Annotations: annotations,
+	}
+}
+
+// begin runs a sandbox with the container main of some attempt.
+func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (container string) {
+	t.Helper()
+	config.Metadata.Attempt = attempt
+	s, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
+		Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: attempt}, LogPath: "main.log", Labels: config.Labels,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
+		t.Fatal(err)
+	}
+	return c.ContainerId
+}
+
+func statusOf(t *testing.T, r runtimeapi.RuntimeServiceClient, id string) *runtimeapi.ContainerStatus {
+	t.Helper()
+	out, err := r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Status
+}
+
+// Instances do what the scenario of their pod says, one after the other; those of other pods run on.
+func TestEndpointInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runtimeOf(t, map[string]string{"default/web-*": `
+containers:
+  main:
+    runs:
+    - {run: 5s, exit: 3, output: [{at: 1s, text: hello}, {at: 'uniform(5s,9s)', text: never}]}
+    - {run: 2s, oom: true}
+    - {stop: {ignore: true}}
+`})
+		dir := t.TempDir()
+		for attempt, want := range []struct {
+			after  time.Duration
+			code   int32
+			reason string
+		}{{5 * time.Second, 3, "Error"}, {2 * time.Second, 137, "OOMKilled"}} {
+			id := begin(t, r, sandboxOf("web-1", dir, nil), uint32(attempt)) //nolint:gosec // two
+			time.Sleep(want.after - 100*time.Millisecond)
+			if s := statusOf(t, r, id); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
+				t.Errorf("attempt %d is %v before its end", attempt, s.State)
+			}
+			time.Sleep(200 * time.Millisecond)
+			if s := statusOf(t, r, id); s.State != runtimeapi.ContainerState_CONTAINER_EXITED || s.ExitCode != want.code || s.Reason != want.reason {
+				t.Errorf("attempt %d: %v %d %s, want exit %d %s", attempt, s.State, s.ExitCode, s.Reason, want.code, want.reason)
+			}
+		}
+		log, err := os.ReadFile(filepath.Join(dir, "main.log"))
+		if err != nil || !strings.HasSuffix(string(log), " stdout F hello\n") || strings.Contains(string(log), "never") {
+			t.Errorf("the log is %q, %v", log, err)
+		}
+		id := begin(t, r, sandboxOf("web-1", dir, nil), 2)
+		began := time.Now()
+		if _, err := r.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 7}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 7*time.Second || statusOf(t, r, id).ExitCode != 137 {
+			t.Errorf("what ignores its stop signal ended after %v with %d", took, statusOf(t, r, id).ExitCode)
+		}
+		other := begin(t, r, sandboxOf("other", dir, nil), 0)
+		time.Sleep(time.Hour)
+		if s := statusOf(t, r, other); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			t.Errorf("a container of which nothing is said is %v after an hour", s.State)
+		}
+	})
+}
+
+// Commands get the answers of the scenario over time; calls fail, and pulls, as it says.
+func TestAnswersAndFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runtimeOf(t, map[string]string{"": `
+containers: {main: {runs: [{probes: {liveness: [{answer: success}, {from: 10s, answer: failure, output: sick}, {from: 20s, answer: error}]}}]}}
+images: {app: {pull: 3s, failures: 1, error: no such image, bytes: 5}}
+calls: [{call: CreateSandbox, times: 1, fail: no room}]
+`})
+		config := sandboxOf("web", t.TempDir(), nil)
+		if _, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config}); err == nil || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("the first sandbox: %v, want no room", err)
+		}
+		id := begin(t, r, config, 0)
+		run := func() (*runtimeapi.ExecSyncResponse, error) {
+			return r.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"check"}, Timeout: 1})
+		}
+		if out, err := run(); err != nil || out.ExitCode != 0 {
+			t.Errorf("at first: %v, %v", out, err)
+		}
+		time.Sleep(11 * time.Second)
+		if out, err := run(); err != nil || out.ExitCode != 1 || string(out.Stdout) != "sick" {
+			t.Errorf("after 10s: %v, %v", out, err)
+		}
+		time.Sleep(10 * time.Second)
+		if out, err := run(); err == nil {
+			t.Errorf("after 20s: %v", out)
+		}
+
+		spec := &runtimeapi.ImageSpec{Image: "app:latest"}
+		began := time.Now()
+		_, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
+		if err == nil || !strings.Contains(err.Error(), "no such image") || time.Since(began) < time.Second {
+			t.Errorf("the first pull: %v after %v", err, time.Since(began))
+		}
+		if _, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec}); err != nil {
+			t.Errorf("the second pull: %v", err)
+		}
+		image, err := r.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: spec})
+		if err != nil || image.Image.GetSize() != 5 {
+			t.Errorf("the image: %v, %v", image, err)
+		}
+		carried, err := r.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: "lifepod.dev/toolbox:1"}})
+		if err != nil || carried.Image == nil {
+			t.Errorf("a carried image: %v, %v", carried, err)
+		}
+	})
+}
+
+// A pod whose annotation names no scenario says so, and which one was meant.
+func TestUnknownScenario(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runtimeOf(t, map[string]string{"crash": "containers: {main: {runs: [{exit: 1}]}}"})
+		config := sandboxOf("web", t.TempDir(), map[string]string{file.Annotation: "crush"})
+		_, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
+		if err == nil || !strings.Contains(err.Error(), `there is no scenario "crush"; did you mean crash?`) {
+			t.Errorf("the sandbox: %v", err)
+		}
+	})
+}
+
+// What a runtime has no part in is refused, each with its place.
+func TestRefused(t *testing.T) {
+	const text = `
+for: 1h
+refuse: {reason: OutOfcpu}
+assert: [never Failed]
+calls: [{call: MountVolumes, fail: broken}]
+events: [{at: 1s, delete: {}}]
+containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, hooks: {preStop: {takes: 1s}}}]}}
+`
+	says, err := file.ReadForAny(manifest.Source{Name: "s", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = scenario.Errors(says, CheckForEndpoint)
+	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not refused: %v", want, err)
+		}
+	}
+}
+
+// At its socket it answers as any runtime does, with events; what is not there is said as gRPC does.
+func TestServe(t *testing.T) {
+	socket := "unix://" + filepath.Join(t.TempDir(), "cri.sock")
+	listener, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := Serve(ctx, listener, runtimeOf(t, map[string]string{"": "containers: {main: {runs: [{exit: 7, run: 1ms}]}}"})); err != nil {
+			t.Error(err)
+		}
+	})
+	defer serving.Wait()
+	defer cancel()
+	if _, err := Listen(socket); err == nil || !strings.Contains(err.Error(), "another runtime listens there") {
+		t.Errorf("a second runtime: %v", err)
+	}
+	client, err := cri.Dial(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events, err := client.Runtime.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make(chan *runtimeapi.ContainerEventResponse, 1)
+	serving.Go(func() {
+		for {
+			event, err := events.Recv()
+			if err != nil {
+				return
+			}
+			if event.ContainerEventType == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+				first <- event
+				return
+			}
+		}
+	})
+	time.Sleep(50 * time.Millisecond) // events of before the subscription are lost, as with real runtimes
+	begin(t, client.Runtime, sandboxOf("web", t.TempDir(), nil), 0)
+	select {
+	case event := <-first:
+		if got := event.ContainersStatuses[0]; got.ExitCode != 7 {
+			t.Errorf("the event says %v", got)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("there is no event of the exit")
+	}
+	if _, err := client.Runtime.Attach(t.Context(), &runtimeapi.AttachRequest{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("attach: %v, want Unimplemented", err)
+	}
+}

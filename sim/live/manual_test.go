@@ -1,0 +1,87 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is due comes in its order, and what follows from it comes in between; settle comes once before each time.
+func TestAdvance(t *testing.T) {
+	m := NewManual()
+	begin := m.Now()
+	var got []string
+	is := func(what string) func() {
+		return func() { got = append(got, m.Now().Sub(begin).String()+" "+what) }
+	}
+	m.AfterFunc(2*time.Second, is("third"))
+	first := m.AfterFunc(time.Second, func() {
+		is("first")()
+		m.AfterFunc(time.Second/2, is("second"))
+	})
+	m.AfterFunc(2*time.Second, is("fourth"))
+	m.AfterFunc(2*time.Second, is("stopped")).Stop()
+	m.AfterFunc(time.Second, is("late")).Reset(time.Hour)
+	settle := func() error { is("settle")(); return nil }
+	if err := m.Advance(time.Second/2, settle); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Advance(5*time.Second, settle); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0s settle", "500ms settle", "1s first", "1s settle", "1.5s second", "1.5s settle", "2s third", "2s fourth", "2s settle"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := m.Now().Sub(begin); got != 5500*time.Millisecond {
+		t.Errorf("after all it is %v", got)
+	}
+	if first.Stop() {
+		t.Error("a timer that has come is stopped")
+	}
+	if err := m.Advance(-1, settle); err == nil || !strings.Contains(err.Error(), "time does not go back") {
+		t.Errorf("advance by -1: %v", err)
+	}
+}
+
+// Time stays where it is if what is to be done there can't be.
+func TestAdvanceFails(t *testing.T) {
+	m := NewManual()
+	begin, failed := m.Now(), errors.New("it failed")
+	m.AfterFunc(time.Second, func() {})
+	settle := func() error {
+		if m.Now().Equal(begin) {
+			return nil
+		}
+		return failed
+	}
+	if err := m.Advance(time.Minute, settle); !errors.Is(err, failed) || m.Now().Sub(begin) != time.Second {
+		t.Errorf("%v, %v after the begin", err, m.Now().Sub(begin))
+	}
+}
+
+// What is due at once is left to do until it is done.
+func TestAwaitQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManual()
+		done := false
+		m.AfterFunc(0, func() {
+			time.Sleep(time.Second)
+			done = true
+		})
+		if err := m.AwaitQuiet(t.Context()); err != nil || !done {
+			t.Errorf("done %v, %v", done, err)
+		}
+		m.Busy(1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := m.AwaitQuiet(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with something left to do: %v", err)
+		}
+	})
+}
