@@ -217,12 +217,8 @@ func applyImagePulled(s *step, answer ImagePulled) {
 		return
 	}
 	f.op = 0
-	if len(answer.MissingSecrets) > 0 {
-		s.do(RecordEvent{Type: warning, Reason: "FailedToRetrieveImagePullSecret", Message: fmt.Sprintf(
-			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(answer.MissingSecrets, ", "))})
-	}
 	if answer.Failure != nil {
-		pullFailed(s, f, answer.Failure)
+		pullFailed(s, f, answer)
 		return
 	}
 	waited := s.now.Sub(f.since).Truncate(time.Millisecond)
@@ -247,20 +243,25 @@ func advanceImage(s *step, f fetch) BackoffPlace {
 	return b
 }
 
+const errImagePull = "ErrImagePull"
+
 // pullFailed advances the image's back-off. The failure's own reason is shown first, then
-// ImagePullBackOff once the image is looked at again while in back-off.
-func pullFailed(s *step, f fetch, why *Failure) {
+// ImagePullBackOff once the image is looked at again while in back-off. Secrets that could
+// not be read may be why (A-IMG-7).
+func pullFailed(s *step, f fetch, answer ImagePulled) {
+	why := answer.Failure
 	if why.Class == Cancelled {
 		return
 	}
 	b := advanceImage(s, f)
-	reason := why.Reason
-	if reason == "" {
-		reason = "ErrImagePull"
-	}
+	reason := cmp.Or(why.Reason, errImagePull)
 	text := fmt.Sprintf("Failed to pull image %q: %s", f.reference, cmp.Or(why.Detail, why.Message))
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: f.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: f.fieldPath()})
+	if reason == errImagePull && len(answer.MissingSecrets) > 0 {
+		s.do(RecordEvent{Type: warning, Reason: "FailedToRetrieveImagePullSecret", Message: fmt.Sprintf(
+			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(answer.MissingSecrets, ", "))})
+	}
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)
