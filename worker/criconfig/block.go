@@ -34,9 +34,10 @@ type UserNamespaceBlocks struct {
 	First, End uint32 // multiples of Length; End is no longer of the range
 }
 
-// UserNamespaceBlocksOf are blocks of a length in the default range.
+// UserNamespaceBlocksOf are blocks of a length in the default range, none if it is too long for that.
 func UserNamespaceBlocksOf(length uint32) UserNamespaceBlocks {
-	return UserNamespaceBlocks{Length: length, First: (firstID + length - 1) / length * length, End: endID / length * length}
+	first := (firstID + length - 1) / length * length
+	return UserNamespaceBlocks{Length: length, First: first, End: max(first, endID/length*length)}
 }
 
 // block is a pod's.

@@ -27,6 +27,8 @@ func TestConfigured(t *testing.T) {
 		"no multiple":      {users: "kubelet:65536:1310720", groups: "kubelet:65536:1310720", length: two, err: "should begin at a multiple of 131072"},
 		"the host's root":  {users: "kubelet:0:1310720", groups: "kubelet:0:1310720", length: UserNamespaceLength, err: "0 is the machine's own root"},
 		"too few for pods": {users: "kubelet:65536:131072", groups: "kubelet:65536:131072", length: UserNamespaceLength, err: "are enough for 2 pods of 65536 IDs each: should be for maxPods, 10"},
+		"beyond all IDs":   {users: "kubelet:4293591040:1376256", groups: "kubelet:4293591040:1376256", length: UserNamespaceLength, err: "should be kubelet:FIRST:COUNT, within 32 bits"},
+		"too long blocks":  {length: 1 << 31, err: "are enough for 0 pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			etc := t.TempDir()

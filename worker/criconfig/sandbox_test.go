@@ -132,6 +132,21 @@ func TestSandboxPrivileged(t *testing.T) {
 	}
 }
 
+// A-CRI-4: a limit that one container does not declare is none of the sandbox.
+func TestSandboxLimits(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Containers = []v1.Container{
+		{Name: "main", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}},
+		{Name: "other", Resources: v1.ResourceRequirements{Limits: resources("500m", "")}},
+	}
+	for want, own := range map[int64]v1.ResourceList{0: nil, 128 << 20: resources("", "128Mi")} {
+		pod.Spec.Resources = &v1.ResourceRequirements{Limits: own}
+		if r := Sandbox(SandboxInput{Pod: pod}).Linux.Resources; r.CpuQuota != 150_000 || r.MemoryLimitInBytes != want {
+			t.Errorf("A-CRI-4: limits of the pod %v: quota %d, memory %d, want 150000 and %d", own, r.CpuQuota, r.MemoryLimitInBytes, want)
+		}
+	}
+}
+
 // A-NUMA-18: the sandbox of a pod has no quota if one of its containers has CPUs for itself.
 func TestSandboxWithCPUs(t *testing.T) {
 	pod := testPod()
