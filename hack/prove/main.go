@@ -1,4 +1,4 @@
-// Prove puts a rule of the kubelet's into a machine, as a mistake, and shows that a test
+// Prove puts a rule of the kubelet's into lifepod, as a mistake, and shows that a test
 // notices: it fails with the mistake, and passes without. See docs/proof.md.
 //
 //	go run ./hack/prove [-issue N]

@@ -1,5 +1,5 @@
-// Package prove holds the machines against bugs that the kubelet has or had. For each bug,
-// bugs.yaml has a mistake that makes a machine follow the kubelet's rule, and the test that
+// Package prove holds lifepod against bugs that the kubelet has or had. For each bug,
+// bugs.yaml has a mistake that makes lifepod follow the kubelet's rule, and the test that
 // shows what comes of it: the test fails with the mistake, and passes without.
 //
 // The table of all is docs/proof.md.

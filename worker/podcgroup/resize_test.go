@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // A pod's cgroup first has room for the old and the new values, then has the
@@ -45,11 +46,14 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// No limit is the greatest one.
+// No limit is the greatest one. Huge pages, which no resize changes, keep theirs.
 func TestEnoughFor(t *testing.T) {
 	limited, unlimited := podOf(needs(list("1", ""), list("2", "64Mi"))), podOf(needs(list("2", ""), nil))
+	for _, pod := range []*v1.Pod{limited, unlimited} {
+		pod.Spec.Containers[0].Resources.Requests["hugepages-2Mi"] = resource.MustParse("6Mi")
+	}
 	got := EnoughFor([]*v1.Pod{limited, unlimited}, CPULimits{})
-	if want := (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{}}); !cmp.Equal(got, want) {
+	if want := (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}); !cmp.Equal(got, want) {
 		t.Errorf("EnoughFor = %+v, want %+v", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package podlog
 import (
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -216,6 +217,38 @@ func TestCompressCancelled(t *testing.T) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 	if diff := cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A disk that is full costs no log: also if only the end of the compressed file has no room, the plain one stays (B-LOG-1).
+func TestCompressOnFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	log, text, ballast := filepath.Join(disk, "0.log"), make([]byte, 16<<10), filepath.Join(disk, "ballast")
+	_, _ = rand.Read(text) // never fails
+	for _, path := range []string{log, log + ".20260101-000001", log + ".20260101-000002"} {
+		if err := os.WriteFile(path, text, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	info, err := os.Stat(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(ballast, info.Size()-int64(os.Getpagesize())); err != nil { // room for the beginning
+		t.Fatal(err)
+	}
+	if err := compressOlder(t.Context(), log); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("error %v, want %v", err, unix.ENOSPC)
+	}
+	if diff := cmp.Diff([]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
