@@ -1,6 +1,6 @@
 // Package source tests where desired pods come from (node/source) against a real
 // API server, with the rights that a node has.
-package source
+package nodeparts
 
 import (
 	"context"
@@ -18,22 +18,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 )
 
-var plane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
-
-// node is one of the API server, and what its sources say. It is a Feed.
-type node struct {
+// sourceNode is one of the API server, and what its sources say. It is a Feed.
+type sourceNode struct {
 	*testing.T
 	name    string
 	admin   kubernetes.Interface
 	client  kubernetes.Interface // with the rights of the node
-	network *network
+	network *sourceNetwork
 	mirrors *source.Mirrors
 	log     *slog.Logger
 	running sync.WaitGroup
@@ -45,9 +40,9 @@ type node struct {
 	called chan struct{}
 }
 
-func newNode(t *testing.T, name string) *node {
+func newSourceNode(t *testing.T, name string) *sourceNode {
 	t.Helper()
-	n := &node{T: t, name: name, network: &network{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	n := &sourceNode{T: t, name: name, network: &sourceNetwork{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		pods: map[types.UID]*v1.Pod{}, heard: map[roster.Source]bool{}, called: make(chan struct{}, 1)}
 	path, err := plane.NodeKubeconfig(name)
 	must(t, err)
@@ -81,7 +76,7 @@ func must(t *testing.T, errs ...error) {
 }
 
 // run runs parts until the test ends.
-func (n *node) run(parts ...func(context.Context)) {
+func (n *sourceNode) run(parts ...func(context.Context)) {
 	ctx, cancel := context.WithCancel(n.Context())
 	for _, part := range parts {
 		n.running.Go(func() { part(ctx) })
@@ -92,11 +87,11 @@ func (n *node) run(parts ...func(context.Context)) {
 	})
 }
 
-func (n *node) api() *source.API {
+func (n *sourceNode) api() *source.API {
 	return &source.API{Client: n.client, NodeName: n.name, Feed: n, Mirrors: n, Log: n.log}
 }
 
-func (n *node) note(do func()) {
+func (n *sourceNode) note(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	do()
@@ -106,14 +101,14 @@ func (n *node) note(do func()) {
 	}
 }
 
-func (n *node) Wanted(_ roster.Source, pod *v1.Pod) {
+func (n *sourceNode) Wanted(_ roster.Source, pod *v1.Pod) {
 	n.note(func() { n.pods[pod.UID] = pod })
 	if source.IsStatic(pod) {
 		n.mirrors.Want(pod)
 	}
 }
 
-func (n *node) Unwanted(origin roster.Source, uid types.UID) {
+func (n *sourceNode) Unwanted(origin roster.Source, uid types.UID) {
 	n.note(func() {
 		if n.pods[uid] == nil {
 			n.wrong = append(n.wrong, fmt.Sprintf("%s doesn't want %s, which nobody wanted", origin, uid))
@@ -123,7 +118,7 @@ func (n *node) Unwanted(origin roster.Source, uid types.UID) {
 	n.mirrors.Unwant(uid)
 }
 
-func (n *node) Heard(origin roster.Source) {
+func (n *sourceNode) Heard(origin roster.Source) {
 	n.note(func() {
 		if n.heard[origin] {
 			n.wrong = append(n.wrong, fmt.Sprintf("%s is heard twice", origin))
@@ -135,18 +130,18 @@ func (n *node) Heard(origin roster.Source) {
 	}
 }
 
-func (n *node) MirrorSeen(pod *v1.Pod) {
+func (n *sourceNode) MirrorSeen(pod *v1.Pod) {
 	n.mirrors.MirrorSeen(pod)
 	n.note(func() {})
 }
 
-func (n *node) MirrorGone(pod *v1.Pod) {
+func (n *sourceNode) MirrorGone(pod *v1.Pod) {
 	n.mirrors.MirrorGone(pod)
 	n.note(func() {})
 }
 
 // until waits for calls until it is so.
-func (n *node) until(what string, so func() bool) {
+func (n *sourceNode) until(what string, so func() bool) {
 	n.Helper()
 	late := time.After(time.Minute)
 	for {
@@ -168,13 +163,13 @@ func (n *node) until(what string, so func() bool) {
 }
 
 // network is that of a node; it can be cut.
-type network struct {
+type sourceNetwork struct {
 	mu    sync.Mutex
 	off   bool
 	conns []net.Conn
 }
 
-func (w *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (w *sourceNetwork) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -188,7 +183,7 @@ func (w *network) dial(ctx context.Context, network, address string) (net.Conn, 
 	return conn, nil
 }
 
-func (w *network) cut() {
+func (w *sourceNetwork) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off = true
@@ -198,7 +193,7 @@ func (w *network) cut() {
 	w.conns = nil
 }
 
-func (w *network) mend() {
+func (w *sourceNetwork) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off = false

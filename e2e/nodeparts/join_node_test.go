@@ -1,4 +1,4 @@
-package join_test
+package nodeparts
 
 import (
 	"bytes"
@@ -13,13 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/join"
 )
-
-var plane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()

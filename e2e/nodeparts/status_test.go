@@ -1,4 +1,4 @@
-package podstatus_test
+package nodeparts
 
 import (
 	"errors"
@@ -50,7 +50,7 @@ func full() v1.PodStatus {
 // TestFull: everything a node reports arrives in one request and stays as it is;
 // what others report beside it is theirs (B-FIN-10, A-STAT-3).
 func TestFull(t *testing.T) {
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	always := v1.ContainerRestartPolicyAlways
 	web := n.pod("web", func(p *v1.Pod) {
 		p.Spec.InitContainers = []v1.Container{{Name: "init", Image: "a", RestartPolicy: &always}}
@@ -89,7 +89,7 @@ func TestFull(t *testing.T) {
 // TestTransitions: a watcher sees AllContainersRestarting True and then False,
 // however quickly they follow each other (B-RAC-23).
 func TestTransitions(t *testing.T) {
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	web := n.pod("web")
 	seen := make(chan error, 100)
 	for round := range 10 {
@@ -119,7 +119,7 @@ func TestTransitions(t *testing.T) {
 // TestEndedContainer: a container that may not start again keeps its end in the
 // API, and the rest of the status is taken (A-STAT-6, A-API-4, B-FIN-9).
 func TestEndedContainer(t *testing.T) {
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	web := n.pod("web", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever })
 	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 3}}
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: ended}}}, func(error) {})
@@ -136,7 +136,7 @@ func TestEndedContainer(t *testing.T) {
 // TestDelete: a deleted pod goes when nothing is left of it; one with finalizers
 // keeps its last status (B-DEL-7, B-DEL-9, B-DEL-10).
 func TestDelete(t *testing.T) {
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	pods := n.admin.CoreV1().Pods("default")
 	web := n.pod("web")
 	kept := n.pod("kept", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
@@ -169,7 +169,7 @@ func TestDelete(t *testing.T) {
 func TestSuccessor(t *testing.T) {
 	for _, watch := range []string{"told", "blind"} {
 		t.Run(watch, func(t *testing.T) {
-			n := join(t, publish.WriterConfig{Patience: time.Minute})
+			n := joinAs(t, publish.WriterConfig{Patience: time.Minute})
 			first := n.pod("web")
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning}, nil)
 			n.until("Running", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
@@ -196,7 +196,7 @@ func TestSuccessor(t *testing.T) {
 // is back, and nothing else is done about it than one line in the log.
 func TestOutage(t *testing.T) {
 	const count = 100
-	n := join(t, publish.WriterConfig{Patience: 200 * time.Millisecond})
+	n := joinAs(t, publish.WriterConfig{Patience: 200 * time.Millisecond})
 	var refs []publish.Ref
 	for i := range count {
 		refs = append(refs, n.pod(fmt.Sprint(i)))

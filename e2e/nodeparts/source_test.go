@@ -1,4 +1,4 @@
-package source
+package nodeparts
 
 import (
 	"context"
@@ -31,7 +31,7 @@ var now = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 // while the node was cut off and the API server restarted (B-RST-3).
 func TestManyPods(t *testing.T) {
 	const count = 300
-	n := newNode(t, "many")
+	n := newSourceNode(t, "many")
 	pods := n.admin.CoreV1().Pods("default")
 	create := func(from, to int) {
 		var all errgroup.Group
@@ -125,7 +125,7 @@ stringData: {k: v}
 // TestMirrorPods: static pods are shown by the API server, with the rights of a node, whatever
 // is done to their mirror pods, through outages (B-STA-3 to B-STA-6).
 func TestMirrorPods(t *testing.T) {
-	n := newNode(t, "mirrors")
+	n := newSourceNode(t, "mirrors")
 	dir := t.TempDir()
 	write := func(name, text string) {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -180,7 +180,7 @@ func TestMirrorPods(t *testing.T) {
 
 // TestOrphanedMirrorPod: a mirror pod of a static pod that went while nobody looked (B-STA-5).
 func TestOrphanedMirrorPod(t *testing.T) {
-	n := newNode(t, "orphans")
+	n := newSourceNode(t, "orphans")
 	node, err := n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})
 	must(t, err)
 	orphan := podOf(n.name, "orphan")

@@ -1,4 +1,4 @@
-package podstatus_test
+package nodeparts
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // TestEvents: events are found as the kubelet's are, repeated ones are counted
 // (A-EVT-1), and kubectl describe shows them.
 func TestEvents(t *testing.T) {
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	pod := n.read(n.pod("web").Name)
 	recorder := publish.NewRecorder(publish.RecorderConfig{Client: n.client, Log: slog.New(slog.NewTextHandler(n.log, nil)), Node: n.name, QPS: 50, Burst: 100})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,4 +1,4 @@
-package podstatus_test
+package nodeparts
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 // not without (B-GRP-14).
 func TestAnnotate(t *testing.T) {
 	const key = "jobset.sigs.k8s.io/in-place-restart-attempt"
-	n := join(t, publish.WriterConfig{})
+	n := joinAs(t, publish.WriterConfig{})
 	web := n.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
 	n.Annotate(web, map[string]string{key: "3"})
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning}, nil)

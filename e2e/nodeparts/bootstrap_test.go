@@ -1,4 +1,4 @@
-package join_test
+package nodeparts
 
 import (
 	"os"
@@ -138,7 +138,7 @@ func TestKilledBootstrap(t *testing.T) {
 }
 
 // TestAPIServerAway: the node waits until there is an API server.
-func TestAPIServerAway(t *testing.T) {
+func TestJoinAPIServerAway(t *testing.T) {
 	path := bootstrap(t)
 	if err := plane.StopAPIServer(); err != nil {
 		t.Fatal(err)

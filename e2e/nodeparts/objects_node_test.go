@@ -1,6 +1,6 @@
 // Package objects tests what pods use from the API server (node/objects) against a
 // real one, with the rights that a node has.
-package objects
+package nodeparts
 
 import (
 	"fmt"
@@ -18,14 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
-
-var plane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
 const nodeName = "node-1"
 
@@ -38,7 +33,7 @@ type testNode struct {
 	told      chan string // what Changed said
 }
 
-func newNode(t *testing.T) *testNode {
+func newObjectsNode(t *testing.T) *testNode {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {

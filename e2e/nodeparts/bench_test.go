@@ -1,4 +1,4 @@
-package podstatus_test
+package nodeparts
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // until the API server has the last of each, everything of it on this machine.
 func BenchmarkBurst(b *testing.B) {
 	const count = 100
-	n := join(b, publish.WriterConfig{})
+	n := joinAs(b, publish.WriterConfig{})
 	var refs []publish.Ref
 	for i := range count {
 		refs = append(refs, n.pod(fmt.Sprint(i)))

@@ -1,4 +1,4 @@
-package podstatus_test
+package nodeparts
 
 import (
 	"context"
@@ -19,20 +19,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/publish"
 )
-
-var plane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
 // joined counts nodes: each has a name of its own.
 var joined atomic.Int64
 
-// node is a node of the cluster as far as statuses go: a Writer with the node's
+// statusNode is a node of the cluster as far as statuses go: a Writer with the node's
 // credentials, and the watch of its pods.
-type node struct {
+type statusNode struct {
 	*publish.Writer
 	t      testing.TB
 	name   string
@@ -44,11 +39,11 @@ type node struct {
 	shown  chan *v1.Pod // what the watch shows, before the Writer knows it
 }
 
-// join makes a node, whose parts end with the test.
-func join(t testing.TB, config publish.WriterConfig) *node {
+// joinAs makes a node, whose parts end with the test.
+func joinAs(t testing.TB, config publish.WriterConfig) *statusNode {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-"), joined.Add(1))
-	n := &node{t: t, name: name, log: &lines{}, shown: make(chan *v1.Pod, 10000)}
+	n := &statusNode{t: t, name: name, log: &lines{}, shown: make(chan *v1.Pod, 10000)}
 	var err error
 	if n.admin, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		t.Fatal(err)
@@ -84,7 +79,7 @@ func join(t testing.TB, config publish.WriterConfig) *node {
 }
 
 // run keeps Writer and watch going until the test ends.
-func (n *node) run() {
+func (n *statusNode) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(ctx) })
@@ -112,7 +107,7 @@ func (n *node) run() {
 	})
 }
 
-func (n *node) show(pod *v1.Pod) {
+func (n *statusNode) show(pod *v1.Pod) {
 	n.shown <- pod
 	if !n.blind.Load() {
 		n.Live(pod)
@@ -120,7 +115,7 @@ func (n *node) show(pod *v1.Pod) {
 }
 
 // until reads what the watch shows until it is as wanted.
-func (n *node) until(what string, wanted func(*v1.Pod) bool) {
+func (n *statusNode) until(what string, wanted func(*v1.Pod) bool) {
 	n.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
@@ -136,7 +131,7 @@ func (n *node) until(what string, wanted func(*v1.Pod) bool) {
 }
 
 // pod makes a pod on the node, as a controller and the scheduler would.
-func (n *node) pod(name string, change ...func(*v1.Pod)) publish.Ref {
+func (n *statusNode) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 	n.t.Helper()
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.name + "-" + name},
@@ -155,7 +150,7 @@ func (n *node) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 	return publish.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-func (n *node) read(name string) *v1.Pod {
+func (n *statusNode) read(name string) *v1.Pod {
 	n.t.Helper()
 	pod, err := n.admin.CoreV1().Pods("default").Get(n.t.Context(), name, metav1.GetOptions{})
 	if err != nil {

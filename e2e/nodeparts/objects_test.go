@@ -1,4 +1,4 @@
-package objects
+package nodeparts
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ func newConfigMap(name, value string) *v1.ConfigMap {
 
 // TestAPIAccess: A-VOL-5, what every pod gets is complete, and the token says who the pod is.
 func TestAPIAccess(t *testing.T) {
-	n := newNode(t)
+	n := newObjectsNode(t)
 	pod := n.bind()
 	began := time.Now()
 	m, err := volumes.Prepare(t.Context(), pod, n.folder(pod), n.sources())
@@ -61,7 +61,7 @@ func TestAPIAccess(t *testing.T) {
 // TestChanges: A-VOL-5, a pod that waits for a ConfigMap goes on as soon as it is
 // there, and a change reaches its volume at once.
 func TestChanges(t *testing.T) {
-	n := newNode(t)
+	n := newObjectsNode(t)
 	pod := n.bind(configMapVolume("conf"))
 	dir := n.folder(pod)
 	_, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
@@ -93,8 +93,8 @@ func TestChanges(t *testing.T) {
 }
 
 // TestAPIServerAway: what is known stays known, and changes are heard when it is back.
-func TestAPIServerAway(t *testing.T) {
-	n := newNode(t)
+func TestObjectsAPIServerAway(t *testing.T) {
+	n := newObjectsNode(t)
 	configMaps := n.admin.CoreV1().ConfigMaps(n.namespace)
 	if _, err := configMaps.Create(t.Context(), newConfigMap("conf", "1"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestAPIServerAway(t *testing.T) {
 
 // TestLocalClaim: a claim that the control plane has bound to a local volume.
 func TestLocalClaim(t *testing.T) {
-	n := newNode(t)
+	n := newObjectsNode(t)
 	disk := t.TempDir()
 	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
@@ -169,7 +169,7 @@ func TestLocalClaim(t *testing.T) {
 // TestTrustBundles: by name, by signer, and changed meanwhile.
 func TestTrustBundles(t *testing.T) {
 	plane.Needs(t, "ClusterTrustBundle")
-	n := newNode(t)
+	n := newObjectsNode(t)
 	bundle := &certificatesv1beta1.ClusterTrustBundle{
 		ObjectMeta: metav1.ObjectMeta{Name: "example.com:signer:" + n.namespace, Labels: map[string]string{"use": n.namespace}},
 		Spec:       certificatesv1beta1.ClusterTrustBundleSpec{SignerName: "example.com/signer", TrustBundle: n.rootCertificate()},
@@ -216,7 +216,7 @@ func (n *testNode) createBundle(bundle *certificatesv1beta1.ClusterTrustBundle) 
 
 // TestForbidden: what no pod of the node uses is refused, and the pod's event says why.
 func TestForbidden(t *testing.T) {
-	n := newNode(t)
+	n := newObjectsNode(t)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "nobody", UID: "nobody"}}
 	pod.Spec.Volumes = []v1.Volume{configMapVolume("conf")}
 	pod.Spec.Containers = []v1.Container{{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "conf", MountPath: "/conf"}}}}

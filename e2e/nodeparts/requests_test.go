@@ -1,4 +1,4 @@
-package join_test
+package nodeparts
 
 import (
 	"context"
