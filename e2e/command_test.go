@@ -10,10 +10,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // patience is how long anything may take before a test gives up.
-const patience = 3 * time.Minute
+var patience = machine.Patience
 
 // command is a lifepod that runs.
 type command struct {

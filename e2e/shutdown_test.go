@@ -70,7 +70,7 @@ func TestAgentAtShutdown(t *testing.T) {
 		}
 		return string(text)
 	}
-	for deadline := time.Now().Add(time.Minute); strings.Count(log(), `msg="pod Running"`) < 3; time.Sleep(50 * time.Millisecond) { // nothing tells
+	for deadline := time.Now().Add(patience); strings.Count(log(), `msg="pod Running"`) < 3; time.Sleep(50 * time.Millisecond) { // nothing tells
 		if time.Now().After(deadline) {
 			t.Fatalf("the pods do not run:\n%s", log())
 		}
@@ -97,7 +97,7 @@ func TestAgentAtShutdown(t *testing.T) {
 	}
 	select {
 	case <-logind.Locks:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatalf("the lock is not taken again:\n%s", log())
 	}
 }

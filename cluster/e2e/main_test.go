@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"context"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -21,48 +17,18 @@ var (
 	client kubernetes.Interface
 )
 
-// patience is for what takes a moment on a machine that is not busy.
-const patience = 4 * time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 func TestMain(m *testing.M) {
-	code, err := whole(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func whole(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	program, err := instance.Program("../..")
-	if err != nil {
-		return 1, err
-	}
 	listen, err := freeAddress()
 	if err != nil {
-		return 1, err
+		panic(err)
 	}
-	if up, err = instance.Start(ctx, instance.Config{Program: program, Args: []string{"--listen", listen}}); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if e := up.Close(ctx); e != nil && err == nil {
-			err = e
-		}
-	}()
-	if client, err = up.Client(); err != nil {
-		return 1, err
-	}
-	// Tests wait most of the time.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		return 1, err
-	}
-	if code = m.Run(); code != 0 {
-		fmt.Fprintln(os.Stderr, up.Log())
-	}
-	return code, nil
+	instance.Suite("../..", instance.Config{Args: []string{"--listen", listen}}, func(i *instance.Instance, c kubernetes.Interface) int {
+		up, client = i, c
+		return m.Run()
+	})
 }
 
 // freeAddress is one for --listen.

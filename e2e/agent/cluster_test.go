@@ -8,17 +8,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 )
 
 // patience is how long anything may take before a test gives up.
-const patience = 3 * time.Minute
+var patience = machine.Patience
 
 // cluster is a namespace of a test, whose pods go to one node.
 type cluster struct {

@@ -3,9 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"os"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -29,35 +26,14 @@ var sharedConfiguration = map[string]any{
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := testAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e/agent:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func testAll(m *testing.M) (code int, err error) {
-	if os.Geteuid() != 0 {
-		return 0, errors.New("these tests run containers: run them as root")
-	}
-	work, err := os.MkdirTemp("", "lp-e2e-agent-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if binary, err = machine.Binary("../..", work); err != nil {
-		return 0, err
-	}
-	if err := parallelByDefault(); err != nil {
-		return 0, err
-	}
-	if plane, err = controlplane.Start(context.Background()); err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, plane.Close()) }()
-	return testOnNode(m)
+	machine.Suite("../..", func(_, program string) (code int, err error) {
+		binary = program
+		if plane, err = controlplane.Start(context.Background()); err != nil {
+			return 1, err
+		}
+		defer func() { err = errors.Join(err, plane.Close()) }()
+		return testOnNode(m)
+	})
 }
 
 func testOnNode(m *testing.M) (code int, err error) {
@@ -73,15 +49,4 @@ func testOnNode(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	return plane.Run(m), nil
-}
-
-// parallelByDefault lets more tests run at a time than there are CPUs: they
-// mostly wait.
-func parallelByDefault() error {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	if set {
-		return nil
-	}
-	return flag.Set("test.parallel", "4")
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// How long a part may take on a machine that is very busy, and how often it
-// is asked: the API server tells nobody when it is ready.
-const (
-	patience    = 2 * time.Minute
-	askInterval = 20 * time.Millisecond
-)
+// patience is how long a part may take.
+var patience = machine.Patience
+
+// askInterval is how often a part is asked: the API server tells nobody when it is ready.
+const askInterval = 20 * time.Millisecond
 
 // startAll starts the processes in the order in which they need one another. One that
 // finds the other not ready would look again a second later.

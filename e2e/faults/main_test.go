@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
@@ -28,8 +24,8 @@ var (
 	churnTime  = flag.Duration("faults.churn-time", 20*time.Second, "for how long")
 )
 
-// patience is how long anything may take on a machine that is very busy.
-const patience = 3 * time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 var (
 	plane   *controlplane.ControlPlane // of all tests; who stops its API server runs alone
@@ -38,48 +34,15 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := testAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e/faults:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func testAll(m *testing.M) (code int, err error) {
-	if os.Geteuid() != 0 {
-		return 1, errors.New("these tests run containers: run them as root")
-	}
-	if err := parallelByDefault(); err != nil {
-		return 1, err
-	}
-	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
-	work, err := os.MkdirTemp("", "lp-faults-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if program, err = machine.Binary("../..", work); err != nil {
-		return 1, err
-	}
-	if plane, err = controlplane.Start(context.Background()); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Close()) }()
-	if admin, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
-		return 1, err
-	}
-	return plane.Run(m), nil
-}
-
-// parallelByDefault lets more tests run at a time than there are CPUs: they
-// mostly wait.
-func parallelByDefault() error {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	if set {
-		return nil
-	}
-	return flag.Set("test.parallel", "4")
+	machine.Suite("../..", func(_, lifepod string) (code int, err error) {
+		program = lifepod
+		if plane, err = controlplane.Start(context.Background()); err != nil {
+			return 1, err
+		}
+		defer func() { err = errors.Join(err, plane.Close()) }()
+		if admin, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
+			return 1, err
+		}
+		return plane.Run(m), nil
+	})
 }

@@ -3,12 +3,9 @@ package groups
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -19,7 +16,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up.
-const patience = 90 * time.Second
+var patience = machine.Patience
 
 var (
 	binary     string // of lifepod
@@ -30,30 +27,13 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
-		panic(err)
-	}
-	flag.Parse()
-	code, err := testAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e/groups:", err)
-		code = 1
-	}
-	os.Exit(code)
+	machine.Suite("../..", func(work, program string) (int, error) {
+		binary = program
+		return testAll(m, work)
+	})
 }
 
-func testAll(m *testing.M) (code int, err error) {
-	if os.Geteuid() != 0 {
-		return 0, errors.New("these tests run containers: run them as root")
-	}
-	work, err := os.MkdirTemp("", "lp-e2e-groups-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if binary, err = machine.Binary("../..", work); err != nil {
-		return 0, err
-	}
+func testAll(m *testing.M, work string) (code int, err error) {
 	ctx := context.Background()
 	if plane, err = controlplane.Start(ctx); err != nil {
 		return 0, err

@@ -45,8 +45,8 @@ type Controller struct {
 // usualQPS is the controller's own.
 const usualQPS = 500
 
-// patience is how long it may take until it serves.
-const patience = 90 * time.Second
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 // Start starts it and waits until it serves. After an error nothing of it is left.
 func Start(ctx context.Context, config Config) (*Controller, error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// patience is how long anything may take on a machine that is very busy.
-const patience = 3 * time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 // Config is what a member is like.
 type Config struct {

@@ -56,7 +56,7 @@ func TestEvents(t *testing.T) {
 
 func awaitEvent(t *testing.T, events watch.Interface, wanted func(*v1.Event) bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case e := <-events.ResultChan():

@@ -87,7 +87,7 @@ func (n *testNode) awaitDefaults() {
 // await asks again until it is so.
 func (n *testNode) await(what string, do func() error) {
 	n.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for {
 		err := do()
 		if err == nil {
@@ -104,7 +104,7 @@ func (n *testNode) await(what string, do func() error) {
 // hears waits for one call of Changed.
 func (n *testNode) hears(want string) {
 	n.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for {
 		select {
 		case got := <-n.told:

@@ -117,7 +117,7 @@ func (n *statusNode) show(pod *v1.Pod) {
 // until reads what the watch shows until it is as wanted.
 func (n *statusNode) until(what string, wanted func(*v1.Pod) bool) {
 	n.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case pod := <-n.shown:

@@ -143,7 +143,7 @@ func (n *sourceNode) MirrorGone(pod *v1.Pod) {
 // until waits for calls until it is so.
 func (n *sourceNode) until(what string, so func() bool) {
 	n.Helper()
-	late := time.After(time.Minute)
+	late := time.After(patience)
 	for {
 		n.mu.Lock()
 		done, wrong := so(), n.wrong

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -18,11 +17,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/node/register"
 )
 
-// patience is for what has to happen; nothing is concluded from how long it took.
-const patience = time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 // container runtime that is there or not.
 type fakeRuntime struct {

@@ -149,7 +149,7 @@ func (f *fated) pod(name string) *v1.Pod {
 // await waits until a pod is as wanted.
 func (f *fated) await(name, what string, is func(*v1.Pod) bool) *v1.Pod {
 	f.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		pod := f.pod(name)
 		if is(pod) {
 			return pod
@@ -163,7 +163,7 @@ func (f *fated) await(name, what string, is func(*v1.Pod) bool) *v1.Pod {
 // gone waits until a pod is gone.
 func (f *fated) gone(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		list, err := f.client.CoreV1().Pods(f.ns).List(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(list.Items) == 0 {
 			return
@@ -178,7 +178,7 @@ func (f *fated) gone(name string) {
 func (f *fated) event(namespace, about, kind, reason, message string) {
 	f.Helper()
 	seen := ""
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		list, err := f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
 		if err != nil {
 			f.Fatal(err)
@@ -235,7 +235,7 @@ func (f *fated) slow() {
 // unknown waits until the controller has missed a node.
 func (f *fated) unknown(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		for _, c := range f.node(name).Status.Conditions {
 			if c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown {
 				return

@@ -86,7 +86,7 @@ func TestSimulatedGroup(t *testing.T) {
 	awaitAll(t, client, ns, "running in attempt 1", members, func(pod *v1.Pod) bool {
 		return runsIn(pod, "1") && pod.Status.ContainerStatuses[0].RestartCount == 1
 	})
-	for deadline := time.Now().Add(time.Minute); !seen.all("1"); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !seen.all("1"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the watch has not shown it")
 		}

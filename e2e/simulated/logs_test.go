@@ -92,7 +92,7 @@ func TestNodesAPI(t *testing.T) {
 // testFollow follows a log until what comes later comes.
 func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 // testRefused asks for what needs processes.
 func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	config := plane.RESTConfig()
 	for _, what := range []string{"exec", "attach"} {

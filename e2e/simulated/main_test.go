@@ -11,12 +11,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 var plane *controlplane.ControlPlane
+
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
@@ -73,7 +77,7 @@ func namespace(t *testing.T, client kubernetes.Interface) string {
 // awaitAll waits until all pods of a namespace are as wanted, and want is how many there are.
 func awaitAll(t *testing.T, client kubernetes.Interface, namespace, what string, want int, is func(*v1.Pod) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	state := ""
 	for {

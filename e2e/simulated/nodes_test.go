@@ -40,7 +40,7 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	})
 	select {
 	case <-ready:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("the nodes are not known")
 	}
 }
@@ -118,7 +118,7 @@ func TestUnknownScenario(t *testing.T) {
 	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
 		if err != nil {
 			t.Fatal(err)

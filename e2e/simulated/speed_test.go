@@ -86,7 +86,7 @@ func TestSpeed(t *testing.T) {
 // watched are the pods of a namespace at each change, until the test ends.
 func watched(t *testing.T, client kubernetes.Interface, ns string) <-chan *v1.Pod {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	watch, err := client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})
 	if err != nil {

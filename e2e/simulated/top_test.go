@@ -68,7 +68,7 @@ func TestTop(t *testing.T) {
 // awaitTop waits until kubectl top shows what is wanted: the name, CPU and memory of each. CPU may differ by 2 %.
 func awaitTop(t *testing.T, ns, what string, want ...string) (out string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
 		var err error
 		args := []string{"top", what, "--no-headers", "--sort-by=", "--namespace=" + ns}
 		if out, err = plane.Kubectl(t.Context(), "", args...); err == nil && shows(out, want) {

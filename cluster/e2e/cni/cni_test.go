@@ -16,12 +16,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
+
 const (
-	patience = 3 * time.Minute
-	bridge   = "lpcnitest0"
-	subnet   = "198.19.77.0/24" // of the range for tests of networks (RFC 2544)
+	bridge = "lpcnitest0"
+	subnet = "198.19.77.0/24" // of the range for tests of networks (RFC 2544)
 )
 
 const pod = `

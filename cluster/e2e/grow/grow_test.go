@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // Addresses of the other machine and of this one on the cable between them, from
@@ -25,10 +26,7 @@ import (
 const near, far = "198.18.75.1", "198.18.75.2"
 
 // Longest times: of the whole test, and of one wait in it.
-const (
-	patience = 5 * time.Minute
-	wait     = 2 * time.Minute
-)
+var patience, wait = 4 * machine.Patience, machine.Patience
 
 // mover prefers the other machine, and leaves one that is cut off at once.
 const mover = `

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -72,6 +73,41 @@ func Program(dir string) (string, error) {
 		return "", fmt.Errorf("%w: run `make build` first, or set LIFEPOD", err)
 	}
 	return program, nil
+}
+
+// Suite runs a package's tests against one lifepod up and ends the process with their exit code: all that a TestMain does. It shows the
+// log of lifepod up if one fails.
+func Suite(dir string, c Config, run func(up *Instance, client kubernetes.Interface) int) {
+	flag.Parse()
+	code, err := suite(dir, c, run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func suite(dir string, c Config, run func(*Instance, kubernetes.Interface) int) (code int, err error) {
+	ctx := context.Background()
+	if c.Program, err = Program(dir); err != nil {
+		return 1, err
+	}
+	if err := machine.Parallel(); err != nil {
+		return 1, err
+	}
+	up, err := Start(ctx, c)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, up.Close(ctx)) }()
+	client, err := up.Client()
+	if err != nil {
+		return 1, err
+	}
+	if code = run(up, client); code != 0 {
+		fmt.Fprintln(os.Stderr, up.Log())
+	}
+	return code, nil
 }
 
 // Start starts one and waits until it is ready.

@@ -15,13 +15,11 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/lead"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // Longest times: of the whole test, and of one wait in it.
-const (
-	patience = 4 * time.Minute
-	wait     = 90 * time.Second
-)
+var patience, wait = 4 * machine.Patience, machine.Patience
 
 // Addresses of this machine and of the other one on the cable between them, from
 // the range for tests of networks (RFC 2544).

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// patience is how long a test waits for anything.
-const patience = 2 * time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 	t.Helper()

@@ -3,15 +3,14 @@ package traffic
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // What all tests share.
@@ -20,40 +19,14 @@ var (
 	client kubernetes.Interface
 )
 
-// patience is for what takes a moment on a machine that is not busy.
-const patience = 2 * time.Minute
+// patience is how long anything may take before a test gives up.
+var patience = machine.Patience
 
 func TestMain(m *testing.M) {
-	code, err := whole(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func whole(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	program, err := instance.Program("../../..")
-	if err != nil {
-		return 1, err
-	}
-	if up, err = instance.Start(ctx, instance.Config{Program: program}); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if e := up.Close(ctx); e != nil && err == nil {
-			err = e
-		}
-	}()
-	if client, err = up.Client(); err != nil {
-		return 1, err
-	}
-	if code = m.Run(); code != 0 {
-		fmt.Fprintln(os.Stderr, up.Log())
-	}
-	return code, nil
+	instance.Suite("../../..", instance.Config{}, func(i *instance.Instance, c kubernetes.Interface) int {
+		up, client = i, c
+		return m.Run()
+	})
 }
 
 // apply applies manifests, and removes what they made when the test ends.

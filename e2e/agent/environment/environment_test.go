@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	config "k8s.io/kubelet/config/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/node/objects"
 )
 
@@ -82,7 +83,7 @@ func namespace(t *testing.T, name string) {
 // eventually asks again as long as the watch has not brought the news.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	limit, tick := time.After(20*time.Second), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.After(machine.Patience), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for !is() {
 		select {
