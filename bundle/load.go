@@ -79,11 +79,11 @@ func transferArchive(ctx context.Context, conn *grpc.ClientConn, archive io.Read
 	names := make(chan []string, 1)
 	go func() { names <- savedNames(progress) }()
 
-	source, err := imageloadPack(&transfer.ImageImportStream{Stream: upload.id})
+	source, err := packAny(&transfer.ImageImportStream{Stream: upload.id})
 	if err != nil {
 		return nil, err
 	}
-	destination, err := imageloadPack(imageStore())
+	destination, err := packAny(imageStore())
 	if err != nil {
 		return nil, err
 	}

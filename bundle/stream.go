@@ -27,7 +27,7 @@ func openStream(ctx context.Context, client streamingapi.StreamingClient) (*stre
 		return nil, fmt.Errorf("open a stream: %w", err)
 	}
 	s := &stream{id: "lifepod-" + rand.Text(), client: opened}
-	first, err := imageloadPack(&streamingapi.StreamInit{ID: s.id})
+	first, err := packAny(&streamingapi.StreamInit{ID: s.id})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *stream) send(r io.Reader) error {
 		n, readErr := r.Read(buffer[:min(chunk, window)])
 		if n > 0 {
 			window -= n
-			message, err := imageloadPack(&transfer.Data{Data: buffer[:n]})
+			message, err := packAny(&transfer.Data{Data: buffer[:n]})
 			if err != nil {
 				return err
 			}
@@ -95,9 +95,9 @@ func (s *stream) window() (int, error) {
 	return int(update.GetUpdate()), nil
 }
 
-// imageloadPack wraps a message as containerd wants it: its types are named without
+// packAny wraps a message as containerd wants it: its types are named without
 // the prefix that anypb gives them.
-func imageloadPack(m proto.Message) (*anypb.Any, error) {
+func packAny(m proto.Message) (*anypb.Any, error) {
 	value, err := proto.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("marshal %s: %w", m.ProtoReflect().Descriptor().FullName(), err)

@@ -45,7 +45,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 		ValidArgsFunction: completeManifest,
 
 		PreRunE: func(command *cobra.Command, files []string) error {
-			if err := commandCheck(command, &o); err != nil {
+			if err := checkFlags(command, &o); err != nil {
 				return err
 			}
 			if err := logs.policy(&o.Logs); err != nil {
@@ -93,8 +93,8 @@ func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cob
 	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// commandCheck refuses values of flags that lifepod run has no use for.
-func commandCheck(command *cobra.Command, o *Options) error {
+// checkFlags refuses values of flags that lifepod run has no use for.
+func checkFlags(command *cobra.Command, o *Options) error {
 	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
 	}

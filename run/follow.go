@@ -16,21 +16,21 @@ import (
 type follower struct {
 	printer *printer
 	logDir  string
-	already *shown             // what a lifepod before has shown; nil: nothing
-	logs    map[string]*runLog // by container: its newest instance; owned by the worker
-	gone    chan struct{}      // closed when the pod is gone
+	already *shown                  // what a lifepod before has shown; nil: nothing
+	logs    map[string]*followedLog // by container: its newest instance; owned by the worker
+	gone    chan struct{}           // closed when the pod is gone
 	readers sync.WaitGroup
 }
 
-// runLog is one instance's log while it is followed.
-type runLog struct {
+// followedLog is one instance's log while it is followed.
+type followedLog struct {
 	attempt int32
 	ended   chan struct{} // closed when the instance has exited
 	closed  bool
 }
 
 func newFollower(p *printer, logDir string) *follower {
-	return &follower{printer: p, logDir: logDir, logs: map[string]*runLog{}, gone: make(chan struct{})}
+	return &follower{printer: p, logDir: logDir, logs: map[string]*followedLog{}, gone: make(chan struct{})}
 }
 
 // see looks at a container's new status: an instance that has started is
@@ -51,7 +51,7 @@ func (f *follower) see(c *v1.ContainerStatus) {
 	if files == nil {
 		return // it never started
 	}
-	next := &runLog{attempt: c.RestartCount, ended: make(chan struct{}), closed: !runs}
+	next := &followedLog{attempt: c.RestartCount, ended: make(chan struct{}), closed: !runs}
 	if next.closed {
 		close(next.ended)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	liveMostLines = 10_000
-	liveMostBytes = 4 << 20
+	mostHeldLines = 10_000
+	mostHeldBytes = 4 << 20
 )
 
 // Gate is a writer to a terminal. While it is shut it keeps what is written, the last lines of it, and
@@ -52,7 +52,7 @@ func (g *Gate) keep(line []byte) {
 	} else {
 		g.kept = append(g.kept, bytes.Clone(line))
 	}
-	for len(g.kept) > liveMostLines || g.bytes > liveMostBytes && len(g.kept) > 1 {
+	for len(g.kept) > mostHeldLines || g.bytes > mostHeldBytes && len(g.kept) > 1 {
 		g.bytes -= len(g.kept[0])
 		g.kept = g.kept[1:]
 		g.left++

@@ -183,11 +183,11 @@ func TestGate(t *testing.T) {
 	}
 	out.Reset()
 	g.Shut()
-	for range liveMostLines + 7 {
+	for range mostHeldLines + 7 {
 		write("x\n")
 	}
 	g.Open()
-	if first, rest, _ := strings.Cut(out.String(), "\n"); !strings.HasPrefix(first, "… 7 earlier lines are left out") || rest != strings.Repeat("x\n", liveMostLines) {
+	if first, rest, _ := strings.Cut(out.String(), "\n"); !strings.HasPrefix(first, "… 7 earlier lines are left out") || rest != strings.Repeat("x\n", mostHeldLines) {
 		t.Errorf("written: %d bytes, first %q", out.Len(), first)
 	}
 }

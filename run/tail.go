@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	viewMostLines = 2000    // that are kept of one container, or of the pod's story
-	viewMostBytes = 1 << 20 // of them
-	longest       = 4 << 10 // bytes of a line that are shown
-	tabStop       = 8
+	mostShownLines = 2000    // that are kept of one container, or of the pod's story
+	mostShownBytes = 1 << 20 // of them
+	longest        = 4 << 10 // bytes of a line that are shown
+	tabStop        = 8
 )
 
 // tail is the last lines that somebody wrote.
@@ -27,7 +27,7 @@ func (t *tail) add(line string) {
 	}
 	t.lines = append(t.lines, line)
 	t.bytes += len(line)
-	for len(t.lines) > viewMostLines || t.bytes > viewMostBytes {
+	for len(t.lines) > mostShownLines || t.bytes > mostShownBytes {
 		t.bytes -= len(t.lines[0])
 		t.lines = t.lines[1:]
 	}

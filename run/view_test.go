@@ -258,16 +258,16 @@ func TestManyContainers(t *testing.T) {
 // TestEndOfLog: only the last lines are kept, and a line without an end does not grow for ever.
 func TestEndOfLog(t *testing.T) {
 	v := NewView(viewPodOf("main"), began, false)
-	for i := range 3 * viewMostLines {
+	for i := range 3 * mostShownLines {
 		v.Wrote("main", "stdout", strconv.Itoa(i)+"\n")
 	}
-	if l := v.logs["main"]; len(l.lines) != viewMostLines || l.lines[viewMostLines-1] != strconv.Itoa(3*viewMostLines-1) {
+	if l := v.logs["main"]; len(l.lines) != mostShownLines || l.lines[mostShownLines-1] != strconv.Itoa(3*mostShownLines-1) {
 		t.Errorf("kept %d lines, the last %q", len(l.lines), l.lines[len(l.lines)-1])
 	}
 	for range 1000 {
 		v.Wrote("main", "stderr", strings.Repeat("x", 1<<10))
 	}
-	if l, w := v.logs["main"], v.writers["main/stderr"]; l.bytes > viewMostBytes || len(w.begun) > longest {
+	if l, w := v.logs["main"], v.writers["main/stderr"]; l.bytes > mostShownBytes || len(w.begun) > longest {
 		t.Errorf("kept %d bytes, and %d of a line", l.bytes, len(w.begun))
 	}
 }

@@ -91,18 +91,18 @@ func figures(a, b *Life) (list []ComparedFigure) {
 	add("end", endOf)
 	add("time to Ready", func(l *Life) string {
 		if at, ever := l.ReadyAt(); ever {
-			return compareSeconds(at)
+			return inSeconds(at)
 		}
 		return "never"
 	})
 	add("downtime", func(l *Life) string {
 		if down, ever := l.Downtime(); ever {
-			return compareSeconds(down)
+			return inSeconds(down)
 		}
 		return "-"
 	})
 	for _, name := range containers(a, b) {
-		add("restarts of "+name, func(l *Life) string { return compareRestarts(l, name) })
+		add("restarts of "+name, func(l *Life) string { return restartsOf(l, name) })
 	}
 	return list
 }
@@ -111,7 +111,7 @@ func figures(a, b *Life) (list []ComparedFigure) {
 func endOf(l *Life) string {
 	switch phase := l.Phase(); {
 	case l.Gone:
-		return fmt.Sprintf("%s after %s", phase, compareSeconds(l.Until))
+		return fmt.Sprintf("%s after %s", phase, inSeconds(l.Until))
 	case phase == v1.PodRunning && l.Ready():
 		return "Running and Ready"
 	case phase == v1.PodRunning:
@@ -133,11 +133,11 @@ func containers(lives ...*Life) (names []string) {
 	return names
 }
 
-func compareRestarts(l *Life, container string) string {
+func restartsOf(l *Life, container string) string {
 	if n := len(l.Moments); n > 0 && slices.Contains(containers(l), container) {
 		return strconv.Itoa(int(l.Moments[n-1].RestartsOf(container)))
 	}
 	return "-"
 }
 
-func compareSeconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }
+func inSeconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

@@ -43,7 +43,7 @@ func (l *life) instanceBegun(e *journal.Entry) {
 		l.of(e).starting = e.At
 	case "StopContainer":
 		if i := l.of(e); i.stopping.IsZero() {
-			i.stopping, i.timeout = e.At, recordSeconds(e.Detail[journal.DetailTimeout])
+			i.stopping, i.timeout = e.At, secondsIn(e.Detail[journal.DetailTimeout])
 		}
 	case "RunHook":
 		l.of(e).hookBegun[e.ID] = e
@@ -128,7 +128,7 @@ func (i *instance) hook(begun, answer *journal.Entry) {
 		case "failed":
 			h.Fail = f.Message
 		case "uncertain": // its time ran out
-			h.Takes = recordForever()
+			h.Takes = forEver()
 		}
 	}
 	if begun.Detail[journal.DetailHook] == "PreStop" {
@@ -138,7 +138,7 @@ func (i *instance) hook(begun, answer *journal.Entry) {
 	}
 }
 
-func recordForever() *scenario.Span {
+func forEver() *scenario.Span {
 	s, err := scenario.ParseSpan("forever")
 	if err != nil {
 		panic(err) // it can be read
@@ -156,7 +156,7 @@ func (l *life) runs() map[string]scenario.Container {
 		var runs []scenario.Run
 		for _, i := range instances {
 			for len(runs) < int(i.attempt) {
-				runs = append(runs, scenario.Run{Run: recordForever()}) // nothing is known of it
+				runs = append(runs, scenario.Run{Run: forEver()}) // nothing is known of it
 			}
 			runs = append(runs, i.run())
 		}
@@ -167,7 +167,7 @@ func (l *life) runs() map[string]scenario.Container {
 
 // run is what an instance did.
 func (i *instance) run() scenario.Run {
-	r := scenario.Run{StartError: i.startError, Run: recordForever()}
+	r := scenario.Run{StartError: i.startError, Run: forEver()}
 	running := i.running
 	if running.IsZero() && i.ended != nil { // it ended before anybody saw it run
 		running = i.ended.At.Add(-i.ended.Exit.FinishedAt.Sub(i.ended.Exit.StartedAt))

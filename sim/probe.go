@@ -72,7 +72,7 @@ func failures(e *journal.Entry) int {
 	return n
 }
 
-func recordSeconds(text string) time.Duration {
+func secondsIn(text string) time.Duration {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0

@@ -21,9 +21,9 @@ func (l *life) calls() (list []scenario.Call) {
 	return list
 }
 
-// recordExactly is how many calls of a kind are told one by one: what somebody did to the pod, by the clock, came between
+// exactlyUpTo is how many calls of a kind are told one by one: what somebody did to the pod, by the clock, came between
 // two of them. Later ones take as long as was usual.
-const recordExactly = 24
+const exactlyUpTo = 24
 
 // callsOf are those of one kind, in their order.
 func (l *life) callsOf(name string) (list []scenario.Call) {
@@ -49,7 +49,7 @@ func (l *life) callsOf(name string) (list []scenario.Call) {
 		switch {
 		case a.Failure != nil:
 			list = append(list, failing(name, a.At.Sub(b.At), a.Failure))
-		case i < recordExactly:
+		case i < exactlyUpTo:
 			list = further(list, scenario.Call{Call: name, Times: 1, Takes: span(a.At.Sub(b.At))})
 		default:
 			list = further(list, scenario.Call{Call: name, Times: 1, Takes: usual})

@@ -84,14 +84,14 @@ func (l *life) reasonOfEnd(from int) string {
 	return ""
 }
 
-// recordAway is for how long there was no lifepod, at most: nobody knows when it ended.
-const recordAway = time.Second
+// awayAfter is for how long there was no lifepod, at most: nobody knows when it ended.
+const awayAfter = time.Second
 
 // resumed is that another lifepod goes on. If what ran has ended meanwhile, as nobody knows how,
 // the node was rebooted.
 func (l *life) resumed(i int) scenario.Event {
 	e := &l.record.Entries[i]
-	gone := e.At.Add(-recordAway)
+	gone := e.At.Add(-awayAfter)
 	if i > 0 && l.record.Entries[i-1].At.After(gone) {
 		gone = l.record.Entries[i-1].At.Add(e.At.Sub(l.record.Entries[i-1].At) / 2)
 	}

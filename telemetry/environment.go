@@ -24,10 +24,10 @@ const (
 
 // Exporters, as OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER name them.
 const (
-	otlp                = "otlp"
-	console             = "console"
-	telemetryPrometheus = "prometheus"
-	none                = "none"
+	otlp               = "otlp"
+	console            = "console"
+	exporterPrometheus = "prometheus"
+	none               = "none"
 )
 
 // Protocols, as OTEL_EXPORTER_OTLP_PROTOCOL names them.
@@ -120,7 +120,7 @@ func Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if list, err = metrics.exporters(otlp, console, telemetryPrometheus); err != nil || len(list) == 0 {
+	if list, err = metrics.exporters(otlp, console, exporterPrometheus); err != nil || len(list) == 0 {
 		return err
 	}
 	return checkMetrics(ctx, list)

@@ -25,7 +25,7 @@ type Metrics struct {
 
 // MetricsAsked says whether the environment asks for metrics.
 func MetricsAsked() bool {
-	list, err := metrics.exporters(otlp, console, telemetryPrometheus)
+	list, err := metrics.exporters(otlp, console, exporterPrometheus)
 	return len(list) > 0 || err != nil
 }
 
@@ -33,7 +33,7 @@ func MetricsAsked() bool {
 // environment does not ask for it. The collector need not be there. With the exporter prometheus it is served at
 // OTEL_EXPORTER_PROMETHEUS_HOST and _PORT, under the names that it has.
 func OpenMetrics(ctx context.Context, from client.Gatherer, of *resource.Resource) (*Metrics, error) {
-	list, err := metrics.exporters(otlp, console, telemetryPrometheus)
+	list, err := metrics.exporters(otlp, console, exporterPrometheus)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func OpenMetrics(ctx context.Context, from client.Gatherer, of *resource.Resourc
 	}
 	m, options := &Metrics{}, []metric.Option{metric.WithResource(of)}
 	for _, name := range list {
-		if name == telemetryPrometheus {
+		if name == exporterPrometheus {
 			if m.server, err = ServeMetrics(setting("OTEL_EXPORTER_PROMETHEUS_HOST"), setting("OTEL_EXPORTER_PROMETHEUS_PORT"), from); err != nil {
 				return nil, fmt.Errorf("OTEL_METRICS_EXPORTER prometheus: %w", err)
 			}

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// tracingService is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
-	tracingService = "kubelet"
-	// tracingScope names the spans that lifepod makes itself.
-	tracingScope = "github.com/lifepod/lifepod/node"
+	// nodeService is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
+	nodeService = "kubelet"
+	// nodeScope names the spans that lifepod makes itself.
+	nodeScope = "github.com/lifepod/lifepod/node"
 	// lastSpans is how long the end of a node may wait for the collector to take the last spans.
 	lastSpans = 2 * time.Second
 )
@@ -44,7 +44,7 @@ func OpenNodeTraces(ctx context.Context, c *v1.TracingConfiguration, node string
 		log.Warn("traces are sent as the configuration says (tracing), not as the environment does (OTEL_…)")
 	}
 	provider, err := tracing.NewProvider(ctx, c, nil, []resource.Option{
-		resource.WithAttributes(semconv.ServiceName(tracingService), semconv.HostName(node)),
+		resource.WithAttributes(semconv.ServiceName(nodeService), semconv.HostName(node)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare to send traces: %w", err)
@@ -57,7 +57,7 @@ func fromEnvironment(ctx context.Context, node string) (*NodeTraces, error) {
 	if to == nil || err != nil {
 		return nil, err
 	}
-	of, err := Resource(ctx, tracingService, semconv.HostName(node))
+	of, err := Resource(ctx, nodeService, semconv.HostName(node))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (t *NodeTraces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Tracer(tracingScope)
+	return t.provider.Tracer(nodeScope)
 }
 
 // Span begins a span, which end ends.
@@ -126,7 +126,7 @@ func (t *NodeTraces) Served(public bool, next http.Handler) http.Handler {
 	if public {
 		options = append(options, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 	}
-	return otelhttp.NewHandler(next, tracingService, options...)
+	return otelhttp.NewHandler(next, nodeService, options...)
 }
 
 // routeOf names a span by the path as the node's API has it, with names for what differs:

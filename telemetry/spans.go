@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// spansScope names the spans.
-	spansScope = "github.com/lifepod/lifepod/timeline"
-	// spansService is who the spans are of, unless the environment names another one.
-	spansService = "lifepod"
+	// chartScope names the spans.
+	chartScope = "github.com/lifepod/lifepod/timeline"
+	// chartService is who the spans are of, unless the environment names another one.
+	chartService = "lifepod"
 )
 
 // SpansOf are the spans of charts, a resource for each pod. A bar that goes on ends with its chart. Of the traces
 // those are left out that the sampler does not choose: that of the options, else of OTEL_TRACES_SAMPLER.
 func SpansOf(ctx context.Context, charts []*timeline.Chart, options ...sdk.TracerProviderOption) (list []sdk.ReadOnlySpan, err error) {
 	for _, c := range charts {
-		of, err := Resource(ctx, spansService, about(c)...)
+		of, err := Resource(ctx, chartService, about(c)...)
 		if err != nil {
 			return nil, err
 		}
 		to := &life{chart: c}
 		provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithResource(of), sdk.WithIDGenerator(to), sdk.WithSpanProcessor(to)}, options...)...)
-		to.record(provider.Tracer(spansScope))
+		to.record(provider.Tracer(chartScope))
 		list = append(list, to.ended...)
 	}
 	return list, nil

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
 )
 
 // carriedImages is the archive of the carried images.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// csidriverPublishing is how long a registration waits for the API server; what a driver says is
+// publishingWait is how long a registration waits for the API server; what a driver says is
 // published afterwards then.
-const csidriverPublishing = 5 * time.Second
+const publishingWait = 5 * time.Second
 
 // Validate says whether a driver speaks a version that is known (A-CSI-1).
 func (r *Registry) Validate(name, endpoint string, versions []string) error {

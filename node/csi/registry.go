@@ -44,7 +44,7 @@ func NewRegistry(c RegistryConfig) *Registry {
 	if c.Changed == nil {
 		c.Changed = func() {}
 	}
-	r := &Registry{config: c, recount: make(chan struct{}, 1), patience: csidriverPublishing, Node: NewPublisher(c.Client, c.Node, c.Log), drivers: map[string][]*Driver{}}
+	r := &Registry{config: c, recount: make(chan struct{}, 1), patience: publishingWait, Node: NewPublisher(c.Client, c.Node, c.Log), drivers: map[string][]*Driver{}}
 	r.objects = newObjects(c.Client, c.Log, r.counts)
 	return r
 }

@@ -19,7 +19,7 @@ type claimsCheckpoint struct {
 	Checksum uint32
 }
 
-type claimsCheckpointData struct {
+type claimsContent struct {
 	metav1.TypeMeta
 	ClaimInfoStateList []Claim
 }
@@ -39,7 +39,7 @@ func readFile(path string) ([]Claim, error) {
 	if sum := crc32.ChecksumIEEE([]byte(file.Data)); err == nil && sum != file.Checksum {
 		err = fmt.Errorf("its checksum is %d, that of its content %d", file.Checksum, sum)
 	}
-	var data claimsCheckpointData
+	var data claimsContent
 	if err == nil {
 		err = json.Unmarshal([]byte(file.Data), &data)
 	}
@@ -53,7 +53,7 @@ func readFile(path string) ([]Claim, error) {
 }
 
 func writeFile(path string, claims []Claim) error {
-	data, err := json.Marshal(claimsCheckpointData{TypeMeta: typeMeta, ClaimInfoStateList: claims})
+	data, err := json.Marshal(claimsContent{TypeMeta: typeMeta, ClaimInfoStateList: claims})
 	if err != nil {
 		return err
 	}

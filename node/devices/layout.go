@@ -23,7 +23,7 @@ func read(from sysfs.SysFs) (numa.Layout, error) {
 	}
 	var l numa.Layout
 	for i := range nodes {
-		l.Nodes = append(l.Nodes, layoutNodeOf(&nodes[i]))
+		l.Nodes = append(l.Nodes, numaNodeOf(&nodes[i]))
 	}
 	slices.SortFunc(l.Nodes, func(a, b numa.Node) int { return a.ID - b.ID })
 	if l.CPUSet().IsEmpty() {
@@ -32,7 +32,7 @@ func read(from sysfs.SysFs) (numa.Layout, error) {
 	return l, nil
 }
 
-func layoutNodeOf(n *info.Node) numa.Node {
+func numaNodeOf(n *info.Node) numa.Node {
 	node := numa.Node{ID: n.Id, MemoryBytes: n.Memory, Distances: n.Distances}
 	for _, pages := range n.HugePages {
 		node.HugePages = append(node.HugePages, numa.HugePages{PageBytes: pages.PageSize << 10, Count: pages.NumPages})

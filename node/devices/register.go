@@ -17,18 +17,18 @@ import (
 type socket struct {
 	is   identity // zero: it is gone
 	end  context.CancelFunc
-	left chan pluginsRegistration // gets, at the end, what is still registered
+	left chan pluginRegistration // gets, at the end, what is still registered
 }
 
 func (s *socket) ended() bool { return len(s.left) > 0 }
 
-// pluginsRegistration is a plugin that is registered; the zero value is none.
-type pluginsRegistration struct {
+// pluginRegistration is a plugin that is registered; the zero value is none.
+type pluginRegistration struct {
 	handler        PluginHandler
 	name, endpoint string
 }
 
-func (r pluginsRegistration) deregister() {
+func (r pluginRegistration) deregister() {
 	if r.handler != nil {
 		r.handler.Deregister(r.name, r.endpoint)
 	}
@@ -48,10 +48,10 @@ func pause() wait.Backoff {
 
 // serve registers the plugin of a socket, however often it takes, until ctx ends, and gives
 // back what is registered then. was is the plugin of the socket before.
-func (w *PluginWatcher) serve(ctx context.Context, path string, now identity, was pluginsRegistration) pluginsRegistration {
+func (w *PluginWatcher) serve(ctx context.Context, path string, now identity, was pluginRegistration) pluginRegistration {
 	if now == (identity{}) {
 		was.deregister()
-		return pluginsRegistration{}
+		return pluginRegistration{}
 	}
 	for again := pause(); ctx.Err() == nil; {
 		is, err := w.register(ctx, path)
@@ -64,7 +64,7 @@ func (w *PluginWatcher) serve(ctx context.Context, path string, now identity, wa
 			return is
 		}
 		was.deregister()
-		was = pluginsRegistration{}
+		was = pluginRegistration{}
 		next, level := again.Step(), slog.LevelDebug
 		if next > time.Second {
 			level = slog.LevelWarn
@@ -79,10 +79,10 @@ func (w *PluginWatcher) serve(ctx context.Context, path string, now identity, wa
 }
 
 // register asks a plugin who it is, takes it into use and tells it so, or why not (A-PLUG-2).
-func (w *PluginWatcher) register(ctx context.Context, path string) (_ pluginsRegistration, err error) {
+func (w *PluginWatcher) register(ctx context.Context, path string) (_ pluginRegistration, err error) {
 	connection, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return pluginsRegistration{}, fmt.Errorf("RegisterPlugin error -- dial failed at socket %s, err: %w", path, err)
+		return pluginRegistration{}, fmt.Errorf("RegisterPlugin error -- dial failed at socket %s, err: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, connection.Close()) }()
 	plugin := registerapi.NewRegistrationClient(connection)
@@ -90,23 +90,23 @@ func (w *PluginWatcher) register(ctx context.Context, path string) (_ pluginsReg
 	defer cancel()
 	info, err := plugin.GetInfo(asking, &registerapi.InfoRequest{})
 	if err != nil {
-		return pluginsRegistration{}, fmt.Errorf("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket %s, err: %w", path, err)
+		return pluginRegistration{}, fmt.Errorf("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket %s, err: %w", path, err)
 	}
-	is := pluginsRegistration{handler: w.handlers[info.Type], name: info.Name, endpoint: info.Endpoint}
+	is := pluginRegistration{handler: w.handlers[info.Type], name: info.Name, endpoint: info.Endpoint}
 	if is.endpoint == "" {
 		is.endpoint = path
 	}
 	if err := is.take(ctx, info, path); err != nil {
-		return pluginsRegistration{}, errors.Join(err, notify(ctx, plugin, err))
+		return pluginRegistration{}, errors.Join(err, notify(ctx, plugin, err))
 	}
 	if err := notify(ctx, plugin, nil); err != nil && ctx.Err() == nil {
 		is.deregister()
-		return pluginsRegistration{}, fmt.Errorf("RegisterPlugin error -- failed to send registration status at socket %s, err: %w", path, err)
+		return pluginRegistration{}, fmt.Errorf("RegisterPlugin error -- failed to send registration status at socket %s, err: %w", path, err)
 	}
 	return is, nil
 }
 
-func (r pluginsRegistration) take(ctx context.Context, info *registerapi.PluginInfo, path string) error {
+func (r pluginRegistration) take(ctx context.Context, info *registerapi.PluginInfo, path string) error {
 	if r.handler == nil {
 		return fmt.Errorf("RegisterPlugin error -- no handler registered for plugin type: %s at socket %s", info.Type, path)
 	}

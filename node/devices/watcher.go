@@ -157,11 +157,11 @@ func (w *PluginWatcher) replace(ctx context.Context, path string, now identity) 
 		before.end()
 	}
 	ctx, end := context.WithCancel(ctx)
-	s := &socket{is: now, end: end, left: make(chan pluginsRegistration, 1)}
+	s := &socket{is: now, end: end, left: make(chan pluginRegistration, 1)}
 	w.sockets[path] = s
 	w.running.Go(func() {
 		defer end()
-		var was pluginsRegistration
+		var was pluginRegistration
 		if before != nil {
 			was = <-before.left
 		}

@@ -85,7 +85,7 @@ func (i Invitation) awaitInfo(ctx context.Context, tls rest.TLSClientConfig, log
 		if err == nil {
 			return info, nil
 		}
-		if ctx.Err() != nil || time.Since(began) > discoverPatience(err) {
+		if ctx.Err() != nil || time.Since(began) > discoveryPatience(err) {
 			return nil, i.explain(err)
 		}
 		if err.Error() != told {
@@ -99,8 +99,8 @@ func (i Invitation) awaitInfo(ctx context.Context, tls rest.TLSClientConfig, log
 	}
 }
 
-// discoverPatience is how long an error may go away by itself.
-func discoverPatience(err error) time.Duration {
+// discoveryPatience is how long an error may go away by itself.
+func discoveryPatience(err error) time.Duration {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &unsigned{}):

@@ -42,8 +42,8 @@ func (a APIServiceAccounts) ServiceAccount(ctx context.Context, namespace, name 
 // tokenSeconds is how long a token is good, the API's default.
 const tokenSeconds int64 = 60 * 60
 
-// pullsecretIdentity is what a plugin is told of the pod's service account; zero for nothing.
-type pullsecretIdentity struct {
+// accountIdentity is what a plugin is told of the pod's service account; zero for nothing.
+type accountIdentity struct {
 	token       string
 	annotations map[string]string
 	account     *images.ServiceAccount
@@ -53,32 +53,32 @@ type pullsecretIdentity struct {
 // identify makes the identity of a pod for a provider that wants one (KEP-4412).
 // ok is false if the plugin is not asked for this pod: it has no service account,
 // or not the annotations by which it would opt in.
-func identify(ctx context.Context, accounts ServiceAccounts, wants *config.ServiceAccountTokenAttributes, pod *v1.Pod) (id pullsecretIdentity, ok bool, err error) {
+func identify(ctx context.Context, accounts ServiceAccounts, wants *config.ServiceAccountTokenAttributes, pod *v1.Pod) (id accountIdentity, ok bool, err error) {
 	if wants == nil {
-		return pullsecretIdentity{}, true, nil
+		return accountIdentity{}, true, nil
 	}
 	if pod == nil || pod.Spec.ServiceAccountName == "" {
-		return pullsecretIdentity{}, !*wants.RequireServiceAccount, nil
+		return accountIdentity{}, !*wants.RequireServiceAccount, nil
 	}
 	if accounts == nil {
-		return pullsecretIdentity{}, false, fmt.Errorf("failed to get service account: there is no API server")
+		return accountIdentity{}, false, fmt.Errorf("failed to get service account: there is no API server")
 	}
 	name := pod.Spec.ServiceAccountName
 	account, err := accounts.ServiceAccount(ctx, pod.Namespace, name)
 	if err != nil {
-		return pullsecretIdentity{}, false, fmt.Errorf("failed to get service account: %w", err)
+		return accountIdentity{}, false, fmt.Errorf("failed to get service account: %w", err)
 	}
 	annotations, ok := wanted(account.Annotations, wants)
 	if !ok {
-		return pullsecretIdentity{}, false, nil
+		return accountIdentity{}, false, nil
 	}
 	token, err := accounts.Token(ctx, pod, &v1.ServiceAccountTokenProjection{
 		Audience: wants.ServiceAccountTokenAudience, ExpirationSeconds: new(tokenSeconds),
 	})
 	if err != nil {
-		return pullsecretIdentity{}, false, fmt.Errorf("failed to get service account token: %w", err)
+		return accountIdentity{}, false, fmt.Errorf("failed to get service account token: %w", err)
 	}
-	id = pullsecretIdentity{token: token, annotations: annotations, account: &images.ServiceAccount{UID: string(account.UID), Namespace: pod.Namespace, Name: name}}
+	id = accountIdentity{token: token, annotations: annotations, account: &images.ServiceAccount{UID: string(account.UID), Namespace: pod.Namespace, Name: name}}
 	id.key = id.cacheKey(wants.CacheType)
 	return id, true, nil
 }
@@ -104,7 +104,7 @@ func wanted(all map[string]string, wants *config.ServiceAccountTokenAttributes) 
 
 // cacheKey has all that credentials depend on, each with its length so that no
 // two are taken for one another.
-func (id pullsecretIdentity) cacheKey(by config.ServiceAccountTokenCacheType) string {
+func (id accountIdentity) cacheKey(by config.ServiceAccountTokenCacheType) string {
 	parts := []string{id.account.Namespace, id.account.Name, id.account.UID}
 	for _, key := range slices.Sorted(maps.Keys(id.annotations)) {
 		parts = append(parts, key, id.annotations[key])

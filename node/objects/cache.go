@@ -20,14 +20,14 @@ type cacheEntry struct {
 	until  time.Time
 }
 
-// pullsecretCache keeps credentials as long as their plugin says. Those that nobody asks
+// credentialCache keeps credentials as long as their plugin says. Those that nobody asks
 // for again go with the next that come.
-type pullsecretCache struct {
+type credentialCache struct {
 	mu      sync.Mutex
 	entries map[cacheKey]cacheEntry
 }
 
-func (c *pullsecretCache) find(keys ...cacheKey) ([]images.Login, bool) {
+func (c *credentialCache) find(keys ...cacheKey) ([]images.Login, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range keys {
@@ -38,7 +38,7 @@ func (c *pullsecretCache) find(keys ...cacheKey) ([]images.Login, bool) {
 	return nil, false
 }
 
-func (c *pullsecretCache) keep(key cacheKey, logins []images.Login, good time.Duration) {
+func (c *credentialCache) keep(key cacheKey, logins []images.Login, good time.Duration) {
 	if good <= 0 {
 		return
 	}

@@ -66,7 +66,7 @@ func (p *CredentialProviders) Logins(ctx context.Context, repository string, pod
 type provider struct {
 	config config.CredentialProvider
 	plugin plugin
-	cache  pullsecretCache
+	cache  credentialCache
 	asked  singleflight.Group
 }
 
@@ -97,12 +97,12 @@ func (p *provider) logins(ctx context.Context, accounts ServiceAccounts, reposit
 }
 
 // scopes are the keys under which credentials for an image may be cached.
-func scopes(repository string, id pullsecretIdentity) []cacheKey {
+func scopes(repository string, id accountIdentity) []cacheKey {
 	registry, _, _ := strings.Cut(repository, "/")
 	return []cacheKey{{repository, id.key}, {registry, id.key}, {"", id.key}}
 }
 
-func (p *provider) ask(ctx context.Context, repository string, id pullsecretIdentity) ([]images.Login, error) {
+func (p *provider) ask(ctx context.Context, repository string, id accountIdentity) ([]images.Login, error) {
 	response, err := p.plugin.run(ctx, api.CredentialProviderRequest{
 		Image: repository, ServiceAccountToken: id.token, ServiceAccountAnnotations: id.annotations,
 	})
@@ -128,7 +128,7 @@ func (p *provider) ask(ctx context.Context, repository string, id pullsecretIden
 
 // check says under which key the answer may be kept. A plugin that hands the
 // token back as the password has to keep it by token: nobody else may have it.
-func (p *provider) check(response *api.CredentialProviderResponse, repository string, id pullsecretIdentity) (cacheKey, error) {
+func (p *provider) check(response *api.CredentialProviderResponse, repository string, id accountIdentity) (cacheKey, error) {
 	if t := p.config.TokenAttributes; t != nil && id.token != "" && t.CacheType != config.TokenServiceAccountTokenCacheType {
 		for _, auth := range response.Auth {
 			if auth.Password == id.token {

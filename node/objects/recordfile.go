@@ -56,7 +56,7 @@ func (f folder) remove(name string) error {
 
 // pulled reads the record of an image; nil if there is none.
 func (f folder) pulled(id string) (*kubelet.ImagePulledRecord, error) {
-	record, err := pullsecretRead[kubelet.ImagePulledRecord](f.path(id), "ImagePulledRecord")
+	record, err := readRecord[kubelet.ImagePulledRecord](f.path(id), "ImagePulledRecord")
 	if err != nil || record == nil || record.ImageRef != id {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func (f folder) pulled(id string) (*kubelet.ImagePulledRecord, error) {
 
 // intended says whether the pull of an image was begun and its end not written down.
 func (f folder) intended(image string) (bool, error) {
-	record, err := pullsecretRead[kubelet.ImagePullIntent](f.path(image), "ImagePullIntent")
+	record, err := readRecord[kubelet.ImagePullIntent](f.path(image), "ImagePullIntent")
 	return record != nil && record.Image == image, err
 }
 
-func pullsecretRead[T any](path, kind string) (*T, error) {
+func readRecord[T any](path, kind string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -102,7 +102,7 @@ func list[T any](f folder, kind string) ([]*T, error) {
 		if entry.IsDir() || !strings.HasPrefix(entry.Name(), recordPrefix) || strings.HasSuffix(entry.Name(), unfinished) {
 			continue
 		}
-		record, readErr := pullsecretRead[T](filepath.Join(string(f), entry.Name()), kind)
+		record, readErr := readRecord[T](filepath.Join(string(f), entry.Name()), kind)
 		err = errors.Join(err, readErr)
 		if record != nil {
 			all = append(all, record)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// runtimeclassSyncWait is how long a lookup waits for the first reading.
-const runtimeclassSyncWait = 5 * time.Second
+// classesSyncWait is how long a lookup waits for the first reading.
+const classesSyncWait = 5 * time.Second
 
 // RuntimeClasses are the RuntimeClasses of a cluster.
 type RuntimeClasses struct {
@@ -34,7 +34,7 @@ func NewRuntimeClasses(client kubernetes.Interface, log *slog.Logger) (*RuntimeC
 		log:      log,
 		wanted:   make(chan struct{}),
 	}
-	if err := c.informer.SetTransform(runtimeclassTrim); err != nil {
+	if err := c.informer.SetTransform(trimClass); err != nil {
 		return nil, fmt.Errorf("watch runtime classes: %w", err)
 	}
 	if err := c.informer.SetWatchErrorHandlerWithContext(c.failed); err != nil {
@@ -57,9 +57,9 @@ func (c *RuntimeClasses) failed(_ context.Context, _ *cache.Reflector, err error
 	c.told.Do(func() { c.log.Warn("runtime classes are not watched; tried again until they are", "err", err) })
 }
 
-// runtimeclassTrim keeps name and handler: a pod's overhead and node selector are set by the
+// trimClass keeps name and handler: a pod's overhead and node selector are set by the
 // API server.
-func runtimeclassTrim(object any) (any, error) {
+func trimClass(object any) (any, error) {
 	class, ok := object.(*nodev1.RuntimeClass)
 	if !ok {
 		return object, nil
@@ -95,7 +95,7 @@ func (c *RuntimeClasses) wait() bool {
 		return true
 	default:
 	}
-	timer := time.NewTimer(runtimeclassSyncWait)
+	timer := time.NewTimer(classesSyncWait)
 	defer timer.Stop()
 	select {
 	case <-synced:

@@ -46,7 +46,7 @@ func NewServices(client kubernetes.Interface, log *slog.Logger) (*Services, erro
 		unheard:  make(chan struct{}),
 		informer: informers.NewFilteredServiceInformer(client, metav1.NamespaceAll, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, addressed),
 	}
-	if err := s.informer.SetTransform(servicesTrim); err != nil {
+	if err := s.informer.SetTransform(trimService); err != nil {
 		return nil, fmt.Errorf("watch services: %w", err)
 	}
 	if err := s.informer.SetWatchErrorHandlerWithContext(s.failed); err != nil {
@@ -79,8 +79,8 @@ func (s *Services) failed(_ context.Context, _ *cache.Reflector, err error) {
 	}
 }
 
-// servicesTrim keeps what variables are made of.
-func servicesTrim(object any) (any, error) {
+// trimService keeps what variables are made of.
+func trimService(object any) (any, error) {
 	service, ok := object.(*v1.Service)
 	if !ok {
 		return object, nil

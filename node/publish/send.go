@@ -54,7 +54,7 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 		} else {
 			s.event = nil
 		}
-	case what == recordUnanswered:
+	case what == eventUnanswered:
 		r.fail(err)
 		r.retry(s)
 	case what == tryAgain && s.tries < triesMost:
@@ -96,7 +96,7 @@ type verdict int
 
 const (
 	taken verdict = iota
-	recordUnanswered
+	eventUnanswered
 	tryAgain
 	rejected
 )
@@ -107,11 +107,11 @@ func judge(err error) verdict {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return recordUnanswered
+		return eventUnanswered
 	}
 	switch code := int(status.Status().Code); {
 	case code == http.StatusUnauthorized, code == http.StatusServiceUnavailable:
-		return recordUnanswered
+		return eventUnanswered
 	case code == http.StatusForbidden && !apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
 		return tryAgain // an API server that starts denies everything until it knows its rules
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	systemlogJournal = "journalctl"
+	journalProgram = "journalctl"
 	// lastOutput is how long its output is waited for once it has ended.
 	lastOutput = time.Second
 	// journalTime is how journalctl reads a time that is not the machine's zone's.
@@ -56,7 +56,7 @@ func journalUnits(ctx context.Context) string {
 }
 
 func command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, systemlogJournal, args...)
+	c := exec.CommandContext(ctx, journalProgram, args...)
 	c.WaitDelay = lastOutput
 	return c
 }

@@ -39,7 +39,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, errs := parse(r.URL.Query())
 	switch {
 	case len(errs) > 0:
-		systemlogRefuse(w, http.StatusBadRequest, errs)
+		refuseQuery(w, http.StatusBadRequest, errs)
 		return
 	case q.empty():
 		h.files.ServeHTTP(w, r)
@@ -49,7 +49,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if errs := q.validate(h.exists); len(errs) > 0 {
-		systemlogRefuse(w, http.StatusNotAcceptable, errs)
+		refuseQuery(w, http.StatusNotAcceptable, errs)
 		return
 	}
 	if len(q.files) == 1 {
@@ -61,7 +61,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.services(w, r, q)
 }
 
-func systemlogRefuse(w http.ResponseWriter, code int, errs field.ErrorList) {
+func refuseQuery(w http.ResponseWriter, code int, errs field.ErrorList) {
 	http.Error(w, errs.ToAggregate().Error(), code)
 }
 

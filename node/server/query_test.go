@@ -21,7 +21,7 @@ func machine(t *testing.T) http.Handler {
 	t.Helper()
 	bin, dir := t.TempDir(), t.TempDir()
 	program := "#!/bin/sh\n[ \"$1\" = --field ] && { echo a.service; echo b.service; exit; }\nprintf '%s|' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, systemlogJournal), []byte(program), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, journalProgram), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"app": "plain", "web.log": "with a suffix", "db/db.log": "in a folder", "deep/x.log": "a file"} {

@@ -16,7 +16,7 @@ type apiRequests struct {
 
 func newAPIRequests() apiRequests {
 	return apiRequests{
-		total: metricsCounter("rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", "code", "method", "host"),
+		total: counterVec("rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", "code", "method", "host"),
 		duration: histogram("rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
 			[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb", "host"),
 	}

@@ -20,16 +20,16 @@ type MetricsPod struct {
 }
 
 var (
-	runningPods       = describe("kubelet_running_pods", "Number of pods that have a running pod sandbox")
-	runningContainers = describe("kubelet_running_containers", "Number of containers currently running", "container_state")
-	desiredPods       = describe("kubelet_desired_pods", "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", "static")
-	activePods        = describe("kubelet_active_pods", "The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", "static")
-	mirrorPods        = describe("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
-	workingPods       = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
-	metricsEphemeral  = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
-	pendingResizes    = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods.", "reason")
-	podCertificates   = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
-	resizing          = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
+	runningPods         = describe("kubelet_running_pods", "Number of pods that have a running pod sandbox")
+	runningContainers   = describe("kubelet_running_containers", "Number of containers currently running", "container_state")
+	desiredPods         = describe("kubelet_desired_pods", "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", "static")
+	activePods          = describe("kubelet_active_pods", "The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", "static")
+	mirrorPods          = describe("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
+	workingPods         = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
+	ephemeralContainers = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
+	pendingResizes      = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods.", "reason")
+	podCertificates     = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
+	resizing            = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -90,7 +90,7 @@ func (c census) count(of *prometheus.Desc, by int, values ...string) {
 // newCensus has all that is counted, as none.
 func newCensus() census {
 	c := census{}
-	for _, of := range []*prometheus.Desc{runningPods, mirrorPods, metricsEphemeral, resizing} {
+	for _, of := range []*prometheus.Desc{runningPods, mirrorPods, ephemeralContainers, resizing} {
 		c.count(of, 0)
 	}
 	c.count(runningContainers, 0, "running")
@@ -150,7 +150,7 @@ func (c census) conditions(status *v1.PodStatus) {
 }
 
 func (c census) containers(status *v1.PodStatus) {
-	c.count(metricsEphemeral, len(status.EphemeralContainerStatuses))
+	c.count(ephemeralContainers, len(status.EphemeralContainerStatuses))
 	for _, s := range allStatuses(status) {
 		switch {
 		case s.State.Running != nil:

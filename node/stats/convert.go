@@ -25,7 +25,7 @@ func (s *Stats) cpu(id string, used *runtimeapi.CpuUsage) *statsapi.CPUStats {
 	}
 	stats := &statsapi.CPUStats{
 		Time: at(used.Timestamp), UsageNanoCores: value(used.UsageNanoCores),
-		UsageCoreNanoSeconds: value(used.UsageCoreNanoSeconds), PSI: statsPressure(used.Psi),
+		UsageCoreNanoSeconds: value(used.UsageCoreNanoSeconds), PSI: pressureStats(used.Psi),
 	}
 	if stats.UsageNanoCores == nil && stats.UsageCoreNanoSeconds != nil {
 		stats.UsageNanoCores = s.rates.nanoCores(id, stats.Time.Time, *stats.UsageCoreNanoSeconds)
@@ -40,7 +40,7 @@ func memory(used *runtimeapi.MemoryUsage) *statsapi.MemoryStats {
 	return &statsapi.MemoryStats{
 		Time: at(used.Timestamp), AvailableBytes: value(used.AvailableBytes), UsageBytes: value(used.UsageBytes),
 		WorkingSetBytes: value(used.WorkingSetBytes), RSSBytes: value(used.RssBytes),
-		PageFaults: value(used.PageFaults), MajorPageFaults: value(used.MajorPageFaults), PSI: statsPressure(used.Psi),
+		PageFaults: value(used.PageFaults), MajorPageFaults: value(used.MajorPageFaults), PSI: pressureStats(used.Psi),
 	}
 }
 
@@ -58,10 +58,10 @@ func inputOutput(used *runtimeapi.IoUsage) *statsapi.IOStats {
 	if used.GetPsi() == nil {
 		return nil
 	}
-	return &statsapi.IOStats{Time: at(used.Timestamp), PSI: statsPressure(used.Psi)}
+	return &statsapi.IOStats{Time: at(used.Timestamp), PSI: pressureStats(used.Psi)}
 }
 
-func statsPressure(psi *runtimeapi.PsiStats) *statsapi.PSIStats {
+func pressureStats(psi *runtimeapi.PsiStats) *statsapi.PSIStats {
 	if psi == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func newDriverCounts() driverCounts {
 		claims: histogram("dra_grpc_operations_duration_seconds", "Duration in seconds of the DRA gRPC operations", times, "driver_name", "method_name", "grpc_status_code"),
 		claimsOfPods: histogram("dra_operations_duration_seconds", "Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops. Identified by the name of the operation (PrepareResources or UnprepareResources) and separated by the success of the operation. The number of failed operations is provided through the histogram's overall count.",
 			times, "operation_name", "is_error"),
-		registrations: metricsCounter("kubelet_device_plugin_registration_total", "Cumulative number of device plugin registrations. Broken down by resource name.", "resource_name"),
+		registrations: counterVec("kubelet_device_plugin_registration_total", "Cumulative number of device plugin registrations. Broken down by resource name.", "resource_name"),
 		deviceTimes:   histogram("kubelet_device_plugin_alloc_duration_seconds", "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", prometheus.DefBuckets, "resource_name"),
 		volumes:       newVolumeCounts(),
 	}

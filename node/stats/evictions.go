@@ -21,10 +21,10 @@ type evictionCounts struct {
 func newEvictionCounts() evictionCounts {
 	const label = "eviction_signal"
 	return evictionCounts{
-		evicted: metricsCounter("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", label),
+		evicted: counterVec("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", label),
 		age:     histogram("kubelet_eviction_stats_age_seconds", "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal", prometheus.DefBuckets, label),
 
-		preempted: metricsCounter("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal"),
+		preempted: counterVec("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal"),
 	}
 }
 

@@ -60,8 +60,8 @@ func newCounts() *ManagerCounts {
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.", Buckets: prometheus.ExponentialBuckets(.05, 2, 15),
 		}),
-		aligned:      managersCounter("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
-		alignedFails: managersCounter("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
+		aligned:      counterVec("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
+		alignedFails: counterVec("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
 	}
 	for _, scope := range numa.Scopes { // they are there from the start
 		c.aligned.WithLabelValues(scope, numaNode)
@@ -79,16 +79,16 @@ func (c *ManagerCounts) Collectors(figures func() numa.Figures) []prometheus.Col
 type reading func() numa.Figures
 
 var (
-	shared     = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
-	given      = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
-	managersOn = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{numaNode}, nil)
+	shared             = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
+	given              = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
+	allocationsPerNUMA = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{numaNode}, nil)
 )
 
 // Describe tells what there is.
 func (r reading) Describe(out chan<- *prometheus.Desc) {
 	out <- shared
 	out <- given
-	out <- managersOn
+	out <- allocationsPerNUMA
 }
 
 // Collect reads.
@@ -97,7 +97,7 @@ func (r reading) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(shared, prometheus.GaugeValue, float64(f.Shared)*1000)
 	out <- prometheus.MustNewConstMetric(given, prometheus.GaugeValue, float64(f.Given))
 	for node, count := range f.On {
-		out <- prometheus.MustNewConstMetric(managersOn, prometheus.GaugeValue, float64(count), strconv.Itoa(node))
+		out <- prometheus.MustNewConstMetric(allocationsPerNUMA, prometheus.GaugeValue, float64(count), strconv.Itoa(node))
 	}
 }
 
@@ -134,8 +134,4 @@ func (c *ManagerCounts) count(scope, boundary string, aligned, failed int) {
 	if scope != "" && failed > 0 {
 		c.alignedFails.WithLabelValues(scope, boundary).Add(float64(failed))
 	}
-}
-
-func managersCounter(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }

@@ -105,7 +105,7 @@ func (Reading) Describe(chan<- *prometheus.Desc) {}
 // Collect reads.
 func (r Reading) Collect(out chan<- prometheus.Metric) { r(out) }
 
-func metricsCounter(name, help string, labels ...string) *prometheus.CounterVec {
+func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 

@@ -21,13 +21,13 @@ type runtimeCalls struct {
 
 func newRuntimeCalls() runtimeCalls {
 	return runtimeCalls{
-		total:  metricsCounter("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type"),
-		errors: metricsCounter("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type"),
+		total:  counterVec("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type"),
+		errors: counterVec("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type"),
 		duration: histogram("kubelet_runtime_operations_duration_seconds", "Duration in seconds of runtime operations. Broken down by operation type.",
 			prometheus.ExponentialBuckets(.005, 2.5, 14), "operation_type"),
 		sandbox: histogram("kubelet_run_podsandbox_duration_seconds", "Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.",
 			prometheus.DefBuckets, "runtime_handler"),
-		sandboxErrors: metricsCounter("kubelet_run_podsandbox_errors_total", "Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.", "runtime_handler"),
+		sandboxErrors: counterVec("kubelet_run_podsandbox_errors_total", "Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.", "runtime_handler"),
 	}
 }
 

@@ -20,7 +20,7 @@ type probes struct {
 func newProbes() probes {
 	p := probes{
 		registry: prometheus.NewRegistry(),
-		total: metricsCounter("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+		total: counterVec("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result.",
 			"probe_type", "result", "container", "pod", "namespace", "pod_uid"),
 		duration: histogram("prober_probe_duration_seconds", "Duration in seconds for a probe response.", prometheus.DefBuckets,
 			"probe_type", "container", "pod", "namespace"),

@@ -20,7 +20,7 @@ type served struct {
 func newServed() served {
 	labels := []string{"method", "path", "server_type", "long_running"}
 	return served{
-		total:    metricsCounter("kubelet_http_requests_total", "Number of the http requests received since the server started", labels...),
+		total:    counterVec("kubelet_http_requests_total", "Number of the http requests received since the server started", labels...),
 		duration: histogram("kubelet_http_requests_duration_seconds", "Duration in seconds to serve http requests", prometheus.DefBuckets, labels...),
 		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_http_inflight_requests", Help: "Number of the inflight http requests"}, labels),
 	}

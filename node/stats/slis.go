@@ -17,7 +17,7 @@ func newSLIs() slis {
 	s := slis{
 		registry: prometheus.NewRegistry(),
 		result:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubernetes_healthcheck", Help: "This metric records the result of a single healthcheck."}, []string{"name", "type"}),
-		total:    metricsCounter("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "type", "status"),
+		total:    counterVec("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "type", "status"),
 	}
 	s.registry.MustRegister(s.result, s.total, startTime())
 	return s

@@ -36,7 +36,7 @@ func (a *MemoryAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hi
 		a.reuse(pod, container, blocks)
 		return nil
 	}
-	wants, err := memoryRequested(container)
+	wants, err := containerMemory(container)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // takeDistributed takes equally many CPUs from each of several NUMA nodes, if one alone
 // doesn't have enough (A-NUMA-6). They are taken one by one, or a whole core at a time.
-func takeDistributed(m cpusMachine, available cpuset.CPUSet, count int, o CPUOptions) (cpuset.CPUSet, error) {
+func takeDistributed(m cpuMachine, available cpuset.CPUSet, count int, o CPUOptions) (cpuset.CPUSet, error) {
 	group := 1
 	if o.WholeCores {
 		group = m.perCore()

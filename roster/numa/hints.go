@@ -7,7 +7,7 @@ import (
 
 // Hints says on which NUMA nodes the CPUs of a container could be (A-NUMA-8).
 func (a *CPUAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
-	count := cpusRequested(pod, container)
+	count := containerCPUs(pod, container)
 	if count == 0 {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (a *CPUAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
 
 // PodHints is Hints for all containers of a pod together.
 func (a *CPUAdmission) PodHints(pod *v1.Pod) Hints {
-	count := cpusRequestedByPod(pod)
+	count := podCPUs(pod)
 	if count == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (a *CPUAdmission) PodHints(pod *v1.Pod) Hints {
 	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range of {
 			if has, given := a.static.state.Given[pod.UID][of[i].Name]; given {
-				if has.Size() != cpusRequested(pod, &of[i]) {
+				if has.Size() != containerCPUs(pod, &of[i]) {
 					return none()
 				}
 				assigned = assigned.Union(has)

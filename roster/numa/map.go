@@ -93,24 +93,24 @@ func (p places) emptiestFirst(of level, groups cpuset.CPUSet) []int {
 	})
 }
 
-// cpusMachine is all CPUs, with how many there are of each kind of group.
-type cpusMachine struct {
+// cpuMachine is all CPUs, with how many there are of each kind of group.
+type cpuMachine struct {
 	places
 	nodes, sockets, uncores, cores int
 }
 
-func machineOf(l Layout) cpusMachine {
-	m := cpusMachine{places: placesOf(l)}
+func machineOf(l Layout) cpuMachine {
+	m := cpuMachine{places: placesOf(l)}
 	m.nodes, m.sockets = m.groups(node).Size(), m.groups(socket).Size()
 	m.uncores, m.cores = m.groups(uncore).Size(), m.groups(core).Size()
 	return m
 }
 
 // perCore is how many CPUs share a core.
-func (m cpusMachine) perCore() int { return len(m.places) / max(m.cores, 1) }
+func (m cpuMachine) perCore() int { return len(m.places) / max(m.cores, 1) }
 
 // perSocket is how many CPUs a socket has.
-func (m cpusMachine) perSocket() int { return len(m.places) / max(m.sockets, 1) }
+func (m cpuMachine) perSocket() int { return len(m.places) / max(m.sockets, 1) }
 
 // perUncore is how many CPUs share an uncore cache.
-func (m cpusMachine) perUncore() int { return len(m.places) / max(m.uncores, 1) }
+func (m cpuMachine) perUncore() int { return len(m.places) / max(m.uncores, 1) }

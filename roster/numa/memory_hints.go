@@ -12,7 +12,7 @@ func (a *MemoryAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
 	if !keeps(pod) {
 		return nil
 	}
-	wants, err := memoryRequested(container)
+	wants, err := containerMemory(container)
 	if err != nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (a *MemoryAdmission) PodHints(pod *v1.Pod) Hints {
 	if !keeps(pod) {
 		return nil
 	}
-	wants, err := memoryRequestedByPod(pod)
+	wants, err := podMemory(pod)
 	if err != nil || len(wants) == 0 {
 		return nil
 	}

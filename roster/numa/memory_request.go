@@ -24,8 +24,8 @@ func keeps(pod *v1.Pod) bool {
 // AsksForMemory says whether memory is kept for a pod's containers.
 func AsksForMemory(pod *v1.Pod) bool { return keeps(pod) }
 
-// memoryRequested is the memory and the huge pages that a container requests.
-func memoryRequested(container *v1.Container) (amounts, error) {
+// containerMemory is the memory and the huge pages that a container requests.
+func containerMemory(container *v1.Container) (amounts, error) {
 	out := amounts{}
 	for name, quantity := range container.Resources.Requests {
 		if name != v1.ResourceMemory && !strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
@@ -40,13 +40,13 @@ func memoryRequested(container *v1.Container) (amounts, error) {
 	return out, nil
 }
 
-// memoryRequestedByPod is what its containers have at the same time at most, of what its regular
+// podMemory is what its containers have at the same time at most, of what its regular
 // containers request.
-func memoryRequestedByPod(pod *v1.Pod) (amounts, error) {
+func podMemory(pod *v1.Pod) (amounts, error) {
 	inits, sidecars, out := amounts{}, amounts{}, amounts{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		wants, err := memoryRequested(c)
+		wants, err := containerMemory(c)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func memoryRequestedByPod(pod *v1.Pod) (amounts, error) {
 		}
 	}
 	for i := range pod.Spec.Containers {
-		wants, err := memoryRequested(&pod.Spec.Containers[i])
+		wants, err := containerMemory(&pod.Spec.Containers[i])
 		if err != nil {
 			return nil, err
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// cpusRequested is how many CPUs a container gets for itself: as many as it requests, if that
+// containerCPUs is how many CPUs a container gets for itself: as many as it requests, if that
 // is a whole number and its pod is Guaranteed (A-NUMA-3); 0 if it shares CPUs. Pods with
 // resources of their own, besides those of containers, share them.
-func cpusRequested(pod *v1.Pod, container *v1.Container) int {
+func containerCPUs(pod *v1.Pod, container *v1.Container) int {
 	if lifecycle.QOSClass(pod) != v1.PodQOSGuaranteed || resourcehelper.IsPodLevelResourcesSet(pod) {
 		return 0
 	}
@@ -22,21 +22,21 @@ func cpusRequested(pod *v1.Pod, container *v1.Container) int {
 }
 
 // AsksForCPUs says whether a container gets CPUs for itself.
-func AsksForCPUs(pod *v1.Pod, container *v1.Container) bool { return cpusRequested(pod, container) > 0 }
+func AsksForCPUs(pod *v1.Pod, container *v1.Container) bool { return containerCPUs(pod, container) > 0 }
 
-// cpusRequestedByPod is how many CPUs its containers have at the same time at most.
-func cpusRequestedByPod(pod *v1.Pod) int {
+// podCPUs is how many CPUs its containers have at the same time at most.
+func podCPUs(pod *v1.Pod) int {
 	inits, sidecars, regular := 0, 0, 0
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		if lifecycle.IsSidecar(c) {
-			sidecars += cpusRequested(pod, c)
+			sidecars += containerCPUs(pod, c)
 		} else {
-			inits = max(inits, sidecars+cpusRequested(pod, c))
+			inits = max(inits, sidecars+containerCPUs(pod, c))
 		}
 	}
 	for i := range pod.Spec.Containers {
-		regular += cpusRequested(pod, &pod.Spec.Containers[i])
+		regular += containerCPUs(pod, &pod.Spec.Containers[i])
 	}
 	return max(inits, sidecars+regular)
 }

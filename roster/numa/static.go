@@ -12,7 +12,7 @@ import (
 
 // StaticCPUs is the policy static of one machine.
 type StaticCPUs struct {
-	machine  cpusMachine
+	machine  cpuMachine
 	options  CPUOptions
 	reserved cpuset.CPUSet // for the machine's own programs; shared at most
 	// reservedCores are all CPUs of the cores of reserved.
@@ -119,7 +119,7 @@ func (s *StaticCPUs) Clone() *StaticCPUs {
 // Allocate gives a container the CPUs that it asks for.
 func (a *CPUAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error {
 	s := &a.static
-	count := cpusRequested(pod, container)
+	count := containerCPUs(pod, container)
 	if count == 0 {
 		return nil
 	}

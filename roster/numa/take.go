@@ -9,14 +9,14 @@ import (
 
 // taking gathers CPUs one group at a time.
 type taking struct {
-	machine cpusMachine
+	machine cpuMachine
 	free    places // not taken yet
 	needs   int    // how many are still missing
 	taken   cpuset.CPUSet
 	spread  bool // over cores, instead of packed into them
 }
 
-func newTaking(m cpusMachine, available cpuset.CPUSet, count int, spread bool) (*taking, error) {
+func newTaking(m cpuMachine, available cpuset.CPUSet, count int, spread bool) (*taking, error) {
 	t := &taking{machine: m, free: m.only(available), needs: count, spread: spread}
 	if count > len(t.free) {
 		return nil, fmt.Errorf("not enough cpus available to satisfy request: requested=%d, available=%d", count, available.Size())
@@ -25,7 +25,7 @@ func newTaking(m cpusMachine, available cpuset.CPUSet, count int, spread bool) (
 }
 
 // nodesAreLarger says whether a NUMA node has at least one whole socket.
-func (m cpusMachine) nodesAreLarger() bool { return m.sockets >= m.nodes }
+func (m cpuMachine) nodesAreLarger() bool { return m.sockets >= m.nodes }
 
 // nodes lists the NUMA nodes with free CPUs, in the order in which they are used.
 func (t *taking) nodes() []int {
@@ -140,7 +140,7 @@ var errAccounting = errors.New("failed to allocate cpus")
 // takePacked takes CPUs that are as close to each other as possible: whole NUMA nodes and
 // sockets, then uncore caches if asked for, whole cores, and single CPUs, each from where
 // the fewest are free (A-NUMA-5).
-func takePacked(m cpusMachine, available cpuset.CPUSet, count int, o CPUOptions) (cpuset.CPUSet, error) {
+func takePacked(m cpuMachine, available cpuset.CPUSet, count int, o CPUOptions) (cpuset.CPUSet, error) {
 	t, err := newTaking(m, available, count, o.AcrossCores)
 	if err != nil || t.done() {
 		return cpuset.New(), err

@@ -18,12 +18,12 @@ import (
 type play struct {
 	scenarios *file.Scenarios
 	dice      *rand.Rand
-	pods      map[string]*endpointPod // by UID
-	pulls     map[string]int          // tried so far, by image
+	pods      map[string]*servedPod // by UID
+	pulls     map[string]int        // tried so far, by image
 }
 
-// endpointPod is a pod that has or had a sandbox.
-type endpointPod struct {
+// servedPod is a pod that has or had a sandbox.
+type servedPod struct {
 	scenario *scenario.Scenario
 	unknown  error // its annotation names no scenario
 	began    time.Time
@@ -47,17 +47,17 @@ type answer struct {
 func newPlay(o EndpointOptions) *play {
 	return &play{
 		scenarios: o.Scenarios, dice: rand.New(rand.NewPCG(o.Seed, o.Seed)), //nolint:gosec // lives are to be repeated
-		pods: map[string]*endpointPod{}, pulls: map[string]int{},
+		pods: map[string]*servedPod{}, pulls: map[string]int{},
 	}
 }
 
 // podOf is the pod of a sandbox; its life begins when it is asked for first.
-func (p *play) podOf(config *runtimeapi.PodSandboxConfig) *endpointPod {
+func (p *play) podOf(config *runtimeapi.PodSandboxConfig) *servedPod {
 	m := config.GetMetadata()
 	if of := p.pods[m.GetUid()]; of != nil {
 		return of
 	}
-	of := &endpointPod{began: time.Now(), runs: map[string]*run{}}
+	of := &servedPod{began: time.Now(), runs: map[string]*run{}}
 	of.scenario, of.unknown = p.scenarios.Of(m.GetNamespace(), m.GetName(), config.GetAnnotations())
 	of.done = make([]int, len(of.scenario.Calls))
 	p.pods[m.GetUid()] = of
@@ -165,7 +165,7 @@ func (p *play) Call(what crifake.Doing) crifake.Conduct {
 }
 
 // change is the first change of the scenario that fits a call, which counts as changed.
-func (of *endpointPod) change(name, container string, dice *rand.Rand) *scenario.Call {
+func (of *servedPod) change(name, container string, dice *rand.Rand) *scenario.Call {
 	since := time.Since(of.began)
 	for i := range of.scenario.Calls {
 		c := &of.scenario.Calls[i]

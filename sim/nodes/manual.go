@@ -24,18 +24,18 @@ type Manual struct {
 	time *live.Manual
 
 	mu     sync.Mutex
-	client kubernetes.Interface // nil: the nodes have not begun
-	nodes  map[string]timesNode // by name
+	client kubernetes.Interface  // nil: the nodes have not begun
+	nodes  map[string]manualNode // by name
 }
 
-// timesNode is one of the nodes.
-type timesNode struct {
+// manualNode is one of the nodes.
+type manualNode struct {
 	pods     *pods.Shell
 	statuses publish.Statuses
 }
 
 // NewManual is for the nodes of one Begin.
-func NewManual() *Manual { return &Manual{time: live.NewManual(), nodes: map[string]timesNode{}} }
+func NewManual() *Manual { return &Manual{time: live.NewManual(), nodes: map[string]manualNode{}} }
 
 func (m *Manual) begin(client kubernetes.Interface) (live.VirtualTime, error) {
 	m.mu.Lock()
@@ -54,11 +54,11 @@ func (m *Manual) Add(name string, pods *pods.Shell, statuses publish.Statuses) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.nodes[name] = timesNode{pods, statuses}
+	m.nodes[name] = manualNode{pods, statuses}
 }
 
 // known are the nodes that were added, and the client for their pods.
-func (m *Manual) known() (map[string]timesNode, kubernetes.Interface) {
+func (m *Manual) known() (map[string]manualNode, kubernetes.Interface) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.nodes), m.client
@@ -129,7 +129,7 @@ func (m *Manual) hear(ctx context.Context) error {
 }
 
 // unheardOf is something that a node does not know of pods as the API server has them; empty: there is nothing.
-func unheardOf(nodes map[string]timesNode, pods []v1.Pod) string {
+func unheardOf(nodes map[string]manualNode, pods []v1.Pod) string {
 	wanted := map[types.UID]bool{}
 	known := map[types.UID]roster.View{}
 	for _, n := range nodes {

@@ -30,11 +30,11 @@ type Meter struct {
 	Log   *slog.Logger
 
 	mu    sync.Mutex
-	nodes map[string]*usageNode
+	nodes map[string]*measuredNode
 }
 
-// usageNode is one of the nodes.
-type usageNode struct {
+// measuredNode is one of the nodes.
+type measuredNode struct {
 	name    string
 	pods    func() []*v1.Pod // as the API server has them
 	since   time.Time        // it was added
@@ -46,9 +46,9 @@ func (m *Meter) Add(name string, pods func() []*v1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.nodes == nil {
-		m.nodes = map[string]*usageNode{}
+		m.nodes = map[string]*measuredNode{}
 	}
-	m.nodes[name] = &usageNode{name: name, pods: pods, since: time.Now()}
+	m.nodes[name] = &measuredNode{name: name, pods: pods, since: time.Now()}
 }
 
 // Remove ends what Add began: the node can't be asked.
@@ -81,7 +81,7 @@ func (m *Meter) OfNode() http.Handler {
 }
 
 // usage is that of a node: of its pods, and so much of its own that it is not nothing.
-func (m *Meter) usage(n *usageNode) *statsapi.Summary {
+func (m *Meter) usage(n *measuredNode) *statsapi.Summary {
 	const ownMilliCPU, ownBytes = 10, 64 << 20
 	now := time.Now()
 	s := &statsapi.Summary{}

@@ -19,8 +19,8 @@ var (
 	pageScript string
 )
 
-// picturePage is what page.tmpl fills in.
-type picturePage struct {
+// svgPage is what page.tmpl fills in.
+type svgPage struct {
 	Policy   string
 	Style    template.CSS
 	Script   template.JS
@@ -66,7 +66,7 @@ type StepRow struct {
 func WritePage(w io.Writer, charts []*timeline.Chart) error {
 	charts = timeline.InTime(charts)
 	style := chartStyle + pageStyle
-	p := picturePage{
+	p := svgPage{
 		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(pageScript) + "; base-uri 'none'; form-action 'none'",
 		Style:  template.CSS(style), Script: template.JS(pageScript), //nolint:gosec // our own
 	}
@@ -111,7 +111,7 @@ func partsOf(c *timeline.Chart) (list []SharePart) {
 			break // nobody can see it, and the table has it
 		}
 		width := float64(s.Took) / whole
-		part := SharePart{Text: shareText(&s), X: pictureShare(at), Width: pictureShare(width), Class: timeline.Work}
+		part := SharePart{Text: shareText(&s), X: asPercent(at), Width: asPercent(width), Class: timeline.Work}
 		for _, p := range c.Path.Pieces {
 			if p.Label == s.Label {
 				part.Class = p.Step.Class()

@@ -82,12 +82,12 @@ type Link struct {
 	To   int    `json:"to"`
 }
 
-func pictureShare(position float64) string {
+func asPercent(position float64) string {
 	return strconv.FormatFloat(100*position, 'f', 3, 64) + "%"
 }
 
 func spanOf(from, to float64) Span {
-	return Span{pictureShare(from), pictureShare(to - from), pictureShare(to)}
+	return Span{asPercent(from), asPercent(to - from), asPercent(to)}
 }
 
 // newScene draws rows over an axis; begin is what times are told from.
@@ -99,7 +99,7 @@ func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.
 		if t.Position > lastWithin {
 			anchor = "end"
 		}
-		s.Ticks = append(s.Ticks, Tick{pictureShare(t.Position), t.Label, anchor})
+		s.Ticks = append(s.Ticks, Tick{asPercent(t.Position), t.Label, anchor})
 	}
 	for _, cut := range axis.Cuts() {
 		s.Cuts = append(s.Cuts, spanOf(cut[0], cut[1]))
@@ -120,7 +120,7 @@ func laneOf(r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) Lane {
 		l.Bars = append(l.Bars, boxOf(&r.Bars[i], axis, begin, y))
 	}
 	for _, m := range r.Marks {
-		l.Dots = append(l.Dots, Dot{X: pictureShare(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(r, &m, begin), Bad: m.Failed})
+		l.Dots = append(l.Dots, Dot{X: asPercent(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(r, &m, begin), Bad: m.Failed})
 	}
 	return l
 }
@@ -171,7 +171,7 @@ func (s *Scene) link(rows []timeline.Row, axis *timeline.Axis) {
 	bottom := func(lane int) int { return axisHeight + laneHeight*lane + (laneHeight+barHeight)/2 + pathBelow }
 	for i := 1; i < len(steps); i++ {
 		if from, to := steps[i-1].lane, steps[i].lane; from != to {
-			s.Links = append(s.Links, Link{pictureShare(axis.Position(steps[i].begin)), bottom(from), bottom(to)})
+			s.Links = append(s.Links, Link{asPercent(axis.Position(steps[i].begin)), bottom(from), bottom(to)})
 		}
 	}
 }
