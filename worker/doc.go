@@ -1,7 +1,7 @@
 // Package worker is the shell around the pure core: a worker per pod feeds facts
 // into a lifecycle.Machine and carries its effects out on a container runtime.
 //
-// Nothing about a pod's position is decided here. A Node has what all pods
+// Nothing about a pod's position is decided here. An Engine has what all pods
 // share: the runtime, the images, the machine's addresses, the folders. A Worker
 // owns one Machine and is the only one to step it; effects that take time run
 // beside it, each with a deadline, and report back through the worker's mailbox.
