@@ -15,7 +15,10 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = w.Close() }() // the folder goes
-	report := lifecycle.Report{Subject: "main", What: "exited 1", Outcome: "restart in 10s", Because: "restartPolicy Always, 2nd failure", Rule: "A-RST-2"}
+	report := lifecycle.Report{
+		Subject: "main", Kind: lifecycle.KindExited, Code: 1, Reason: "Error", Outcome: lifecycle.ThenRestart, Span: 10 * time.Second,
+		Because: lifecycle.Because{Kind: lifecycle.BecausePolicy, Policy: "Always", Nth: 2}, Rule: "A-RST-2",
+	}
 	effects := []lifecycle.Effect{
 		lifecycle.Tell{Report: report},
 		lifecycle.RecordEvent{Type: "Warning", Reason: "BackOff", Message: "Back-off restarting failed container main in pod web_default(uid-web)"},

@@ -37,17 +37,25 @@ func (s *step) effect(effect lifecycle.Effect) {
 
 // decision files a line of the pod's story. Time alone is no cause of one.
 func (s *step) decision(r lifecycle.Report) {
-	e := Entry{Cause: s.root, Kind: Decided, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule}
-	if r.GroupAttempt != nil {
-		e.Detail = map[string]string{DetailAttempt: strconv.FormatInt(int64(*r.GroupAttempt), 10)}
-	}
-	if r.Subject != "pod" {
-		e.Container, e.Attempt = r.Subject, s.attemptOf(r.Subject)
-	}
-	if s.snapshot && strings.HasPrefix(e.What, "exited ") {
+	e := Decision(r)
+	e.Cause, e.Attempt = s.root, s.attemptOf(e.Container)
+	if s.snapshot && r.Kind == lifecycle.KindExited {
 		e.Cause = cmp.Or(s.ender(s.idOf(e.Container, e.Attempt)), e.Cause)
 	}
 	s.add(e)
+}
+
+// Decision is an entry of a line of the story.
+func Decision(r lifecycle.Report) Entry {
+	words := r.Words()
+	e := Entry{Kind: Decided, Report: &r, What: words.What, Outcome: words.Outcome, Because: words.Because, Rule: r.Rule}
+	if r.Subject != "pod" {
+		e.Container = r.Subject
+	}
+	if r.GroupAttempt != nil {
+		e.Detail = map[string]string{DetailAttempt: strconv.FormatInt(int64(*r.GroupAttempt), 10)}
+	}
+	return e
 }
 
 // idOf is the container ID of an instance; empty: it is not known.

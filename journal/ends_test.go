@@ -99,7 +99,7 @@ func TestChain(t *testing.T) {
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})
 	step(lifecycle.ContainerCreated{Result: lifecycle.Result{ID: 1}, ContainerID: "c"})
 	step(lifecycle.RestartRequested{Container: "main", Because: "lifepod restart"},
-		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "restart requested"}},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindRestartRequested}},
 		lifecycle.StopContainer{ID: 2, Container: "main", ContainerID: "c", TimeoutSeconds: 30})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func TestChain(t *testing.T) {
 		t.Errorf("not kept before anything has ended: %+v", unkept)
 	}
 	entries := step(lifecycle.ContainerExited{ContainerID: "c", ExitCode: 143},
-		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "exited 143", Outcome: "restart now"}},
-		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", What: "not Ready"}})
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: 143, Outcome: lifecycle.ThenRestart}},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", Kind: "pod-not-ready"}})
 	end := w.End(entries[0])
 	var chain []string
 	for _, e := range end.Chain {

@@ -45,8 +45,11 @@ type Entry struct {
 	Container string `json:"container,omitzero"`
 	Attempt   uint32 `json:"attempt,omitzero"`
 
-	// What, Outcome, Because and Rule are those of lifecycle.Report. An Event's message and
-	// a condition's are in What, a milestone's reason is in Because.
+	// Report is a decision as data, whose Subject and Rule are Container and Rule here; nil: there
+	// is none, or the entry is of a lifepod that kept only the words (Says).
+	Report *lifecycle.Report `json:"report,omitzero"`
+	// What, Outcome and Because are its lifecycle.Words, for people. An Event's message and a
+	// condition's are in What, a milestone's reason is in Because.
 	What    string `json:"what,omitzero"`
 	Outcome string `json:"outcome,omitzero"`
 	Because string `json:"because,omitzero"`
@@ -62,6 +65,14 @@ type Entry struct {
 	// Detail is what else is known: a probe's kind and output, a hook's kind, a volume's
 	// name, a container's ID, addresses, who asked.
 	Detail map[string]string `json:"detail,omitzero"`
+}
+
+// Says is what was decided; zero: nothing, or only the words are known.
+func (e *Entry) Says() lifecycle.Report {
+	if e.Report == nil {
+		return lifecycle.Report{}
+	}
+	return *e.Report
 }
 
 // Failure is why work did not do what it was for.

@@ -31,18 +31,18 @@ func TestExitInASnapshot(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := []lifecycle.ObservedContainer{{Name: "main", ID: "c0"}}
 	second := []lifecycle.ObservedContainer{{Name: "main", ID: "c0"}, {Name: "main", ID: "c1", Attempt: 1}}
-	exit := func(code string) []lifecycle.Effect {
-		return []lifecycle.Effect{lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "exited " + code, Rule: "A-RST-1"}}}
+	exit := func(code int32) []lifecycle.Effect {
+		return []lifecycle.Effect{lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: code, Rule: "A-RST-1"}}}
 	}
 	r := NewRecorder(nil)
 	r.Step(at, lifecycle.Observed{Containers: first}, nil)
 	stopped := r.Step(at, lifecycle.RestartRequested{Container: "main"}, []lifecycle.Effect{lifecycle.StopContainer{ID: 1, Container: "main", ContainerID: "c0"}})
 	asked := stopped[len(stopped)-1]
-	ended := r.Step(at, lifecycle.Observed{Containers: first}, exit("0"))
+	ended := r.Step(at, lifecycle.Observed{Containers: first}, exit(0))
 	if decided := ended[len(ended)-1]; asked.Name != "StopContainer" || decided.Cause != asked.ID {
 		t.Errorf("the decision %+v does not follow from %+v", decided, asked)
 	}
-	crashed := r.Step(at, lifecycle.Observed{Containers: second}, exit("1"))
+	crashed := r.Step(at, lifecycle.Observed{Containers: second}, exit(1))
 	if decided := crashed[len(crashed)-1]; decided.Cause != crashed[0].ID {
 		t.Errorf("the decision %+v follows from more than the snapshot", decided)
 	}

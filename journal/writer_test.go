@@ -32,7 +32,7 @@ func create(t *testing.T, dir, uid string) *Writer {
 // told is a step that gives one entry, with a text of that length.
 func told(w *Writer, length int) error {
 	_, err := w.Step(time.Unix(1, 0), lifecycle.Woke{}, []lifecycle.Effect{
-		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", What: strings.Repeat("x", length), Rule: "A-RST-1"}},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", Kind: "setup-failed", Message: strings.Repeat("x", length/2), Rule: "A-RST-1"}},
 	})
 	return err
 }

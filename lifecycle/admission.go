@@ -11,7 +11,7 @@ func applyRejected(s *step, f Rejected) {
 	s.kept.StartTime, s.kept.Stage = s.wall, Gone
 	s.stop = stop{Cause: NotAdmitted, Reason: f.Reason, Message: "Pod was rejected: " + f.Message}
 	s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
-	tell(s, Report{Subject: "pod", What: "rejected", Outcome: "nothing is started", Because: f.Message, Rule: "A-ADM-2"})
+	tell(s, Report{Subject: ofPod, Kind: KindRejected, Outcome: "nothing-is-started", Because: Because{Text: f.Message}, Rule: "A-ADM-2"})
 }
 
 // rejectedStatus has no container statuses and no addresses, because nothing was created.

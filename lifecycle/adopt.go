@@ -144,7 +144,7 @@ func endIfTerminal(s *step) {
 		return
 	}
 	terminate(s, stop{Cause: Completed, Reason: s.kept.Reported.Reason, Message: s.kept.Reported.Message}, s.specGrace(),
-		Report{What: "has ended before", Because: string(s.kept.Reported.Phase), Rule: "B-WRK-23"})
+		Report{Kind: KindEndedBefore, Because: Because{Text: string(s.kept.Reported.Phase)}, Rule: "B-WRK-23"})
 }
 
 // RanBefore says whether the status shows that something of the pod was created on this

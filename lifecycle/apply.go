@@ -147,7 +147,7 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	for _, message := range r.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reasonOf(reason, message), Message: prefix + message})
 	}
-	tellBlocked(s, "pod", r.Failure, r.Failure.Message, w.retryAt, "A-SYNC-9")
+	tellBlocked(s, Report{Subject: ofPod, Kind: "setup-failed", Message: r.Failure.Message, Rule: "A-SYNC-9"}, r.Failure, w.retryAt)
 }
 
 func applyRelease(s *step, w *work, r Result, what string) {
@@ -158,7 +158,7 @@ func applyRelease(s *step, w *work, r Result, what string) {
 		w.done = true
 		return
 	}
-	tellRetry(s, "pod", what+": "+r.Failure.Message, w.retryAt, "B-FIN-6")
+	tellRetry(s, Report{Subject: ofPod, Kind: "release-failed", On: what, Message: r.Failure.Message, Rule: "B-FIN-6"}, w.retryAt)
 }
 
 // Event types (A-EVT).

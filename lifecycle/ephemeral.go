@@ -33,7 +33,7 @@ func (m *Machine) ephemerals() []*container { return m.containers[len(m.ordered(
 func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	name := f.Container.Name
 	if s.kept.Stage != Syncing {
-		tell(s, Report{Subject: "pod", What: "takes no ephemeral container " + name, Because: "it is ending", Rule: "B-WRK-4"})
+		tell(s, Report{Subject: ofPod, Kind: "takes-no-ephemeral", On: name, Because: Because{Kind: becauseEnding}, Rule: "B-WRK-4"})
 		return
 	}
 	if s.containerNamed(name) != nil {
@@ -48,7 +48,7 @@ func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	s.containers = append(s.containers, newEphemeral(&(*list)[len(*list)-1]))
 	s.pod.Generation++
 	s.podIsNew = true
-	tell(s, Report{Subject: "pod", What: "gets the ephemeral container " + name, Rule: "A-ACT-5"})
+	tell(s, Report{Subject: ofPod, Kind: "gets-ephemeral", On: name, Rule: "A-ACT-5"})
 }
 
 // planEphemerals starts the ephemeral containers, each by itself.
@@ -82,7 +82,7 @@ func targetFound(s *step, c *container) bool {
 	}
 	if c.Failure == nil || c.Failure.Reason != configError {
 		startRefused(s, c, &Failure{Reason: configError, Message: fmt.Sprintf("unable to find target container %s", c.target)}, configError)
-		tell(s, Report{Subject: c.spec.Name, What: "waits for its target container " + c.target, Rule: "A-CRI-5"})
+		tell(s, Report{Subject: c.spec.Name, Kind: "waits-for-target", On: c.target, Rule: "A-CRI-5"})
 	}
 	return false
 }

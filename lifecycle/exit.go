@@ -62,72 +62,76 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	}
 	endHooks(s, c)
 	endProbes(s, c)
-	killed := killText(s, c, t)
+	killed := killing(s, c, t)
 	c.Ending, c.stopping, c.RetryAt = false, stopping{}, time.Time{}
 	c.touchedAt = s.now
 	c.Verdict = verdictAtExit(s, c, t)
 	if c.Failure != nil && c.Failure.Reason == reasonPostStartError && !s.round.Active {
-		c.Verdict.Because = "postStart hook failed, " + c.Verdict.Because
+		c.Verdict.Because.Failed = "postStart hook"
 	}
 	c.Failures++
 	if c.succeeded(t) {
 		c.Failures = 0
 	}
-	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.Verdict.Because, Rule: c.Verdict.Rule}
+	report := Report{Subject: c.spec.Name, Kind: KindExited, Code: t.ExitCode, Reason: t.Reason, Because: c.Verdict.Because, Killed: killed, Rule: c.Verdict.Rule}
 	switch {
 	case !c.Verdict.Restart && !c.Verdict.Complete && c.Asked && c.Kill == nil:
-		report.Because = "stopped"
+		report.Because = Because{Kind: BecauseStopped}
 	case c.Verdict.Complete:
-		report.Outcome = "counts as success"
+		report.Outcome = "counts-as-success"
 	case c.Verdict.Terminate:
-		report.Outcome = "pod fails"
+		report.Outcome = ThenPodFails
 	case c.Verdict.Restart:
-		report.Outcome, report.Because = backOffAfterExit(s, c)
+		backOffAfterExit(s, c, &report)
 	case s.kept.Stage == Syncing && c.kind == initContainer && !c.done():
-		report.Outcome = "pod fails"
+		report.Outcome = ThenPodFails
 	case s.kept.Stage == Syncing && !c.succeeded(t):
-		report.Outcome = "not restarted"
+		report.Outcome = "not-restarted"
 	}
-	report.Because += killed
 	tell(s, report)
 }
 
-// killText says why a stopped container was killed if it did not end by itself (B-SIG-4).
+// killing says why a stopped container was killed if it did not end by itself (B-SIG-4).
 // In a restart of all containers that is obvious.
-func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
+func killing(s *step, c *container, t *v1.ContainerStateTerminated) Killing {
 	const sigkill = 128 + 9
 	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // neither for lack of memory nor lost
 	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.round.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
 		return ""
 	}
 	if s.orderFor(c).force {
-		return ", killed at once"
+		return KilledAtOnce
 	}
-	return ", killed when its grace ran out"
+	return KilledAfterGrace
 }
 
 // crashLoopBackOff is the waiting reason of a container whose restart is not due (A-CST-7).
 const crashLoopBackOff = "CrashLoopBackOff"
 
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is not due
-// yet (A-BO-2, A-CST-7), and describes the outcome.
-func backOffAfterExit(s *step, c *container) (outcome, because string) {
-	wait := s.crashDue(c).Sub(s.now)
-	because = c.Verdict.Because
+// yet (A-BO-2, A-CST-7), and reports the outcome.
+func backOffAfterExit(s *step, c *container, r *Report) {
 	switch {
 	case c.Verdict.All:
-		return "restart all containers", because
+		r.Outcome = ThenRestartAll
+		return
 	case s.round.Active && c.Asked:
-		return "", because
+		return
 	}
+	r.Because = c.because()
+	r.Outcome, r.Span = ThenRestart, max(0, s.crashDue(c).Sub(s.now))
+	if r.Span > 0 {
+		crashLoops(s, c, s.crashDelay(c))
+	}
+}
+
+// because is why a container restarts, and after which failure.
+func (c *container) because() Because {
+	because := c.Verdict.Because
 	if !c.succeeded(c.Exit) && !c.Requested {
-		because += ", " + ordinal(c.Failures) + " failure"
+		because.Nth = c.Failures
 	}
-	if wait <= 0 {
-		return "restart now", because
-	}
-	crashLoops(s, c, s.crashDelay(c))
-	return "restart " + in(wait), because
+	return because
 }
 
 // crashLoops shows that the container waits for its back-off (A-BO-2, A-CST-7).
@@ -153,14 +157,6 @@ func (m *Machine) crashDelay(c *container) time.Duration {
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
 func (m *Machine) crashDue(c *container) time.Time {
 	return c.EndedAt.Add(m.crashDelay(c))
-}
-
-func exitText(t *v1.ContainerStateTerminated) string {
-	text := fmt.Sprintf("exited %d", t.ExitCode)
-	if t.Reason != "" && t.Reason != "Completed" && t.Reason != "Error" {
-		text += " " + t.Reason
-	}
-	return text
 }
 
 // podText is the contract's POD: name_namespace(uid).

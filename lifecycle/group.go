@@ -74,13 +74,13 @@ func applyGroupSeen(s *step, f GroupSeen) {
 	case f.Unknown != "":
 		if f.Unknown != g.unknown {
 			s.do(RecordEvent{Type: warning, Reason: "GroupUnknown", Message: f.Unknown + "; containers that are to wait for the group do not start"})
-			tell(s, Report{Subject: "pod", What: "does not know its group", Because: f.Unknown, Rule: "B-GRP-10"})
+			tell(s, Report{Subject: ofPod, Kind: "does-not-know-its-group", Because: Because{Text: f.Unknown}, Rule: "B-GRP-10"})
 		}
 		g.unknown = f.Unknown
 		return
 	case f.Alone != "" && f.Alone != g.Alone:
 		s.do(RecordEvent{Type: warning, Reason: "NotInGroup", Message: f.Alone + "; the pod restarts by itself"})
-		tell(s, Report{Subject: "pod", What: "takes part in no group", Outcome: "restarts by itself", Because: f.Alone, Rule: "B-GRP-9"})
+		tell(s, Report{Subject: ofPod, Kind: "takes-part-in-no-group", Outcome: "restarts-by-itself", Because: Because{Text: f.Alone}, Rule: "B-GRP-9"})
 	}
 	g.heard, g.unknown, g.Alone = true, "", f.Alone
 	g.Seen = g.Seen.Merge(f.Attempts)
@@ -94,13 +94,13 @@ func planGroup(s *step) {
 	}
 	switch d := group.Decide(s.member(), s.group.Seen); d.Do {
 	case group.Join:
-		takesPart(s, d.Attempt, d.Because, d.Rule)
+		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
 	case group.Leave:
-		takesPart(s, d.Attempt, d.Because, d.Rule)
-		beginRound(s, "the group restarts: "+d.Because, false)
+		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
+		beginRound(s, Because{Kind: "the-group-restarts", Text: d.Because}, false)
 	case group.Start:
 		s.group.Open, s.group.Company = true, s.group.Seen.CompanyIn(s.group.Attempt)
-		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
+		tell(s, Report{Subject: ofPod, Kind: "starts-with-its-group", Because: Because{Text: d.Because}, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
 	case group.Run: // an adopted pod does not know with whom it has begun
 		s.group.Company = cmp.Or(s.group.Company, s.group.Seen.CompanyIn(s.group.Attempt))
 	case group.Wait:
@@ -125,12 +125,12 @@ func remindOfGroup(s *step) {
 	}
 	g.Reminders, g.Lacks = said, g.size.Incomplete(g.Attempt)
 	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.Lacks + "; the annotation " + s.asks.attemptKey() + " of its pods says who takes part"})
-	tell(s, Report{Subject: "pod", What: "waits for its group", Because: g.Lacks, Rule: "B-GRP-16"})
+	tell(s, Report{Subject: ofPod, Kind: "waits-for-its-group", Because: Because{Text: g.Lacks}, Rule: "B-GRP-16"})
 }
 
 // nextAttempt has the pod, all of whose containers restart, take part in the attempt that
 // follows from it (B-GRP-6).
-func nextAttempt(s *step, because string) {
+func nextAttempt(s *step, because Because) {
 	if !s.inGroup() || !s.group.Joined {
 		return
 	}
@@ -140,12 +140,11 @@ func nextAttempt(s *step, because string) {
 }
 
 // takesPart begins another attempt, at its barrier.
-func takesPart(s *step, attempt int32, because, rule string) {
+func takesPart(s *step, attempt int32, because Because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
 	s.group.Company = ""
 	s.group.Reminders, s.group.Lacks = 0, ""
-	what := fmt.Sprintf("takes part in attempt %d of its group", attempt)
-	tell(s, Report{Subject: "pod", What: what, Because: because, Rule: rule, GroupAttempt: new(attempt)})
+	tell(s, Report{Subject: ofPod, Kind: "takes-part", Because: because, Rule: rule, GroupAttempt: new(attempt)})
 }
 
 // member is how the pod stands in its group. One that is new in it has only left something

@@ -75,7 +75,7 @@ func waitsForPreStop(s *step, c *container, o order) bool {
 	if !o.force && !s.due(o.deadline) {
 		return true
 	}
-	tell(s, Report{Subject: c.spec.Name, What: "preStop hook has not ended in time", Outcome: "stop the container", Rule: "B-HOOK-2"})
+	tell(s, Report{Subject: c.spec.Name, Kind: KindHookTimedOut, Outcome: thenStop, Rule: "B-HOOK-2"})
 	if o.force {
 		s.do(Cancel{ID: p.op})
 	}
@@ -129,7 +129,7 @@ func postStartFailed(s *step, c *container, f *Failure) {
 		Message:  "FailedPostStartHook",
 		Deadline: s.now.Add(s.specGrace()),
 		Failure:  &Failure{Reason: reasonPostStartError, Message: f.Message},
-		report:   Report{What: "postStart hook failed: " + f.Message, Outcome: "stop the container", Rule: "A-HOOK-1"},
+		report:   Report{Kind: KindHookFailed, On: "postStart", Message: f.Message, Outcome: thenStop, Rule: "A-HOOK-1"},
 	})
 }
 
@@ -143,5 +143,5 @@ func preStopFailed(s *step, c *container, f *Failure) {
 		return
 	}
 	s.do(RecordEvent{Type: warning, Reason: "FailedPreStopHook", Message: "PreStopHook failed", FieldPath: c.fieldPath()})
-	tell(s, Report{Subject: c.spec.Name, What: "preStop hook failed: " + f.Message, Outcome: "stop the container", Rule: "B-HOOK-4"})
+	tell(s, Report{Subject: c.spec.Name, Kind: KindHookFailed, On: "preStop", Message: f.Message, Outcome: thenStop, Rule: "B-HOOK-4"})
 }

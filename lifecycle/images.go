@@ -125,7 +125,7 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	f.Refused = &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath()})
-	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
+	tell(s, Report{Subject: f.subject(), Kind: "image-failed", Reason: why.Reason, Message: why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf finds the fetch that waits for that effect.
@@ -195,7 +195,7 @@ func pull(s *step, f fetch, name string) {
 	f.fetching = fetching{op: s.nextID(), pull: true, since: s.now}
 	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath()})
 	s.do(PullImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
-	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4", Again: true})
+	tell(s, Report{Subject: f.subject(), Kind: "pulling", On: f.reference, Rule: "A-IMG-4", Again: true})
 }
 
 func imageBackOff(s *step, f fetch, until time.Time) {
@@ -208,7 +208,7 @@ func imageBackOff(s *step, f fetch, until time.Time) {
 	f.Refused = &Failure{Reason: "ImagePullBackOff", Message: text}
 	f.RetryAt = until
 	s.due(until)
-	tellRetry(s, f.subject(), "ImagePullBackOff", until, "A-IMG-5")
+	tellRetry(s, Report{Subject: f.subject(), Kind: "image-back-off", Rule: "A-IMG-5"}, until)
 }
 
 func applyImagePulled(s *step, answer ImagePulled) {
@@ -223,7 +223,7 @@ func applyImagePulled(s *step, answer ImagePulled) {
 	}
 	waited := s.now.Sub(f.since).Truncate(time.Millisecond)
 	took := answer.Took.Truncate(time.Millisecond)
-	tell(s, Report{Subject: f.subject(), What: fmt.Sprintf("pulled image %s in %v", f.reference, took), Rule: "A-IMG-4"})
+	tell(s, Report{Subject: f.subject(), Kind: "pulled", On: f.reference, Span: took, Rule: "A-IMG-4"})
 	present(s, f, *answer.Image, fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %v bytes.",
 		f.reference, took, waited, answer.Image.SizeBytes))
 }
@@ -265,5 +265,5 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)
-	tellBlocked(s, f.subject(), why, reason+": "+why.Message, b.From.Add(b.Delay), "A-IMG-5")
+	tellBlocked(s, Report{Subject: f.subject(), Kind: "image-failed", Reason: reason, Message: why.Message, Rule: "A-IMG-5"}, why, b.From.Add(b.Delay))
 }

@@ -71,7 +71,7 @@ func refusedImage(s *step, c *container) *Failure {
 		}
 		if c.Failure == nil || c.Failure.Reason != refused.Reason || c.Failure.Message != refused.Message {
 			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.fieldPath()})
-			tell(s, Report{Subject: c.spec.Name, What: "waits for the image of volume " + v.name, Because: refused.Reason, Rule: "A-IMG-10", Again: true})
+			tell(s, Report{Subject: c.spec.Name, Kind: "volume-image", On: v.name, Because: Because{Text: refused.Reason}, Rule: "A-IMG-10", Again: true})
 		}
 		return refused
 	}

@@ -126,7 +126,7 @@ func (l *probeLaws) gated(w *walk, e CreateContainer) {
 
 func killedBy(r Report) (ProbeKind, bool) {
 	for _, k := range []ProbeKind{StartupProbe, LivenessProbe} {
-		if r.Rule == "A-ACT-8" && r.Outcome != "" && r.What == k.word()+" probe failed: "+ProbeFailure.word() {
+		if r.Kind == KindProbeFailed && r.Outcome != "" && r.On == k.word() && r.Message == ProbeFailure.word() {
 			return k, true
 		}
 	}

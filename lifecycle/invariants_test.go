@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"time"
@@ -94,6 +95,18 @@ func (l *invariants) position(m *Machine) {
 	}
 }
 
+// outlives: a report says the same after it was written and read, as the journal does, but for what the journal has beside it.
+func (l *invariants) outlives(r Report) {
+	var read Report
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if read.Subject, read.Rule = r.Subject, r.Rule; err != nil || read.Words() != r.Words() || r.Kind == "" {
+		l.t.Fatalf("%s becomes %s: %v", r, read, err)
+	}
+}
+
 // effect checks one effect against what may be asked for now.
 func (l *invariants) effect(w *walk, e Effect) {
 	if id := e.EffectID(); id != 0 {
@@ -113,6 +126,8 @@ func (l *invariants) effect(w *walk, e Effect) {
 		l.withClaims(w)
 	case UnprepareClaims:
 		l.nothingUsesClaims(w)
+	case Tell:
+		l.outlives(e.Report)
 	case CreateContainer:
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)

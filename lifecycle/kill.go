@@ -42,7 +42,7 @@ func killContainer(s *step, c *container, k kill) {
 	}
 	k.Decided = s.now
 	c.Kill = &k
-	if k.report.What != "" { // else it is obvious
+	if k.report.Kind != "" { // else it is obvious
 		k.report.Subject = c.spec.Name
 		tell(s, k.report)
 	}
@@ -187,5 +187,5 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 // killFailed records that something could not be stopped (B-TRM-2).
 func killFailed(s *step, f *Failure, retryAt time.Time) {
 	s.do(RecordEvent{Type: warning, Reason: "FailedKillPod", Message: "error killing pod: " + f.Message})
-	tellRetry(s, "pod", "error killing pod: "+f.Message, retryAt, "B-TRM-2")
+	tellRetry(s, Report{Subject: ofPod, Kind: "stop-failed", Message: f.Message, Rule: "B-TRM-2"}, retryAt)
 }

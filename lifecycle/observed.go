@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -135,8 +134,7 @@ func stillRuns(s *step, c *container) {
 	if s.stop.Force {
 		c.stopping.retryAt = s.now.Add(s.options.UnavailableRetry)
 	}
-	const what = "detected running containers after a successful KillPod, CRI violation: [%s]"
-	tellRetry(s, "pod", fmt.Sprintf(what, c.spec.Name), c.stopping.retryAt, "B-TRM-1")
+	tellRetry(s, Report{Subject: ofPod, Kind: "still-runs", On: c.spec.Name, Rule: "B-TRM-1"}, c.stopping.retryAt)
 }
 
 // adoptContainer finds the instance of an unanswered create or start: by its ID if known,
@@ -189,9 +187,7 @@ func stopUnknown(s *step, c *container) {
 		Message:   `Container is in "unknown" state, try killing it before restart`,
 		Deadline:  s.now.Add(s.specGrace()),
 		Uncounted: true,
-		report: Report{
-			What: "is in an unknown state", Outcome: "stop it before it is started again", Rule: "A-ACT-7",
-		},
+		report:    Report{Kind: KindUnknownState, Outcome: "stop-it-before-it-is-started-again", Rule: "A-ACT-7"},
 	})
 }
 

@@ -70,14 +70,17 @@ func planSync(s *step) {
 // planDeadline ends the pod when activeDeadlineSeconds have passed since its
 // start (B-CTL-9), to the moment.
 func planDeadline(s *step) {
-	limit := s.pod.Spec.ActiveDeadlineSeconds
-	if limit == nil || !s.due(s.own(s.kept.StartTime.Add(time.Duration(*limit)*time.Second))) {
+	if s.pod.Spec.ActiveDeadlineSeconds == nil {
+		return
+	}
+	limit := time.Duration(*s.pod.Spec.ActiveDeadlineSeconds) * time.Second
+	if !s.due(s.own(s.kept.StartTime.Add(limit))) {
 		return
 	}
 	const reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 	s.do(RecordEvent{Type: normal, Reason: reason, Message: message})
 	terminate(s, stop{Cause: DeadlineExceeded, Reason: reason, Message: message}, s.specGrace(),
-		Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"})
+		Report{Kind: KindDeadlineExceeded, Span: limit, Rule: "B-CTL-9"})
 }
 
 // planCompletion ends a pod that has nothing left to do: an init container failed for
@@ -88,7 +91,7 @@ func planCompletion(s *step) {
 	}
 	if c := failedInit(s); c != nil {
 		terminate(s, stop{Cause: InitFailed}, s.specGrace(),
-			Report{What: "ends", Because: "init container " + c.spec.Name + " failed", Rule: "A-PHASE-5"})
+			Report{Kind: KindEnds, Because: Because{Kind: "init-failed", Text: c.spec.Name}, Rule: "A-PHASE-5"})
 		return
 	}
 	for _, c := range s.regulars() {
@@ -97,7 +100,7 @@ func planCompletion(s *step) {
 		}
 	}
 	terminate(s, stop{Cause: Completed}, s.specGrace(),
-		Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"})
+		Report{Kind: KindEnds, Because: Because{Kind: "all-its-containers-have-ended"}, Rule: "A-ACT-13"})
 }
 
 // planSetup makes the cgroup and the volumes, and has the claims prepared, side by side.

@@ -70,13 +70,13 @@ func applyProbed(s *step, f Probed) {
 	p.op, p.last = 0, said(f)
 	switch {
 	case f.Failure != nil:
-		discard(s, c, k, Report{What: "probe was not made: " + f.Failure.Message})
+		discard(s, c, k, Report{Kind: "probe-not-made", Message: f.Failure.Message})
 	case f.Outcome == ProbeError:
 		probeErrored(s, c, k, f.Output)
 	case f.Outcome == ProbeFailure && tooLate(c.probeSpec(k), max(f.Late, p.late)):
 		discard(s, c, k, Report{
-			What:    "probe failed: " + words(f.Output),
-			Because: "not counted: this machine was " + max(f.Late, p.late).Round(time.Millisecond).String() + " late",
+			Kind: "probe-late", Message: words(f.Output),
+			Because: Because{Kind: "late", Text: max(f.Late, p.late).Round(time.Millisecond).String()},
 		})
 	default:
 		countProbe(s, c, k, f)
@@ -122,7 +122,7 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 	if c.Probes[k].void+1 == attempts {
 		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", k, output))
 	}
-	discard(s, c, k, Report{What: "probe errored: " + words(output)})
+	discard(s, c, k, Report{Kind: "probe-errored", Message: words(output)})
 }
 
 // discard does not count an attempt: it is made again at once, unless it was the last of
@@ -132,8 +132,7 @@ func discard(s *step, c *container, k ProbeKind, r Report) {
 	p.void++
 	if !p.told {
 		p.told = true
-		r.Subject, r.What = c.spec.Name, k.word()+" "+r.What
-		r.Outcome, r.Rule = "probe again now", "A-PROBE-7"
+		r.Subject, r.On, r.Outcome, r.Rule = c.spec.Name, k.word(), "probe-again-now", "A-PROBE-7"
 		tell(s, r)
 	}
 	p.void %= attempts
@@ -183,11 +182,11 @@ func decided(s *step, c *container, k ProbeKind, output string) {
 	case failed && k != ReadinessProbe:
 		killUnhealthy(s, c, k, output)
 	case failed:
-		tell(s, Report{Subject: c.spec.Name, What: "not ready", Because: "readiness probe failed: " + words(output), Rule: "A-CST-13"})
+		tell(s, Report{Subject: c.spec.Name, Kind: "not-ready", Because: Because{Kind: "readiness-failed", Text: words(output)}, Rule: "A-CST-13"})
 	case k == ReadinessProbe:
-		tell(s, Report{Subject: c.spec.Name, What: "ready", Because: "readiness probe succeeded", Rule: "A-CST-13"})
+		tell(s, Report{Subject: c.spec.Name, Kind: KindReady, Because: Because{Kind: "readiness-probe-succeeded"}, Rule: "A-CST-13"})
 	case k == StartupProbe:
-		tell(s, Report{Subject: c.spec.Name, What: "has started up", Outcome: c.awaits(), Because: "startup probe succeeded", Rule: "A-CST-12"})
+		tell(s, Report{Subject: c.spec.Name, Kind: "has-started-up", Outcome: c.awaits(), Because: Because{Kind: "startup-probe-succeeded"}, Rule: "A-CST-12"})
 	}
 }
 

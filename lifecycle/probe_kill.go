@@ -18,32 +18,26 @@ func killUnhealthy(s *step, c *container, k ProbeKind, output string) {
 	} else if v.Restart {
 		message += ", will be restarted"
 	}
-	outcome := "stop it, no restart"
+	outcome := Outcome("no-restart")
 	if v.Restart {
-		outcome = "stop it, then restart"
+		outcome = "then-restart"
 	}
 	killContainer(s, c, kill{
 		Message:  message,
 		Deadline: s.now.Add(s.unhealthyGrace(c.probeSpec(k))),
 		Verdict:  &v,
-		report:   Report{What: k.word() + " probe failed: " + words(output), Outcome: outcome, Because: times(c.Probes[k].Run), Rule: "A-ACT-8"},
+		report:   Report{Kind: KindProbeFailed, On: k.word(), Message: words(output), Outcome: outcome, Because: Because{Kind: BecauseOften, Nth: c.Probes[k].Run}, Rule: "A-ACT-8"},
 	})
 }
 
 // unhealthyVerdict is the restart decision for a container that fails a probe.
 func unhealthyVerdict(s *step, c *container, k ProbeKind) verdict {
 	if c.kind == sidecarContainer {
-		return verdict{Restart: true, Because: "sidecar", Rule: "A-INIT-2"}
+		return verdict{Restart: true, Because: Because{Kind: becauseSidecar}, Rule: "A-INIT-2"}
 	}
-	policy, whose := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy), "restartPolicy "
-	if c.spec.RestartPolicy != nil {
-		policy, whose = *c.spec.RestartPolicy, "the container's restartPolicy "
-	}
-	return verdict{
-		Restart: policy != v1.ContainerRestartPolicyNever,
-		Because: k.word() + " probe failed, " + whose + string(policy),
-		Rule:    "A-ACT-8",
-	}
+	because := byPolicy(s, c)
+	because.Failed = k.word() + " probe"
+	return verdict{Restart: because.Policy != v1.ContainerRestartPolicyNever, Because: because, Rule: "A-ACT-8"}
 }
 
 // unhealthyGrace is the probe's own grace, which may exceed the pod's, else the pod's
@@ -53,11 +47,4 @@ func (s *step) unhealthyGrace(spec *v1.Probe) time.Duration {
 		return GraceDuration(*g)
 	}
 	return s.specGrace()
-}
-
-func times(n int32) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times in a row", n)
 }

@@ -30,15 +30,15 @@ func (c *container) ready() bool {
 }
 
 // awaits says what a running container waits for before it is ready; empty if nothing.
-func (c *container) awaits() string {
+func (c *container) awaits() Outcome {
 	switch {
 	case c.kind == initContainer || c.kind == ephemeralContainer || c.Position != running:
 	case c.postStartPending():
-		return "waits for its postStart hook"
+		return "waits-for-its-postStart-hook"
 	case !c.started():
-		return "waits for its startup probe"
+		return "waits-for-its-startup-probe"
 	case !c.ready():
-		return "waits for its readiness probe"
+		return "waits-for-its-readiness-probe"
 	}
 	return ""
 }
@@ -98,5 +98,5 @@ func tellGates(s *step, status *v1.PodStatus) {
 	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {
 		return
 	}
-	tell(s, Report{Subject: "pod", What: "waits for its readiness gates", Because: ready.Message, Rule: "A-COND-6"})
+	tell(s, Report{Subject: ofPod, Kind: "waits-for-its-readiness-gates", Because: Because{Text: ready.Message}, Rule: "A-COND-6"})
 }

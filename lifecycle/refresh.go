@@ -20,7 +20,7 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 		s.refresh.wanted, s.refresh.because = true, f.Because
 		return
 	}
-	tell(s, Report{Subject: "pod", What: "updated", Outcome: "for containers that start from now on", Because: f.Because, Rule: "A-VOL-5"})
+	tell(s, Report{Subject: ofPod, Kind: "updated", Outcome: "for-containers-that-start-from-now-on", Because: Because{Text: f.Because}, Rule: "A-VOL-5"})
 }
 
 // retryNow retries at once what failed because an object was missing: it may exist now.
@@ -83,12 +83,12 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 		if s.refresh.because == "" {
 			return
 		}
-		tell(s, Report{Subject: "pod", What: "volumes updated", Because: s.refresh.because, Rule: "A-VOL-5"})
+		tell(s, Report{Subject: ofPod, Kind: "volumes-updated", Because: Because{Text: s.refresh.because}, Rule: "A-VOL-5"})
 		return
 	}
 	s.refresh.wanted = true
 	for _, message := range f.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reasonOf(failedMount, message), Message: message})
 	}
-	tellRetry(s, "pod", f.Failure.Message, s.refresh.retryAt, "A-VOL-5")
+	tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Failure.Message, Rule: "A-VOL-5"}, s.refresh.retryAt)
 }

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,7 +24,7 @@ func TestFailedAttemptsAreToldOnce(t *testing.T) {
 			told := 0
 			for _, e := range tr.m.Step(Event{At: tr.now, Fact: AnswerTo(tr.pending[0], &Failure{Class: class, Message: "busy"})}) {
 				tell, is := e.(Tell)
-				if !is || !strings.Contains(tell.Report.What, "busy") {
+				if !is || tell.Report.Message != "busy" {
 					continue
 				}
 				if told++; !tell.Report.Again {

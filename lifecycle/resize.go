@@ -70,7 +70,7 @@ func (m *Machine) RequestedPod() *v1.Pod {
 // pod does not have.
 func applyResizeRequested(s *step, f ResizeRequested) {
 	if s.kept.Stage != Syncing {
-		tell(s, Report{Subject: "pod", What: "is not resized", Because: "it is ending", Rule: "B-WRK-4"})
+		tell(s, Report{Subject: ofPod, Kind: "is-not-resized", Because: Because{Kind: becauseEnding}, Rule: "B-WRK-4"})
 		return
 	}
 	was := allocation(s.RequestedPod())
@@ -98,7 +98,7 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 	if equality.Semantic.DeepEqual(wanted, allocation(s.pod)) {
 		s.resize.Desired, s.resize.Pending = nil, nil
 	}
-	tell(s, Report{Subject: "pod", What: "resize requested", Rule: "A-ACT-15"})
+	tell(s, Report{Subject: ofPod, Kind: "resize-requested", Rule: "A-ACT-15"})
 }
 
 // observedGeneration is the generation that the status shows (A-COND-11). That of a
@@ -143,7 +143,7 @@ func applyRoomFreed(s *step) {
 // resizePending reports why a resize must wait or is impossible (A-COND-10, A-EVT-5).
 func resizePending(s *step, f ResizeAdmitted) {
 	r := &s.resize
-	report := Report{Subject: "pod", What: "resize infeasible: " + f.Message, Rule: "A-ACT-15"}
+	report := Report{Subject: ofPod, Kind: "resize-infeasible", Message: f.Message, Rule: "A-ACT-15"}
 	if f.Reason != v1.PodReasonInfeasible {
 		f.Reason = v1.PodReasonDeferred
 		after := deferredRetry
@@ -151,7 +151,7 @@ func resizePending(s *step, f ResizeAdmitted) {
 			after = firstDeferredRetry
 		}
 		r.admit = work{retryAt: s.now.Add(after)}
-		report.What, report.Outcome = "resize deferred: "+f.Message, "try again "+in(after)
+		report.Kind, report.Outcome, report.Span = "resize-deferred", ThenTryAgain, after
 	}
 	old := r.Pending
 	r.Pending = resizeCondition(s, v1.PodResizePending, old, v1.PodCondition{Reason: f.Reason, Message: f.Message})
@@ -184,5 +184,5 @@ func allocate(s *step) {
 	r.room, r.measured, r.retryAt = false, false, time.Time{}
 	r.Progress = resizeCondition(s, v1.PodResizeInProgress, nil, v1.PodCondition{ObservedGeneration: s.pod.Generation})
 	s.do(RecordEvent{Type: normal, Reason: "ResizeStarted", Message: resizeText("Pod resize started", s.pod, s.pod.Generation, "")})
-	tell(s, Report{Subject: "pod", What: "resize accepted", Rule: "A-ACT-15"})
+	tell(s, Report{Subject: ofPod, Kind: "resize-accepted", Rule: "A-ACT-15"})
 }

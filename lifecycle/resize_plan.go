@@ -62,7 +62,7 @@ func resizeContainers(s *step) {
 func resized(s *step) {
 	r := &s.resize
 	s.do(RecordEvent{Type: normal, Reason: "ResizeCompleted", Message: resizeText("Pod resize completed", s.pod, r.Progress.ObservedGeneration, "")})
-	tell(s, Report{Subject: "pod", What: "resized", Rule: "A-ACT-12"})
+	tell(s, Report{Subject: ofPod, Kind: "resized", Rule: "A-ACT-12"})
 	r.Progress, r.room, r.measured = nil, false, false
 	r.Held = r.Held[len(r.Held)-1:]
 }
@@ -101,8 +101,8 @@ func restartResized(s *step, c *container) {
 		Message:   fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
 		Deadline:  s.now.Add(s.specGrace()),
 		Uncounted: true,
-		Verdict:   &verdict{Restart: true, Because: "its resize requires a restart", Rule: "A-ACT-12"},
-		report:    Report{What: "is restarted with its new resources", Because: "resizePolicy RestartContainer", Rule: "A-ACT-12"},
+		Verdict:   &verdict{Restart: true, Because: Because{Kind: "its-resize-requires-a-restart"}, Rule: "A-ACT-12"},
+		report:    Report{Kind: KindResized, Because: Because{Kind: "resizePolicy-RestartContainer"}, Rule: "A-ACT-12"},
 	})
 }
 
@@ -219,7 +219,7 @@ func resizeFailed(s *step, message string, after time.Duration) {
 	if old.Reason != v1.PodReasonError || old.Message != message {
 		s.do(RecordEvent{Type: warning, Reason: "ResizeError", Message: resizeText("Pod resize error", s.pod, old.ObservedGeneration, message)})
 	}
-	tellRetry(s, "pod", "resize: "+message, r.retryAt, "A-ACT-12")
+	tellRetry(s, Report{Subject: ofPod, Kind: "resize-failed", Message: message, Rule: "A-ACT-12"}, r.retryAt)
 }
 
 // tooMuchUsed says which memory limits would shrink below the current usage; empty if

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,13 +21,13 @@ const reasonMaxRestarts = "MaxRestartsExceeded"
 
 // verdict is the decision on a container's exit, made once (A-RST-4).
 type verdict struct {
-	Restart   bool   `json:"restart,omitzero"`
-	All       bool   `json:"all,omitzero"`       // restart all containers of the pod in place (B-RAC-1)
-	Complete  bool   `json:"complete,omitzero"`  // the exit counts as success, whatever its code
-	Terminate bool   `json:"terminate,omitzero"` // the pod ends as failed
-	Limit     bool   `json:"limit,omitzero"`     // because of max-restarts
-	Because   string `json:"because,omitzero"`
-	Rule      string `json:"rule,omitzero"`
+	Restart   bool    `json:"restart,omitzero"`
+	All       bool    `json:"all,omitzero"`       // restart all containers of the pod in place (B-RAC-1)
+	Complete  bool    `json:"complete,omitzero"`  // the exit counts as success, whatever its code
+	Terminate bool    `json:"terminate,omitzero"` // the pod ends as failed
+	Limit     bool    `json:"limit,omitzero"`     // because of max-restarts
+	Because   Because `json:"because,omitzero"`
+	Rule      string  `json:"rule,omitzero"`
 }
 
 // decideRestart says what follows the exit t of a container (A-RST-1, A-RST-2).
@@ -36,26 +35,30 @@ type verdict struct {
 func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if s.kept.Stage != Syncing {
 		v, _ := ruleVerdict(c, t)
-		return verdict{Complete: v.Complete, Because: "the pod is stopping", Rule: "A-RST-1"}
+		return verdict{Complete: v.Complete, Because: Because{Kind: BecausePodEnds}, Rule: "A-RST-1"}
 	}
 	if c.kind == ephemeralContainer {
-		return verdict{Because: "ephemeral containers run once", Rule: "A-RST-2"}
+		return verdict{Because: Because{Kind: "ephemeral-containers-run-once"}, Rule: "A-RST-2"}
 	}
 	if v, ok := ruleVerdict(c, t); ok {
 		return v
 	}
 	if c.kind == sidecarContainer {
-		return verdict{Restart: true, Because: "sidecar", Rule: "A-INIT-2"}
+		return verdict{Restart: true, Because: Because{Kind: becauseSidecar}, Rule: "A-INIT-2"}
 	}
 	if c.kind == initContainer && c.succeeded(t) {
-		return verdict{Because: "init container completed", Rule: "A-INIT-3"}
+		return verdict{Because: Because{Kind: "init-container-completed"}, Rule: "A-INIT-3"}
 	}
+	because := byPolicy(s, c)
+	return verdict{Restart: restartsBy(because.Policy, c.succeeded(t)), Because: because, Rule: "A-RST-2"}
+}
+
+// byPolicy is the restart policy that applies to a container.
+func byPolicy(s *step, c *container) Because {
 	if c.spec.RestartPolicy == nil {
-		policy := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy)
-		return policyVerdict(policy, c.succeeded(t), "restartPolicy "+string(policy))
+		return Because{Kind: BecausePolicy, Policy: v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy)}
 	}
-	policy := *c.spec.RestartPolicy
-	return policyVerdict(policy, c.succeeded(t), "the container's restartPolicy "+string(policy))
+	return Because{Kind: BecausePolicy, Policy: *c.spec.RestartPolicy, Own: true}
 }
 
 // ruleVerdict is what the container's own restartPolicyRules say about the exit, if
@@ -69,7 +72,7 @@ func ruleVerdict(c *container, t *v1.ContainerStateTerminated) (verdict, bool) {
 	if rule == nil {
 		return verdict{}, false
 	}
-	v := verdict{Because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), Rule: "A-RST-1"}
+	v := verdict{Because: Because{Kind: BecauseRule, Index: i, Rule: rule}, Rule: "A-RST-1"}
 	switch rule.Action {
 	case v1.ContainerRestartRuleActionRestart:
 		v.Restart = true
@@ -110,20 +113,9 @@ func matchesExitCode(on *v1.ContainerRestartRuleOnExitCodes, code int32) bool {
 	return false
 }
 
-func ruleText(r *v1.ContainerRestartRule) string {
-	return fmt.Sprintf("exit code %s %v → %s", r.ExitCodes.Operator, r.ExitCodes.Values, r.Action)
-}
-
-// policyVerdict is the plain policy table (A-RST-2).
-func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because string) verdict {
-	v := verdict{Because: because, Rule: "A-RST-2"}
-	switch policy {
-	case v1.ContainerRestartPolicyAlways:
-		v.Restart = true
-	case v1.ContainerRestartPolicyOnFailure:
-		v.Restart = !succeeded
-	}
-	return v
+// restartsBy is the plain policy table (A-RST-2).
+func restartsBy(policy v1.ContainerRestartPolicy, succeeded bool) bool {
+	return policy == v1.ContainerRestartPolicyAlways || policy == v1.ContainerRestartPolicyOnFailure && !succeeded
 }
 
 // verdictAtExit is what follows an exit: what was decided when the container was killed,
@@ -133,7 +125,7 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if c.neverRan() && s.kept.Stage == Syncing {
 		c.Requested = true // it never ran: at once, and not counted
-		return verdict{Restart: true, Because: "its start was cut off when lifepod was killed", Rule: "B-RST-1"}
+		return verdict{Restart: true, Because: Because{Kind: BecauseCutOff}, Rule: "B-RST-1"}
 	}
 	byExit := decideRestart(s, c, t)
 	if c.Kill == nil || s.kept.Stage != Syncing {
@@ -143,7 +135,7 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	inRound := s.round.Active && c.Asked && c.takesPartInRound()
 	switch {
 	case inRound:
-		return verdict{Restart: true, Because: "all containers restart", Rule: "B-RAC-6"}
+		return verdict{Restart: true, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"}
 	case c.Kill.Verdict == nil, byExit.All && !c.Requested:
 		return limitRestarts(s, c, byExit)
 	case c.Requested:
@@ -176,8 +168,9 @@ func planTerminatePod(s *step) {
 	if c.Verdict.Limit {
 		reason = reasonMaxRestarts
 	}
-	terminate(s, stop{Cause: RuleDemanded, Reason: reason, Message: fmt.Sprintf("container %s %s: %s", c.spec.Name, exitText(c.Exit), c.Verdict.Because)}, s.specGrace(),
-		Report{What: "ends", Because: c.spec.Name + " " + exitText(c.Exit) + ": " + c.Verdict.Because, Rule: c.Verdict.Rule})
+	because := c.Verdict.Because.of(c.spec.Name, c.Exit)
+	terminate(s, stop{Cause: RuleDemanded, Reason: reason, Message: "container " + because.String()}, s.specGrace(),
+		Report{Kind: KindEnds, Because: because, Rule: c.Verdict.Rule})
 }
 
 // final says that a container has exited for good.

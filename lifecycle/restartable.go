@@ -24,7 +24,7 @@ func MayRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	case i < len(pod.Spec.InitContainers) && exitCode == 0:
 		return false // it has completed
 	}
-	return policyVerdict(policy, exitCode == 0, "").Restart
+	return restartsBy(policy, exitCode == 0)
 }
 
 // APIAllowsRestart says whether the API server accepts a status in which a container that
@@ -44,7 +44,7 @@ func APIAllowsRestart(pod *v1.Pod, name string, exitCode int32) bool {
 		}
 		policy = *c.RestartPolicy
 	}
-	return policyVerdict(policy, exitCode == 0, "").Restart
+	return restartsBy(policy, exitCode == 0)
 }
 
 // specs are the init containers, then the regular ones.

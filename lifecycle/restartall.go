@@ -25,7 +25,7 @@ import (
 type round struct {
 	Active    bool      `json:"active,omitzero"`
 	Graceful  bool      `json:"graceful,omitzero"` // requested with hooks, grace and the sidecars' order
-	Because   string    `json:"because,omitzero"`
+	Because   Because   `json:"because,omitzero"`
 	Announced bool      `json:"announced,omitzero"` // everybody has seen AllContainersRestarting=True
 	Ever      bool      `json:"ever,omitzero"`      // there was a round, so the condition stays
 	NotBefore time.Time `json:"notBefore,omitzero"` // earliest start of the containers: a loop must not harm its node
@@ -42,7 +42,7 @@ const (
 
 // beginRound starts a restart of all containers. A request during a round joins it
 // (B-RAC-19).
-func beginRound(s *step, because string, graceful bool) {
+func beginRound(s *step, because Because, graceful bool) {
 	if s.kept.Stage != Syncing {
 		return
 	}
@@ -58,15 +58,15 @@ func beginRound(s *step, because string, graceful bool) {
 			askImageAnew(c)
 		}
 	}
-	tell(s, Report{Subject: "pod", What: "restarts all containers in place", Because: because, Rule: "B-RAC-1"})
+	tell(s, Report{Subject: ofPod, Kind: KindRestartsAll, Because: because, Rule: "B-RAC-1"})
 }
 
 // hurryRound files a request for a round while one is under way: they become one, from
 // now on without grace if the request has none (B-RAC-19).
-func hurryRound(s *step, because string, graceful bool) {
-	report := Report{Subject: "pod", What: "restart requested", Outcome: "all containers are being restarted already", Because: because, Rule: "B-RAC-19"}
+func hurryRound(s *step, because Because, graceful bool) {
+	report := Report{Subject: ofPod, Kind: KindRestartRequested, Outcome: thenAlready, Because: because, Rule: "B-RAC-19"}
 	if s.round.Graceful && !graceful {
-		s.round.Graceful, report.Outcome = false, "without grace from now on"
+		s.round.Graceful, report.Outcome = false, "without-grace-from-now-on"
 	}
 	tell(s, report)
 }
@@ -78,7 +78,7 @@ func planRestartAll(s *step) {
 		return
 	}
 	if c := roundTrigger(s); c != nil && !s.round.Active {
-		beginRound(s, c.spec.Name+" "+exitText(c.Exit), false)
+		beginRound(s, Because{}.of(c.spec.Name, c.Exit), false)
 	}
 	if !s.round.Active {
 		return
@@ -125,11 +125,11 @@ func endForRound(s *step) {
 		k := kill{
 			Message:  "killing", // B-RAC-9
 			Deadline: s.now, Force: true,
-			Verdict: &verdict{Restart: true, Because: "all containers restart", Rule: "B-RAC-6"},
+			Verdict: &verdict{Restart: true, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"},
 		}
 		if s.round.Graceful {
 			k.Deadline, k.Force = s.now.Add(s.specGrace()), false
-			k.report = Report{What: "is stopped", Because: "all containers restart", Rule: "B-RAC-6"}
+			k.report = Report{Kind: KindStopped, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"}
 		}
 		killContainer(s, c, k)
 	}
@@ -206,9 +206,9 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 				continue
 			}
 			if s.round.Active {
-				tellRetry(s, c.spec.Name, "remove container: "+f.Failure.Message, w.retryAt, "B-RAC-10")
+				tellRetry(s, Report{Subject: c.spec.Name, Kind: "release-failed", On: "remove container", Message: f.Failure.Message, Rule: "B-RAC-10"}, w.retryAt)
 			} else {
-				tell(s, Report{Subject: c.spec.Name, What: "keeps a dead container", Because: f.Failure.Message, Rule: "B-GC-3"})
+				tell(s, Report{Subject: c.spec.Name, Kind: "keeps-a-dead-container", Because: Because{Text: f.Failure.Message}, Rule: "B-GC-3"})
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func applyPublished(s *step, f Published) {
 		return
 	}
 	if s.round.Announced = f.Failure == nil; !s.round.Announced {
-		tellRetry(s, "pod", "publish the status: "+f.Failure.Message, s.round.announcing.retryAt, "B-RAC-23")
+		tellRetry(s, Report{Subject: ofPod, Kind: "release-failed", On: "publish the status", Message: f.Failure.Message, Rule: "B-RAC-23"}, s.round.announcing.retryAt)
 	}
 }
 
@@ -235,7 +235,7 @@ func finishRound(s *step) {
 	}
 	s.kept.InitTurn = 0
 	s.round.Active, s.round.Graceful, s.round.Announced, s.round.announcing = false, false, false, work{}
-	tell(s, Report{Subject: "pod", What: "is reset: all containers are removed", Outcome: "start again " + in(s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
+	tell(s, Report{Subject: ofPod, Kind: "is-reset", Outcome: ThenStartAgain, Span: max(0, s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
 }
 
 func resetForRound(s *step, c *container) {

@@ -59,7 +59,7 @@ func limitRestarts(s *step, c *container, v verdict) verdict {
 	if c.tuning.window > 0 {
 		limit += " in " + shortDuration(c.tuning.window)
 	}
-	return verdict{Terminate: true, Limit: true, Because: limit, Rule: "A-RST-2"}
+	return verdict{Terminate: true, Limit: true, Because: Because{Text: limit}, Rule: "A-RST-2"}
 }
 
 // countRestart counts a restart and says whether it exceeds the limit within the

@@ -5,30 +5,31 @@ import "time"
 // applyRestartRequested restarts one container, or all in place, because somebody asked:
 // whatever their policies say, and without a back-off.
 func applyRestartRequested(s *step, f RestartRequested) {
-	report := Report{Subject: "pod", What: "restart requested", Because: f.Because, Rule: "B-RAC-1"}
+	because := Because{Text: f.Because}
+	report := Report{Subject: ofPod, Kind: KindRestartRequested, Because: because, Rule: "B-RAC-1"}
 	c := s.containerNamed(f.Container)
 	switch {
 	case s.kept.Stage != Syncing:
-		report.Outcome = "the pod is ending"
+		report.Outcome = "the-pod-is-ending"
 		tell(s, report)
 	case f.Container == "":
-		beginRound(s, f.Because, f.Graceful)
+		beginRound(s, because, f.Graceful)
 	case s.round.Active:
-		report.Outcome = "all containers are being restarted already"
+		report.Outcome = thenAlready
 		tell(s, report)
 	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:
-		report.Outcome = f.Container + " cannot be restarted by itself"
+		report.On, report.Outcome = f.Container, "not-by-itself"
 		tell(s, report)
 	default:
-		restartOne(s, c, f.Because)
+		restartOne(s, c, because)
 	}
 }
 
 // restartOne stops the container like any single container, with its hook and its grace.
 // One that waits for a restart, or has ended, starts now.
-func restartOne(s *step, c *container, because string) {
+func restartOne(s *step, c *container, because Because) {
 	again := verdict{Restart: true, Because: because, Rule: "A-RST-4"}
-	report := Report{Subject: c.spec.Name, What: "restart requested", Because: because, Rule: "A-RST-4"}
+	report := Report{Subject: c.spec.Name, Kind: KindRestartRequested, Because: because, Rule: "A-RST-4"}
 	c.RetryAt, c.Image.RetryAt = time.Time{}, time.Time{}
 	delete(s.kept.ImageBack, c.spec.Image)
 	switch c.Position {

@@ -8,11 +8,11 @@ import "time"
 func applyResumed(s *step) {
 	applyAccepted(s)
 	s.notAhead()
-	because := "its lifepod had ended"
+	because := BecauseKind("its-lifepod-had-ended")
 	if s.adopted {
-		because = "another agent has begun it"
+		because = "another-agent-has-begun-it"
 	}
-	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " resumes where it was", Because: because, Rule: "B-RST-1"})
+	tell(s, Report{Subject: ofPod, Kind: "resumes", On: s.pod.Namespace + "/" + s.pod.Name, Because: Because{Kind: because}, Rule: "B-RST-1"})
 	if s.pod.Status.Phase != "" || !s.adopted { // else nothing is known of it before the first snapshot
 		s.do(Publish{Status: s.kept.Reported})
 	}

@@ -133,12 +133,12 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	s.sandbox.State, s.sandbox.ID, s.sandbox.Attempt, s.sandbox.failure = sandboxReady, id, attempt, nil
 	s.sandbox.IPs = primaryFirst(ips, s.options.HostIPs)
 	if !s.addressed(s.sandbox.IPs) {
-		loseSandbox(s, "sandbox has no address")
+		loseSandbox(s, KindNoAddress)
 		return
 	}
-	report := Report{Subject: "pod", What: "sandbox ready", Rule: "A-COND-3"}
+	report := Report{Subject: ofPod, Kind: "sandbox-ready", Rule: "A-COND-3"}
 	if len(s.sandbox.IPs) > 0 {
-		report.What += ", address " + strings.Join(s.sandbox.IPs, ", ")
+		report.Kind, report.On = "sandbox-ready-at", strings.Join(s.sandbox.IPs, ", ")
 	}
 	tell(s, report)
 }
@@ -147,13 +147,14 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // machine first looks for what the call left behind.
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
-	text := "Failed to create pod sandbox: " + f.Message
+	report := Report{Subject: ofPod, Kind: "sandbox-failed", Message: f.Message, Rule: "A-SBX-3"}
+	text := report.what()
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		if f.Class == Uncertain && s.kept.Stage == Syncing {
 			s.sandbox.failure = f
 			s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
-			tellUnanswered(s, "pod", text, "A-SBX-3")
+			tellUnanswered(s, report)
 		}
 		return
 	}
@@ -167,24 +168,24 @@ func sandboxFailed(s *step, f *Failure) {
 	}
 	if f.Reason == NetworkNotReady {
 		s.do(RecordEvent{Type: warning, Reason: NetworkNotReady, Message: f.Message})
-		tellRetry(s, "pod", f.Message, s.sandbox.RetryAt, "A-SYNC-6")
+		tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Message, Rule: "A-SYNC-6"}, s.sandbox.RetryAt)
 		return
 	}
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
-	tellBlocked(s, "pod", f, text, s.sandbox.RetryAt, "A-SBX-3")
+	tellBlocked(s, report, f, s.sandbox.RetryAt)
 }
 
 func applySandboxExited(s *step, id string) {
 	if s.sandbox.State != sandboxReady || s.sandbox.ID != id {
 		return
 	}
-	loseSandbox(s, "sandbox is not ready any more")
+	loseSandbox(s, KindSandboxNotReady)
 }
 
 // loseSandbox files that the sandbox can't be used and must be replaced.
-func loseSandbox(s *step, what string) {
+func loseSandbox(s *step, why Kind) {
 	s.sandbox.State, s.sandbox.touchedAt = sandboxLost, s.now
-	tell(s, Report{Subject: "pod", What: what, Outcome: "stop all containers", Rule: "A-SBX-1"})
+	tell(s, Report{Subject: ofPod, Kind: why, Outcome: "stop-all-containers", Rule: "A-SBX-1"})
 }
 
 // addressed says whether a sandbox with these addresses can be the pod's: it must have
@@ -255,11 +256,11 @@ func afterSandboxLoss(s *step) {
 	if inRound {
 		finishRound(s) // all records go with the old sandbox (B-RAC-24)
 	} else {
-		nextAttempt(s, "the sandbox was lost")
+		nextAttempt(s, Because{Kind: "the-sandbox-was-lost"})
 	}
 	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{Cause: Completed}, s.specGrace(),
-			Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"})
+			Report{Kind: KindEnds, Because: Because{Kind: "its-sandbox-is-gone-and-no-container-is-to-be-started-again"}, Rule: "B-RST-13"})
 		return
 	}
 	s.do(RecordEvent{Type: normal, Reason: "SandboxChanged", Message: "Pod sandbox changed, it will be killed and re-created."})
@@ -275,11 +276,11 @@ func afterSandboxLoss(s *step) {
 	for _, c := range s.containers {
 		forgetRecord(s, c)
 	}
-	outcome := "new sandbox"
+	outcome := Outcome("new-sandbox")
 	if len(s.inits()) > 0 {
-		outcome += ", init containers run again"
+		outcome = "init-again"
 	}
-	tell(s, Report{Subject: "pod", What: "sandbox lost", Outcome: outcome, Rule: "A-ACT-3"})
+	tell(s, Report{Subject: ofPod, Kind: KindSandboxLost, Outcome: outcome, Rule: "A-ACT-3"})
 }
 
 // runsInNewSandbox says whether a regular container requires a new sandbox.

@@ -11,15 +11,15 @@ func (SpaceNeeded) isFact() {}
 // the state, and so are restart counts (B-GC-8). A restart of all containers removes its
 // instances anyway. Of a pod that has ended, everything goes.
 func applySpaceNeeded(s *step) {
-	const because = "the node needs space"
+	because := Because{Kind: "the-node-needs-space"}
 	switch {
 	case s.kept.Stage == Terminated && s.keepsRecords() && !s.clears():
 		s.release.cleared = true
-		tell(s, Report{Subject: "pod", What: "gives up its dead containers and logs", Because: because, Rule: "B-GC-1"})
+		tell(s, Report{Subject: ofPod, Kind: "gives-up-its-dead-containers-and-logs", Because: because, Rule: "B-GC-1"})
 	case s.kept.Stage == Syncing && !s.round.Active:
 		for _, c := range s.containers {
 			if spareInstances(s, c) {
-				tell(s, Report{Subject: c.spec.Name, What: "gives up dead containers and their logs", Because: because, Rule: "B-GC-1"})
+				tell(s, Report{Subject: c.spec.Name, Kind: "gives-up-dead-containers-and-their-logs", Because: because, Rule: "B-GC-1"})
 			}
 		}
 	}

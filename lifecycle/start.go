@@ -167,7 +167,7 @@ func createFailed(s *step, c *container, r Result) {
 	c.Image.RetryAt = c.RetryAt
 	if f.Class != Cancelled && s.kept.Stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
-		tellBlocked(s, c.spec.Name, f, c.Failure.Reason+": "+f.Message, c.RetryAt, "A-CST-7")
+		tellBlocked(s, c.notStarted(), f, c.RetryAt)
 	}
 }
 
@@ -181,6 +181,11 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
 }
 
+// notStarted reports the failure of a start.
+func (c *container) notStarted() Report {
+	return Report{Subject: c.spec.Name, Kind: "start-failed", Reason: c.Failure.Reason, Message: c.Failure.Message, Rule: "A-CST-7"}
+}
+
 // startUnanswered records that a create or start ended without an answer, as any that failed. If it worked after all, its
 // container runs soon and nothing of it is shown any more.
 func startUnanswered(s *step, c *container, f *Failure, reason string) {
@@ -188,7 +193,7 @@ func startUnanswered(s *step, c *container, f *Failure, reason string) {
 		return
 	}
 	startRefused(s, c, f, reason)
-	tellUnanswered(s, c.spec.Name, c.Failure.Reason+": "+f.Message, "A-CST-7")
+	tellUnanswered(s, c.notStarted())
 }
 
 // dropInstance sets a container back to before an instance that does not exist, or no
@@ -226,7 +231,9 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 		startUnanswered(s, c, f.Failure, "RunContainerError")
 	case f.Failure.Class != Cancelled && s.kept.Stage == Syncing:
 		startRefused(s, c, f.Failure, "RunContainerError")
-		tell(s, Report{Subject: c.spec.Name, What: c.Failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
+		report := c.notStarted()
+		report.Again = true
+		tell(s, report)
 	}
 }
 
@@ -235,9 +242,9 @@ func nowRunning(s *step, c *container) {
 	c.begins(s, s.wall)
 	c.Failure = nil
 	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.fieldPath()})
-	report := Report{Subject: c.spec.Name, What: "started", Outcome: c.awaits(), Rule: "A-ACT-10"}
+	report := Report{Subject: c.spec.Name, Kind: KindStarted, Outcome: c.awaits(), Rule: "A-ACT-10"}
 	if c.RestartCount > 0 {
-		report.Because = ordinal(c.RestartCount) + " restart"
+		report.Because = Because{Kind: becauseRestart, Nth: c.RestartCount}
 	}
 	tell(s, report)
 	targetRuns(s, c)

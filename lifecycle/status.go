@@ -162,15 +162,14 @@ func secondsAs(t time.Time, known *metav1.Time) *metav1.Time {
 // tellProgress reports the milestones of the pod as a whole.
 func tellProgress(s *step, status *v1.PodStatus) {
 	if status.Phase != s.kept.Reported.Phase {
-		r := Report{Subject: "pod", What: string(status.Phase), Because: status.Reason, Rule: "A-PHASE-5"}
-		tell(s, r)
+		tell(s, Report{Subject: ofPod, Kind: "phase", On: string(status.Phase), Because: Because{Text: status.Reason}, Rule: "A-PHASE-5"})
 	}
 	was, is := isTrue(s.kept.Reported.Conditions, v1.PodReady), isTrue(status.Conditions, v1.PodReady)
 	if is && !was {
-		tell(s, Report{Subject: "pod", What: "Ready", Rule: "A-COND-6"})
+		tell(s, Report{Subject: ofPod, Kind: "pod-ready", Rule: "A-COND-6"})
 	}
 	if was && !is && s.kept.Stage == Syncing {
-		tell(s, Report{Subject: "pod", What: "not Ready", Rule: "A-COND-6"})
+		tell(s, Report{Subject: ofPod, Kind: "pod-not-ready", Rule: "A-COND-6"})
 	}
 	tellGates(s, status)
 }

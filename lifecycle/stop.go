@@ -47,7 +47,7 @@ func planOverdue(s *step) {
 	s.stop.OverdueAt = time.Time{}
 	const text = "Container runtime did not kill the pod within specified grace period."
 	s.do(RecordEvent{Type: warning, Reason: "ExceededGracePeriod", Message: text})
-	tell(s, Report{Subject: "pod", What: "has not ended in time", Because: "the runtime has not stopped its containers", Rule: "B-WRK-13"})
+	tell(s, Report{Subject: ofPod, Kind: "has-not-ended-in-time", Because: Because{Kind: "the-runtime-has-not-stopped-its-containers"}, Rule: "B-WRK-13"})
 }
 
 // applyStopRequested begins the end, or shortens it: the deadline may come nearer at any
@@ -59,7 +59,7 @@ func applyStopRequested(s *step, f StopRequested) {
 		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
 	}
 	grace := f.Grace(s.pod)
-	report := Report{What: "stop requested", Outcome: "grace " + grace.String(), Because: f.Because, Rule: "B-WRK-9"}
+	report := Report{Kind: KindStopRequested, Outcome: ThenGrace, Span: grace, Because: Because{Text: f.Because}, Rule: "B-WRK-9"}
 	switch s.kept.Stage {
 	case Syncing:
 		terminate(s, stop{Cause: Deleted, Force: f.Force}, grace, report)
@@ -72,7 +72,7 @@ func applyStopRequested(s *step, f StopRequested) {
 			}
 			s.stop.Deadline, s.stop.Force = earlier(deadline, s.stop.Deadline), s.stop.Force || f.Force
 		} else {
-			report.Outcome = "the pod is ending already"
+			report.Outcome = "the-pod-is-ending-already"
 		}
 		report.Subject = "pod"
 		tell(s, report)

@@ -97,7 +97,7 @@ func applyStorageMeasured(s *step, f StorageMeasured) {
 	s.do(RecordEvent{Type: warning, Reason: reason, Message: over.message})
 	s.do(CountEviction{Signal: over.signal})
 	terminate(s, stop{Cause: Evicted, Reason: reason, Message: over.message}, time.Second,
-		Report{What: "evicted", Because: over.message[:len(over.message)-len(". ")], Rule: "B-LST-1"})
+		Report{Kind: KindEvicted, Because: Because{Text: over.message[:len(over.message)-len(". ")]}, Rule: "B-LST-1"})
 }
 
 // exceeded is a limit that a pod exceeds; the zero value is none.

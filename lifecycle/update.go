@@ -100,7 +100,7 @@ func changeImage(s *step, c *container, image string) {
 	s.changePod()
 	c.spec.Image, c.Image = image, imageOfNextStart(c)
 	c.Outdated = c.mayRun() || c.Position == created
-	tell(s, Report{Subject: c.spec.Name, What: "has the image " + image + " from now on", Rule: "A-ACT-8"})
+	tell(s, Report{Subject: c.spec.Name, Kind: "new-image", On: image, Rule: "A-ACT-8"})
 }
 
 // imageOfNextStart forgets what is known of the old image.
@@ -118,7 +118,7 @@ func planOutdated(s *step) {
 			continue
 		}
 		c.Outdated = false
-		because := "its image changed"
+		because := Because{Kind: "its-image-changed"}
 		message := "Container " + c.spec.Name + " definition changed, will be restarted"
 		if c.kind == sidecarContainer {
 			message = "Init container " + c.spec.Name + " definition changed" // A-INIT-2
@@ -128,7 +128,7 @@ func planOutdated(s *step) {
 			Deadline:  s.now.Add(s.specGrace()),
 			Requested: true,
 			Verdict:   &verdict{Restart: true, Because: because, Rule: "A-ACT-8"},
-			report:    Report{What: "is replaced", Because: because, Rule: "A-ACT-8"},
+			report:    Report{Kind: KindReplaced, Because: because, Rule: "A-ACT-8"},
 		})
 	}
 }
@@ -180,7 +180,7 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 		return
 	}
 	terminate(s, stop{Cause: Evicted, Reason: f.Reason, Message: f.Message, Disruption: f.Disruption, OverdueAt: s.now.Add(patience(grace))}, grace,
-		Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"})
+		Report{Kind: KindEvicted, Because: Because{Text: f.Message}, Rule: "B-WRK-12"})
 }
 
 // disruptionCondition is shown in the same status as the terminal phase, never before

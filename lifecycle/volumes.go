@@ -35,5 +35,5 @@ func applyVolumesMounted(s *step, f VolumesMounted) {
 	}
 	s.do(RecordEvent{Type: warning, Reason: AttachLimit, Message: f.Failure.Message})
 	terminate(s, stop{Cause: Unattachable, Reason: AttachLimit, Message: "Pod was rejected: " + f.Failure.Message}, s.specGrace(),
-		Report{What: "ends", Because: f.Failure.Message, Rule: "A-SYNC-8"})
+		Report{Kind: KindEnds, Because: Because{Text: f.Failure.Message}, Rule: "A-SYNC-8"})
 }

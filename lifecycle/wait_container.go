@@ -10,7 +10,7 @@ import (
 // forStart lists what a container waits for that does not run and is to be started.
 func (w *waits) forStart(c *container) {
 	if w.m.round.Active && c.takesPartInRound() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Because: w.m.round.Because, Rule: "B-RAC-1"})
+		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Because: w.m.round.Because.String(), Rule: "B-RAC-1"})
 		for _, x := range []*work{&c.removal.newest, &c.removal.previous} {
 			if until := w.ahead(x.retryAt); !x.done && x.op == 0 && !until.IsZero() {
 				w.add(Wait{Subject: c.spec.Name, For: WaitRemoval, Since: w.m.onWall(x.since), Until: until, Because: x.failure.text(), Rule: "B-RAC-10"})
@@ -34,15 +34,12 @@ func (w *waits) forStart(c *container) {
 // follow each other.
 func (w *waits) forBackOff(c *container) {
 	if w.exitedAhead(c) {
-		because := exitText(c.Exit) + ", " + c.Verdict.Because
-		if !c.succeeded(c.Exit) && !c.Requested {
-			because += ", " + ordinal(c.Failures) + " failure"
-		}
+		because := exitText(c.Exit) + ", " + c.because().String()
 		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Since: w.m.onWall(c.EndedAt), Until: w.m.onWall(w.m.crashDue(c)), Because: because, Rule: "A-BO-3"})
 		return
 	}
 	if until := w.ahead(w.m.round.NotBefore); !until.IsZero() && c.takesPartInRound() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Because: "all containers were restarted: " + w.m.round.Because, Rule: "B-RAC-18"})
+		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Because: "all containers were restarted: " + w.m.round.Because.String(), Rule: "B-RAC-18"})
 	}
 }
 
@@ -223,7 +220,7 @@ func (c *container) isEnding() bool { return c.Kill != nil || c.Ending }
 func (w *waits) forStop(c *container) {
 	wait := Wait{Subject: c.spec.Name, Since: w.m.onWall(c.touchedAt), Because: c.stopping.failure.text()}
 	if c.Kill != nil && wait.Because == "" {
-		wait.Because = c.Kill.report.What
+		wait.Because = c.Kill.report.what()
 	}
 	switch deadline := w.ahead(w.m.orderFor(c).deadline); {
 	case c.Ending && !c.stopping.preStop.Ended:

@@ -84,7 +84,7 @@ func (w *waits) forRound() {
 	if !w.m.round.Active {
 		return
 	}
-	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Because: w.m.round.Because, Rule: "B-RAC-5"}
+	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Because: w.m.round.Because.String(), Rule: "B-RAC-5"}
 	for _, c := range w.m.containers {
 		if c.takesPartInRound() && c.mayRun() {
 			wait.On, wait.Rule = "stop", "B-RAC-6"

@@ -46,7 +46,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	}
 	switch {
 	case there:
-		m.report(p, lifecycle.Report{What: "is adopted", Because: "the runtime has it", Rule: "B-RST-2"})
+		m.report(p, lifecycle.Words{What: "is adopted", Because: "the runtime has it", Rule: "B-RST-2"})
 		m.adopt(p, f.Has)
 	case p.source == Runtime, !p.wanted && m.allHeard(): // it has gone by itself
 		m.endedBefore(p)

@@ -133,7 +133,7 @@ func (m *Machine) start(p *pod) {
 		m.lives(p, p.newest)
 		return
 	}
-	m.report(p, lifecycle.Report{What: "goes on", Because: "its status tells of containers, the runtime has nothing of it", Rule: "B-RST-4"})
+	m.report(p, lifecycle.Words{What: "goes on", Because: "its status tells of containers, the runtime has nothing of it", Rule: "B-RST-4"})
 	m.adopt(p, lifecycle.Observed{})
 }
 
@@ -203,7 +203,7 @@ func (m *Machine) notResumed(p *pod, why error) {
 	if !p.alive() {
 		return
 	}
-	m.warn(p, lifecycle.Report{What: "is adopted from what the runtime has of it", Because: "its checkpoint can't be used: " + why.Error(), Rule: "B-RST-9"})
+	m.warn(p, lifecycle.Words{What: "is adopted from what the runtime has of it", Because: "its checkpoint can't be used: " + why.Error(), Rule: "B-RST-9"})
 	m.look(p)
 }
 
@@ -211,7 +211,7 @@ func (m *Machine) notResumed(p *pod, why error) {
 // its checkpoint was written. It is adopted now if it is wanted, else when its source, which
 // knows how far it has come, wants it, or when no source does.
 func (m *Machine) overtaken(p *pod) {
-	m.report(p, lifecycle.Report{What: "is adopted", Because: "another agent has run it meanwhile", Rule: "B-RST-2"})
+	m.report(p, lifecycle.Words{What: "is adopted", Because: "another agent has run it meanwhile", Rule: "B-RST-2"})
 	m.do(Forget{UID: p.uid})
 	if p.wanted {
 		m.begin(p)

@@ -158,7 +158,7 @@ type WakeAt struct{ At time.Time }
 
 // Report is a line about what becomes of a pod, or of all, and why.
 type Report struct {
-	lifecycle.Report
+	lifecycle.Words
 	Source  Source
 	Warning bool
 }

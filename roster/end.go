@@ -17,7 +17,7 @@ func (m *Machine) panicked(p *pod, why error) {
 	}
 	p.position, p.until = Paused, m.now.Add(quarantine)
 	m.relieved(p) // it can't be waited for
-	m.warn(p, lifecycle.Report{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
+	m.warn(p, lifecycle.Words{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
 }
 
 // recalled brings a pod back from its checkpoint, else from what the runtime has of it.

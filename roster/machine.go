@@ -164,15 +164,15 @@ func (m *Machine) ofPod(uid types.UID, file func(*pod)) {
 func (m *Machine) do(e Effect) { m.effects = append(m.effects, e) }
 
 // report tells of a pod.
-func (m *Machine) report(p *pod, r lifecycle.Report) {
-	r.Subject = "pod " + p.name()
-	m.do(Report{Report: r, Source: p.source})
+func (m *Machine) report(p *pod, w lifecycle.Words) {
+	w.Subject = "pod " + p.name()
+	m.do(Report{Words: w, Source: p.source})
 }
 
 // warn tells of a pod that is in trouble.
-func (m *Machine) warn(p *pod, r lifecycle.Report) {
-	r.Subject = "pod " + p.name()
-	m.do(Report{Report: r, Source: p.source, Warning: true})
+func (m *Machine) warn(p *pod, w lifecycle.Words) {
+	w.Subject = "pod " + p.name()
+	m.do(Report{Words: w, Source: p.source, Warning: true})
 }
 
 // inOrder returns the pods for which want holds, in the order of their creation, in which

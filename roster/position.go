@@ -154,5 +154,5 @@ func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
 		return
 	}
 	p.told = reason
-	m.report(p, lifecycle.Report{What: "waits for " + string(reason), Rule: reason.rule()})
+	m.report(p, lifecycle.Words{What: "waits for " + string(reason), Rule: reason.rule()})
 }

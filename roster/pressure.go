@@ -134,7 +134,7 @@ func (m *Machine) podsMeasured(f PodsMeasured) {
 	m.relief.stage, m.relief.victim = reliefEvicting, victim.uid
 	m.relief.until = m.now.Add(max(victimPatience, 3*lifecycle.GraceDuration(e.GraceSeconds)/2))
 	victim.evicted, victim.pressed = m.now, true
-	m.warn(victim, lifecycle.Report{
+	m.warn(victim, lifecycle.Words{
 		What: "is evicted", Outcome: "it is first of " + counted(len(ranked)) + " that may go",
 		Because: urgent.Describe(m.relief.seen) + ", and " + pressure.Why(ranked[0], f.Used[victim.uid], urgent.Signal, m.short.disks), Rule: "B-EVI-7",
 	})
@@ -203,5 +203,5 @@ func (m *Machine) pressureWoke(over func(time.Time) bool) {
 
 // tellNode tells of the node as a whole.
 func (m *Machine) tellNode(what, outcome, because, rule string) {
-	m.do(Report{Report: lifecycle.Report{Subject: "node", What: what, Outcome: outcome, Because: because, Rule: rule}, Warning: true})
+	m.do(Report{Words: lifecycle.Words{Subject: "node", What: what, Outcome: outcome, Because: because, Rule: rule}, Warning: true})
 }

@@ -52,7 +52,7 @@ func (m *Machine) preempt(p *pod, answer admit.Answer) {
 		}
 	}
 	if !until.After(m.now) {
-		m.warn(p, lifecycle.Report{What: "begins", Because: "the pods that make room for it have not ended in their time", Rule: "B-WRK-13"})
+		m.warn(p, lifecycle.Words{What: "begins", Because: "the pods that make room for it have not ended in their time", Rule: "B-WRK-13"})
 		m.start(p)
 		return
 	}

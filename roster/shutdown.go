@@ -66,7 +66,7 @@ func (m *Machine) shutdownBegan() {
 		p.terminated = false
 	}
 	m.do(AnnounceShutdown{})
-	m.do(Report{Report: lifecycle.Report{Subject: "node", What: "ends its pods", Because: "the machine shuts down", Rule: "B-SHD-4"}})
+	m.do(Report{Words: lifecycle.Words{Subject: "node", What: "ends its pods", Because: "the machine shuts down", Rule: "B-SHD-4"}})
 	m.beginAll() // to refuse what waits
 }
 
@@ -78,7 +78,7 @@ func (m *Machine) shutdownCancelled() {
 	m.shutdown = shutdown{}
 	m.do(AnnounceShutdown{Cancelled: true})
 	m.do(TakeInhibitor{})
-	m.do(Report{Report: lifecycle.Report{Subject: "node", What: "runs pods again", Because: "the shutdown was cancelled", Rule: "B-SHD-2"}})
+	m.do(Report{Words: lifecycle.Words{Subject: "node", What: "runs pods again", Because: "the shutdown was cancelled", Rule: "B-SHD-2"}})
 }
 
 // statusesTold lets the machine shut down.
@@ -107,7 +107,7 @@ func (m *Machine) advanceShutdown() {
 func (m *Machine) release(because string) {
 	m.shutdown.stage, m.shutdown.until = released, never()
 	m.do(ReleaseInhibitor{})
-	m.do(Report{Report: lifecycle.Report{Subject: "node", What: "no longer holds up the shutdown", Because: because, Rule: "B-SHD-4"}})
+	m.do(Report{Words: lifecycle.Words{Subject: "node", What: "no longer holds up the shutdown", Because: because, Rule: "B-SHD-4"}})
 }
 
 // groupIsDone reports whether the pods of the group have ended and their volumes are

@@ -43,7 +43,7 @@ func (m *Machine) open(f Opened) {
 		}
 	}
 	if n := len(f.Remembered); n > 0 {
-		m.do(Report{Report: lifecycle.Report{
+		m.do(Report{Words: lifecycle.Words{
 			Subject: "node", What: "resumes the pods of the previous agent", Because: counted(n), Rule: "B-RST-1",
 		}})
 	}
@@ -157,7 +157,7 @@ func endStranger(m *Machine, found Found) {
 	p := &pod{uid: found.UID, source: Runtime, newest: found.StandIn()}
 	add(m, p)
 	m.do(Know{Source: p.source, Pod: p.newest})
-	m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
+	m.report(p, lifecycle.Words{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
 	with(m, p, m.look)
 }
 
@@ -171,7 +171,7 @@ func foundLater(m *Machine, found Found) {
 	case p.position == Unheard, p.position == Waiting:
 		m.found[found.UID] = found
 	case p.position == Over:
-		m.report(p, lifecycle.Report{What: "is ended", Because: "it has ended, and the runtime has something of it again", Rule: "B-WRK-21"})
+		m.report(p, lifecycle.Words{What: "is ended", Because: "it has ended, and the runtime has something of it again", Rule: "B-WRK-21"})
 		with(m, p, m.look)
 	}
 }

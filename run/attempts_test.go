@@ -18,19 +18,19 @@ func TestRepeatedFailureIsToldOnce(t *testing.T) {
 	began := time.Now()
 	p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &out, Began: began}, podOf("a"))
 	tell := func(r lifecycle.Report) { p.report(began, r) }
-	absent := lifecycle.Report{Subject: "a", What: "ErrImageNeverPull: absent", Again: true}
+	absent := lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImageNeverPull", Message: "absent", Again: true}
 	tell(absent)
-	tell(lifecycle.Report{Subject: "pod", What: "sandbox ready"})
+	tell(lifecycle.Report{Subject: "pod", Kind: "sandbox-ready"})
 	for range 6 {
 		tell(absent)
 	}
-	other := lifecycle.Report{Subject: "a", What: "ImageInspectError: broken", Again: true}
+	other := lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ImageInspectError", Message: "broken", Again: true}
 	tell(other)
 	tell(absent)
-	tell(lifecycle.Report{Subject: "a", What: "started"})
-	tell(lifecycle.Report{Subject: "a", What: "exited 1", Outcome: "restart now"})
+	tell(lifecycle.Report{Subject: "a", Kind: lifecycle.KindStarted})
+	tell(lifecycle.Report{Subject: "a", Kind: lifecycle.KindExited, Code: 1, Outcome: lifecycle.ThenRestart})
 	tell(absent)
-	tell(lifecycle.Report{Subject: "a", What: "started"})
+	tell(lifecycle.Report{Subject: "a", Kind: lifecycle.KindStarted})
 	p.close()
 	want := `+0.000s a ErrImageNeverPull: absent
 +0.000s pod sandbox ready
@@ -76,12 +76,12 @@ func TestFailFast(t *testing.T) {
 	defer close(s.done)
 	s.attach(pod, nil, 0)
 	told := &sink{printer: p, blocked: s.blocked}
-	told.Report(time.Now(), lifecycle.Report{Subject: "a", What: "exited 1", Outcome: "restart in 10s"})
+	told.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: lifecycle.KindExited, Code: 1, Outcome: lifecycle.ThenRestart, Span: 10 * time.Second})
 	if err := s.failure(podOf()); err != nil || pod.because != nil {
 		t.Fatalf("a crash has ended the pod: %v, %v", err, pod.because)
 	}
 	for range 2 {
-		told.Report(time.Now(), lifecycle.Report{Subject: "a", What: "ErrImagePull: not found", Again: true, Blocks: true})
+		told.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImagePull", Message: "not found", Again: true, Blocks: true})
 	}
 	s.timeout(time.Second) // it ends already
 	if diff := cmp.Diff([]string{"--fail-fast"}, pod.because); diff != "" {

@@ -49,7 +49,7 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 	p := newPrinter(Options{Stdout: w, Stderr: w, Output: "json", Began: began}, podOf("a"))
 	const lines = 5000 // more than a pipe holds
 	for i := range lines {
-		p.report(began, lifecycle.Report{Subject: "pod", What: fmt.Sprint(i)})
+		p.report(began, lifecycle.Report{Subject: "pod", Kind: "setup-failed", Message: fmt.Sprint(i)})
 		p.setStatus(v1.PodStatus{Phase: v1.PodRunning})
 	}
 	p.endCountDown()
@@ -285,7 +285,7 @@ func TestOwnLinesArePlain(t *testing.T) {
 	for _, output := range []string{"", "json"} {
 		var stdout, stderr bytes.Buffer
 		p := newPrinter(Options{Stdout: &stdout, Stderr: &stderr, Output: output, Verbose: true, Began: time.Now()}, podOf("a"))
-		p.report(time.Now(), lifecycle.Report{Subject: "a", What: "exited", Because: evil})
+		p.report(time.Now(), lifecycle.Report{Subject: "a", Kind: "exited", Because: lifecycle.Because{Text: evil}})
 		p.event(time.Now(), lifecycle.RecordEvent{Type: "Warning", Reason: evil, Message: evil, FieldPath: evil})
 		p.warn("\x1b[2J\u009b")
 		p.setStatus(v1.PodStatus{Message: evil})

@@ -40,7 +40,7 @@ func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
 func (s *sink) Report(at time.Time, r lifecycle.Report) {
 	s.printer.report(at, r)
 	if r.Blocks && s.blocked != nil {
-		s.blocked(r.Subject + " " + r.What)
+		s.blocked(r.Subject + " " + r.Words().What)
 	}
 }
 

@@ -94,7 +94,7 @@ func asked(w *world, what, because string, learn func()) {
 		return
 	}
 	w.agent.waiting = append(w.agent.waiting, learn)
-	announce(w, lifecycle.Report{Subject: "pod", What: what, Outcome: "the agent learns of it when it is back", Because: because})
+	announce(w, lifecycle.Words{Subject: "pod", What: what, Outcome: "the agent learns of it when it is back", Because: because})
 }
 
 // crash ends the agent at once: what it had asked for goes on without it.

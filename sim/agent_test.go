@@ -83,7 +83,7 @@ func TestAgentStartsWhenItCan(t *testing.T) {
 		l := live(t, resizable, "events: ["+says+"]\nfor: 5m", 1)
 		var resumed []time.Duration
 		for _, line := range l.Story {
-			if strings.Contains(line.Report.What, "resumes") {
+			if line.Report.Kind == "resumes" {
 				resumed = append(resumed, line.At)
 			}
 		}

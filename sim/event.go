@@ -49,10 +49,10 @@ func happens(w *world, e *scenario.Event) {
 const theScenario = "the scenario"
 
 // announce tells what happens around the pod, of which its machine tells nothing.
-func announce(w *world, r lifecycle.Report) {
+func announce(w *world, what lifecycle.Words) {
 	if w.sink != nil {
-		r.Because = cmp.Or(r.Because, theScenario)
-		w.sink.Happened(w.wall(), r)
+		what.Because = cmp.Or(what.Because, theScenario)
+		w.sink.Happened(w.wall(), what)
 	}
 }
 
@@ -68,11 +68,11 @@ func away(w *world, until *time.Duration, long time.Duration, back func()) {
 
 // gone tells that something has gone, for as long, and when it comes back. If that was away already, for what was left, it
 // can't go.
-func gone(subject, what string, left, long time.Duration) lifecycle.Report {
+func gone(subject, what string, left, long time.Duration) lifecycle.Words {
 	if left > 0 {
 		what = "is away already"
 	}
-	r := lifecycle.Report{Subject: subject, What: what, Outcome: "does not come back"}
+	r := lifecycle.Words{Subject: subject, What: what, Outcome: "does not come back"}
 	if left = max(left, long); left < forever {
 		r.Outcome = "back in " + rounded(left)
 	}
@@ -85,7 +85,7 @@ func rounded(d time.Duration) string { return d.Round(time.Millisecond).String()
 func reboots(w *world, down time.Duration) {
 	announce(w, gone("node", "is rebooted", w.runtime.offUntil-w.now, down))
 	powerOff(w)
-	away(w, &w.runtime.offUntil, down, func() { announce(w, lifecycle.Report{Subject: "node", What: "has started again"}) })
+	away(w, &w.runtime.offUntil, down, func() { announce(w, lifecycle.Words{Subject: "node", What: "has started again"}) })
 	w.runtime.downUntil = max(w.runtime.downUntil, w.runtime.offUntil)
 	away(w, &w.agent.awayUntil, down, w.start)
 }
@@ -97,7 +97,7 @@ func runtimeCrashes(w *world, down time.Duration) {
 	w.runtime.times++
 	w.breakOff()
 	away(w, &w.runtime.downUntil, down, func() {
-		announce(w, lifecycle.Report{Subject: "runtime", What: "is back"})
+		announce(w, lifecycle.Words{Subject: "runtime", What: "is back"})
 		w.look()
 	})
 	w.changed()
@@ -120,14 +120,14 @@ func setsClock(w *world, by time.Duration) {
 	if w.sink != nil {
 		w.sink.ClockSet(by)
 	}
-	announce(w, lifecycle.Report{Subject: "clock", What: what})
+	announce(w, lifecycle.Words{Subject: "clock", What: what})
 }
 
 // disturbs has something be wrong with the events of the runtime for some time.
 func disturbs(w *world, until *time.Duration, how string, span *scenario.Span) {
 	long := span.Draw(w.dice, usualDeaf)
 	*until = max(*until, w.now+long)
-	announce(w, lifecycle.Report{Subject: "runtime", What: "events " + how + " for " + rounded(long)})
+	announce(w, lifecycle.Words{Subject: "runtime", What: "events " + how + " for " + rounded(long)})
 }
 
 // somebodyAsks has somebody ask something of the agent.

@@ -1,12 +1,11 @@
 package sim
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -88,20 +87,12 @@ func (l *life) instanceFact(e *journal.Entry) bool {
 	return true
 }
 
-// exited is how an exit is told that was found by a snapshot, and so is no fact of its own.
-var exited = regexp.MustCompile(`^exited (\d+)(?: (\S+))?$`)
-
-// exitOf is what an entry says of an exit; nil: nothing.
+// exitOf is what an entry says of an exit; nil: nothing. One that was found by a snapshot is no fact of its own.
 func exitOf(e *journal.Entry) *journal.Exit {
-	parts := exited.FindStringSubmatch(e.What)
-	if e.Kind != journal.Decided || parts == nil {
-		return e.Exit
+	if says := e.Says(); says.Kind == lifecycle.KindExited {
+		return &journal.Exit{Code: says.Code, Reason: says.Reason, FinishedAt: e.At, StartedAt: e.At}
 	}
-	code, err := strconv.ParseInt(parts[1], 10, 32)
-	if err != nil {
-		return nil
-	}
-	return &journal.Exit{Code: int32(code), Reason: parts[2], FinishedAt: e.At, StartedAt: e.At}
+	return e.Exit
 }
 
 // ofReboot says whether an exit is the end of a node, of which nobody knows more.

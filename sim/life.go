@@ -26,7 +26,7 @@ type Sink interface {
 	Report(at time.Time, r lifecycle.Report)
 	Output(at time.Time, container, stream, text string)
 	// Happened tells of what the scenario has happen around the pod, such as a reboot.
-	Happened(at time.Time, r lifecycle.Report)
+	Happened(at time.Time, w lifecycle.Words)
 	// ClockSet says that the wall clock was set forward, or back if by is negative: times that follow are by the new one.
 	ClockSet(by time.Duration)
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -242,7 +243,7 @@ func TestFaults(t *testing.T) {
 // An event that was lost is found by the next snapshot, and not before.
 func TestLostEventIsFoundByASnapshot(t *testing.T) {
 	l := live(t, webPod, "events: [{at: 5s, loseEvents: {for: 6s}}]\ncontainers: {main: {runs: [{run: 8s, exit: 1}, {}]}}", 1)
-	i := slices.IndexFunc(l.Story, func(line sim.Line) bool { return strings.HasPrefix(line.Report.What, "exited 1") })
+	i := slices.IndexFunc(l.Story, func(line sim.Line) bool { return line.Report.Kind == lifecycle.KindExited && line.Report.Code == 1 })
 	if i < 0 || l.Story[i].At < 10*time.Second || l.Story[i].At > 21*time.Second {
 		t.Errorf("the exit after 8 s is told when?\n%s", storyOf(l))
 	}
@@ -265,8 +266,8 @@ func TestCrashLoopOfAnHour(t *testing.T) {
 	l := live(t, webPod, "containers: {main: {runs: [{run: 1s, exit: 1}]}}", 1)
 	var outcomes []string
 	for _, line := range l.Story {
-		if strings.HasPrefix(line.Report.What, "exited 1") {
-			outcomes = append(outcomes, line.Report.Outcome)
+		if line.Report.Kind == lifecycle.KindExited {
+			outcomes = append(outcomes, line.Report.Words().Outcome)
 		}
 	}
 	want := []string{"restart now", "restart in 10s", "restart in 20s", "restart in 40s", "restart in 1m20s", "restart in 2m40s", "restart in 5m0s"}

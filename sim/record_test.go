@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/command"
@@ -51,14 +52,19 @@ func TestExits(t *testing.T) {
 	exit := func(code int32, finished int) journal.Entry {
 		return journal.Entry{ID: 3, Cause: 2, At: at(9), Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &journal.Exit{Code: code, FinishedAt: at(finished)}}
 	}
+	decided := func(code int32, reason string) journal.Entry {
+		e := journal.Decision(lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: code, Reason: reason})
+		e.ID, e.At = 3, at(9)
+		return e
+	}
 	for name, c := range map[string]struct {
 		then []journal.Entry
 		want scenario.Run
 	}{
 		"in time":           {[]journal.Entry{stop, exit(0, 6)}, scenario.Run{Stop: &scenario.Stop{After: scenario.Fixed(time.Second), Exit: new(int32(0))}}},
 		"killed":            {[]journal.Entry{stop, exit(137, 7)}, scenario.Run{Stop: &scenario.Stop{Ignore: true}}},
-		"seen by snapshot":  {[]journal.Entry{{ID: 3, At: at(9), Kind: journal.Decided, Container: "main", What: "exited 3 Error"}}, scenario.Run{Run: scenario.Fixed(8 * time.Second), Exit: new(int32(3))}},
-		"the node rebooted": {[]journal.Entry{{ID: 3, At: at(9), Kind: journal.Decided, Container: "main", What: "exited 255 Unknown"}}, scenario.Run{}},
+		"seen by snapshot":  {[]journal.Entry{decided(3, "Error")}, scenario.Run{Run: scenario.Fixed(8 * time.Second), Exit: new(int32(3))}},
+		"the node rebooted": {[]journal.Entry{decided(255, "Unknown")}, scenario.Run{}},
 	} {
 		entries := append([]journal.Entry{{ID: 1, At: at(1), Kind: journal.Fact, Name: "ContainerRunning", Container: "main"}}, c.then...)
 		s, err := sim.ScenarioOf(&journal.Record{Entries: entries})

@@ -132,13 +132,13 @@ func sandboxExits(w *world) {
 	for _, s := range slices.Backward(w.runtime.sandboxes) {
 		if s.Ready {
 			s.Ready = false
-			announce(w, lifecycle.Report{Subject: "pod", What: "sandbox exits"})
+			announce(w, lifecycle.Words{Subject: "pod", What: "sandbox exits"})
 			killAll(w, s.ID)
 			tells(w, lifecycle.SandboxExited{SandboxID: s.ID})
 			return
 		}
 	}
-	announce(w, lifecycle.Report{Subject: "pod", What: "sandbox exits", Outcome: "nothing happens: none is ready"})
+	announce(w, lifecycle.Words{Subject: "pod", What: "sandbox exits", Outcome: "nothing happens: none is ready"})
 }
 
 func killAll(w *world, sandbox string) {

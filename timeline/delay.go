@@ -3,7 +3,6 @@ package timeline
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
@@ -27,11 +26,6 @@ func delayKey(e *journal.Entry) string {
 		return "image " + e.Image
 	}
 	return "work " + e.Name
-}
-
-// again says whether something is decided to be done once more, later.
-func again(e *journal.Entry) bool {
-	return strings.HasPrefix(e.Outcome, "restart in ") || strings.HasPrefix(e.Outcome, "try again in ")
 }
 
 // delays are those that nothing has ended yet, by delayKey.

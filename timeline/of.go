@@ -77,7 +77,7 @@ func (b *builder) fileDecided(e *journal.Entry) {
 		b.noted[e.ID] = true
 	}
 	b.decidedEnd(e)
-	if again(e) {
+	if says := e.Says(); says.Later() {
 		b.delays.decided(e)
 	}
 }

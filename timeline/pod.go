@@ -2,10 +2,10 @@ package timeline
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // podLife is how the pod is.
@@ -95,14 +95,15 @@ func (b *builder) decidedEnd(e *journal.Entry) {
 	if e.Container != "" || b.pod.ending {
 		return
 	}
-	switch {
-	case e.What == "stop requested":
+	switch e.Says().Kind {
+	case lifecycle.KindStopRequested:
 		b.endPod(e, "deleted", e.Because)
-	case e.What == "evicted", strings.HasPrefix(e.What, "exceeded activeDeadlineSeconds"):
+	case lifecycle.KindEvicted, lifecycle.KindDeadlineExceeded:
 		b.endPod(e, e.What, e.Because)
-	case e.What == "ends", e.What == "has ended before":
+	case lifecycle.KindEnds, lifecycle.KindEndedBefore:
 		b.pod.turn(b.board, Ending, e)
 		b.pod.ending = true
+	default:
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
@@ -163,7 +164,7 @@ func TestNotes(t *testing.T) {
 			}
 			want := []timeline.Note{
 				{Text: "exit code 137, Error"},
-				{Text: "liveness probe failed 2 times → stop and restart", Rule: "B-PRB-1"},
+				{Text: "liveness probe failed: HTTP probe failed with statuscode: 503 → stop it, then restart (2 times in a row)", Rule: "A-ACT-8"},
 				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
 			}
 			if diff := cmp.Diff(want, b.Detail()); diff != "" {
@@ -330,12 +331,14 @@ func TestWaitUntilDeletion(t *testing.T) {
 
 // A pod's end begins with whatever decides it: not every one is asked for by a fact of its own.
 func TestEnding(t *testing.T) {
-	for what, mark := range map[string]string{
-		"stop requested": "deleted", "evicted": "evicted", "exceeded activeDeadlineSeconds 1m0s": "exceeded activeDeadlineSeconds 1m0s", "ends": "",
+	for what, mark := range map[lifecycle.Kind]string{
+		lifecycle.KindStopRequested: "deleted", lifecycle.KindEvicted: "evicted", lifecycle.KindDeadlineExceeded: "exceeded activeDeadlineSeconds 1m0s", lifecycle.KindEnds: "",
 	} {
 		record := timelinetest.Worker("a", time.Second)
 		last := record.Entries[len(record.Entries)-1].ID
-		record.Entries = append(record.Entries, journal.Entry{ID: last + 1, At: timelinetest.At(5 * time.Second), Kind: journal.Decided, What: what})
+		decided := journal.Decision(lifecycle.Report{Subject: "pod", Kind: what, Span: time.Minute})
+		decided.ID, decided.At = last+1, timelinetest.At(5*time.Second)
+		record.Entries = append(record.Entries, decided)
 		row := timeline.Of(record, timelinetest.At(6*time.Second)).Rows[0]
 		b := row.Bars[len(row.Bars)-1]
 		if b.Step != timeline.Ending || !b.Begin.Equal(timelinetest.At(5*time.Second)) {

@@ -3,18 +3,17 @@ package why
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // ending is how an instance of a container ended, and what led to it.
 type ending struct {
-	decided journal.Entry   // the line of the story: "exited 1 → restart in 10s"
+	decided journal.Entry   // the decision on it: "exited 1 → restart in 10s"
 	chain   []journal.Entry // what led to it, oldest first, with what was decided
-	exit    *journal.Exit   // nil: only its code is known
+	exit    *journal.Exit   // nil: only its code and its reason are known
 	usage   *journal.Usage
 	killed  *journal.Killed
 }
@@ -24,9 +23,7 @@ func (e *ending) code() int32 {
 	if e.exit != nil {
 		return e.exit.Code
 	}
-	word, _, _ := strings.Cut(strings.TrimPrefix(e.decided.What, exited), " ")
-	code, _ := strconv.ParseInt(word, 10, 32) // a line of the story has it
-	return int32(code)
+	return e.decided.Says().Code
 }
 
 // reason is the runtime's, or lifepod's: Error, OOMKilled …
@@ -34,8 +31,7 @@ func (e *ending) reason() string {
 	if e.exit != nil {
 		return e.exit.Reason
 	}
-	_, reason, _ := strings.Cut(strings.TrimPrefix(e.decided.What, exited), " ")
-	return reason
+	return e.decided.Says().Reason
 }
 
 // at is when the instance ended.
@@ -61,13 +57,11 @@ func (e *ending) begun(name string) *journal.Entry {
 	return nil
 }
 
-const exited = "exited "
-
 // endings are those of a container's instances that the journal has, oldest first.
 func (t *teller) endings(container string) (list []ending) {
 	known := map[uint32]bool{}
 	for _, e := range t.Entries {
-		if isExit(e) && e.Container == container {
+		if e.Container == container && t.isExit(e) {
 			known[e.Attempt] = true
 			list = append(list, t.endingOf(e))
 		}
@@ -88,15 +82,27 @@ func (t *teller) endings(container string) (list []ending) {
 // nothing, or of another one.
 func (t *teller) exitNow(last *ending) *journal.Exit {
 	state := t.stateOf(last.decided.Container)
-	if state == nil || state.Exit == nil || state.Exit.Code != last.code() || !strings.HasPrefix(last.reason()+" ", state.Exit.Reason) {
+	if state == nil || state.Exit == nil || state.Exit.Code != last.code() || state.Exit.Reason != last.reason() {
 		return nil
 	}
 	return state.Exit
 }
 
-func isExit(e journal.Entry) bool {
-	return e.Kind == journal.Decided && strings.HasPrefix(e.What, exited)
+// isExit says that an entry is the decision on an exit: it says so, or, of a lifepod that kept only words, is the first
+// one after an exit.
+func (t *teller) isExit(e journal.Entry) bool {
+	if e.Kind != journal.Decided || e.Report != nil {
+		return e.Says().Kind == lifecycle.KindExited
+	}
+	i, known := t.byID[e.Cause]
+	if !known || t.Entries[i].Exit == nil {
+		return false
+	}
+	first := slices.IndexFunc(t.Entries[i:], isDecided)
+	return first >= 0 && t.Entries[i+first].ID == e.ID
 }
+
+func isDecided(e journal.Entry) bool { return e.Kind == journal.Decided }
 
 // endingOf follows the causes of a decision on an exit.
 func (t *teller) endingOf(decided journal.Entry) ending {
@@ -117,8 +123,8 @@ func (t *teller) endingOf(decided journal.Entry) ending {
 // endingOf is an end of which only what was kept with it is left.
 func endingOf(end journal.End) ending {
 	e := ending{chain: end.Chain, exit: &end.Exit, usage: end.Usage, killed: end.Killed}
-	for _, c := range end.Chain {
-		if isExit(c) {
+	for _, c := range slices.Backward(end.Chain) {
+		if c.Says().Kind == lifecycle.KindExited || c.Report == nil && isDecided(c) && c.Cause == end.Entry {
 			e.decided = c
 		}
 	}
@@ -132,7 +138,7 @@ func (t *teller) ledTo(decided journal.Entry) []journal.Entry {
 	list := t.follow(decided)
 	began := t.startOf(decided)
 	switch first := list[0]; {
-	case first.Kind == journal.Decided && first.What == hookTimedOut: // time has led to it: what began the hook?
+	case first.Says().Kind == lifecycle.KindHookTimedOut: // time has led to it: what began the hook?
 		if hook, found := t.before(first, began, isPreStop); found {
 			list = append(t.follow(hook), list...)
 		}
@@ -143,8 +149,6 @@ func (t *teller) ledTo(decided journal.Entry) []journal.Entry {
 	}
 	return list
 }
-
-const hookTimedOut = "preStop hook has not ended in time"
 
 func isStopping(e journal.Entry) bool { return e.Name == "StopContainer" || e.Name == "StopSandbox" }
 
@@ -157,7 +161,7 @@ func (t *teller) follow(e journal.Entry) []journal.Entry {
 	list := []journal.Entry{e}
 	for e.Cause != 0 && e.Cause < e.ID {
 		i, known := t.byID[e.Cause]
-		if e = t.Entries[i]; !known || starts(e) {
+		if e = t.Entries[i]; !known || t.starts(e) {
 			break
 		}
 		list = append(list, e)
@@ -167,12 +171,13 @@ func (t *teller) follow(e journal.Entry) []journal.Entry {
 }
 
 // starts says that an entry belongs to the start of an instance.
-func starts(e journal.Entry) bool {
+func (t *teller) starts(e journal.Entry) bool {
 	switch e.Name {
 	case "CreateContainer", "StartContainer", "PullImage", "InspectImage":
 		return true
 	}
-	return e.Kind == journal.Decided && (e.What == "started" || e.What == "ready" || isExit(e))
+	kind := e.Says().Kind
+	return kind == lifecycle.KindStarted || kind == lifecycle.KindReady || t.isExit(e)
 }
 
 // startOf is the ID of the entry with which the instance started whose end is decided; 0: it

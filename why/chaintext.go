@@ -2,12 +2,12 @@ package why
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // arrow is between the links of a chain.
@@ -25,9 +25,9 @@ func (t *teller) chainText(e *ending) string {
 	}
 	for i, c := range e.chain {
 		switch {
-		case isExit(c):
+		case t.isExit(c):
 		case c.Kind == journal.Decided:
-			add(decisionText(c, e.chain[:i]))
+			add(decisionText(c))
 		case c.Kind == journal.Answered && c.Name == "RunHook":
 			add(hookText(c, e.chain[:i]))
 		case c.Kind == journal.Fact && c.Name == "SandboxExited":
@@ -41,60 +41,40 @@ func (t *teller) chainText(e *ending) string {
 }
 
 // decisionText is what was decided before the end, in its own words or in plainer ones.
-func decisionText(d journal.Entry, before []journal.Entry) string {
-	what, output, _ := strings.Cut(d.What, ": ")
-	switch {
-	case strings.HasSuffix(what, " probe failed"):
-		return what + countText(d, before) + inBrackets(bare(output))
-	case strings.HasSuffix(what, " hook failed"):
-		return what + inBrackets(bare(output))
-	case d.What == hookTimedOut:
+func decisionText(d journal.Entry) string {
+	switch says := d.Says(); says.Kind {
+	case lifecycle.KindProbeFailed:
+		n := says.Because.Nth
+		return fmt.Sprintf("%s probe failed %d of %d", says.On, n, n) + inBrackets(bare(says.Message))
+	case lifecycle.KindHookFailed:
+		return says.On + " hook failed" + inBrackets(bare(says.Message))
+	case lifecycle.KindHookTimedOut:
 		return "its preStop hook did not end in time"
-	case d.What == "restart requested":
+	case lifecycle.KindRestartRequested:
 		return "a restart was asked for" + inBrackets(d.Because)
-	case d.What == "is replaced", d.What == "is stopped":
+	case lifecycle.KindReplaced, lifecycle.KindStopped:
 		return d.Because
-	case d.What == "is restarted with its new resources":
+	case lifecycle.KindResized:
 		return "its resize needs a restart" + inBrackets(d.Because)
-	case d.What == "is in an unknown state":
+	case lifecycle.KindUnknownState:
 		return "the runtime lost track of it"
-	case d.Container == "":
-		return podDecisionText(d)
-	}
-	return d.What + inBrackets(d.Because)
-}
-
-// podDecisionText is a decision about the pod as a link of a container's chain.
-func podDecisionText(d journal.Entry) string {
-	because := inBrackets(bare(d.Because))
-	switch {
-	case d.What == stopRequested:
-		return "the pod's end was asked for" + because
-	case d.What == "evicted":
-		return "the pod was evicted" + because
-	case d.What == "ends":
-		return "the pod ended" + because
-	case strings.HasPrefix(d.What, exceededDeadline):
-		return "the pod " + d.What
-	case d.What == "restarts all containers in place":
-		return "all containers were restarted in place" + because
-	case strings.HasPrefix(d.What, "sandbox "):
+	case lifecycle.KindStopRequested:
+		return "the pod's end was asked for" + inBrackets(bare(d.Because))
+	case lifecycle.KindEvicted:
+		return "the pod was evicted" + inBrackets(bare(d.Because))
+	case lifecycle.KindEnds:
+		return "the pod ended" + inBrackets(bare(d.Because))
+	case lifecycle.KindRestartsAll:
+		return "all containers were restarted in place" + inBrackets(bare(d.Because))
+	case lifecycle.KindNoAddress, lifecycle.KindSandboxNotReady, lifecycle.KindSandboxLost:
 		return "the pod's " + d.What
+	default:
 	}
-	return "the pod " + d.What + because
-}
-
-// countText is how often a probe had failed: as often as it may.
-func countText(d journal.Entry, before []journal.Entry) string {
-	for _, c := range slices.Backward(before) {
-		if n := c.Detail["failures"]; c.Name == "Probed" && n != "" {
-			return " " + n + " of " + n
-		}
+	text := d.What + inBrackets(bare(d.Because))
+	if d.Container == "" {
+		return "the pod " + text
 	}
-	if n, found := strings.CutSuffix(d.Because, " times in a row"); found {
-		return " " + n + " of " + n
-	}
-	return ""
+	return text
 }
 
 // hookText is how a preStop hook went.
@@ -119,12 +99,12 @@ func stopText(e *ending) string {
 		return "stopped with its sandbox"
 	case stop == nil:
 		return ""
-	case strings.HasSuffix(e.decided.Because, ", killed at once"), stop.Detail["timeout"] == "0":
+	case e.decided.Says().Killed == lifecycle.KilledAtOnce, stop.Detail[journal.DetailTimeout] == "0":
 		return "killed at once"
 	}
 	took := e.at().Sub(stop.At)
 	switch {
-	case strings.HasSuffix(e.decided.Because, ", killed when its grace ran out"):
+	case e.decided.Says().Killed == lifecycle.KilledAfterGrace:
 		return "killed after " + span(took) + " of grace"
 	case took >= 100*time.Millisecond:
 		return "stopped, ended " + span(took) + " later"
@@ -194,38 +174,32 @@ func signalName(signal int32) string {
 
 // outcomeText is what followed.
 func outcomeText(e *ending) string {
-	because := e.decided.Because
-	for _, how := range []string{", killed at once", ", killed when its grace ran out"} {
-		because = strings.TrimSuffix(because, how)
+	says, because := e.decided.Says(), e.decided.Because
+	if e.decided.Report != nil {
+		because = says.Because.String() // without how it was killed, which the chain has said
 	}
 	next := ordinal(e.decided.Attempt+1) + " restart"
-	switch outcome := e.decided.Outcome; {
-	case outcome == "restart now":
-		return next + " at once" + inBrackets(ownReason(because))
-	case strings.HasPrefix(outcome, "restart in "):
-		delay, err := time.ParseDuration(strings.TrimPrefix(outcome, "restart in "))
-		if err != nil {
-			return outcome
-		}
-		return next + " after a back-off of " + span(delay) + inBrackets(ownReason(because))
-	case outcome == "restart all containers":
+	switch {
+	case says.Later():
+		return next + " after a back-off of " + span(says.Span) + inBrackets(ownReason(says.Because))
+	case says.Outcome == lifecycle.ThenRestart:
+		return next + " at once" + inBrackets(ownReason(says.Because))
+	case says.Outcome == lifecycle.ThenRestartAll:
 		return "all containers are restarted in place" + inBrackets(because)
-	case outcome == "pod fails":
+	case says.Outcome == lifecycle.ThenPodFails:
 		return "the pod fails" + inBrackets(because)
-	case outcome != "":
-		return outcome + inBrackets(because)
+	case e.decided.Outcome != "":
+		return e.decided.Outcome + inBrackets(because)
 	}
 	return ""
 }
 
 // ownReason leaves out what goes without saying: the restart policy, how often it has failed,
 // and what the chain has said.
-func ownReason(because string) string {
-	if i := strings.LastIndex(because, ", "); i >= 0 && strings.HasSuffix(because, " failure") {
-		because = because[:i]
+func ownReason(because lifecycle.Because) string {
+	if because.Failed != "" || because.Kind != lifecycle.BecauseRule && because.Kind != lifecycle.BecauseCutOff {
+		return ""
 	}
-	if strings.HasPrefix(because, "restartPolicyRules") || strings.HasPrefix(because, "its start was cut off") {
-		return because
-	}
-	return ""
+	because.Nth = 0
+	return because.String()
 }

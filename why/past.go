@@ -11,19 +11,8 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// What the story says of the end of a pod.
-const (
-	stopRequested    = "stop requested"
-	exceededDeadline = "exceeded activeDeadlineSeconds"
-)
-
 // endsPod says that a decision ends the pod.
-func endsPod(e journal.Entry) bool {
-	if e.Kind != journal.Decided || e.Container != "" {
-		return false
-	}
-	return slices.Contains([]string{stopRequested, "evicted", "ends", "rejected", "has ended before"}, e.What) || strings.HasPrefix(e.What, exceededDeadline)
-}
+func endsPod(e journal.Entry) bool { return e.Container == "" && e.Says().Kind.EndsPod() }
 
 // past tells what has happened: of each container the last end that was not as it should be,
 // and why the pod ends.
@@ -51,17 +40,22 @@ func (t *teller) podEnd() (s Sentence, found bool) {
 // endText is why the pod ends, and whose decision that was.
 func (t *teller) endText(e journal.Entry) string {
 	at := " at " + t.clock(e.At)
-	switch {
-	case e.What == "rejected":
+	switch says := e.Says(); says.Kind {
+	case lifecycle.KindRejected:
 		return "The node rejected the pod" + at + ifSome(": ", bare(e.Because)) + "; nothing of it was started"
-	case e.What == "evicted":
+	case lifecycle.KindEvicted:
 		return "The node evicted the pod" + at + ifSome(": ", bare(e.Because))
-	case e.What == "has ended before":
+	case lifecycle.KindEndedBefore:
 		return "The pod had ended already when this lifepod took it over" + at + inBrackets(bare(e.Because))
-	case strings.HasPrefix(e.What, exceededDeadline):
+	case lifecycle.KindDeadlineExceeded:
 		return "The pod " + e.What + at
-	case e.What == stopRequested:
-		return "The pod's end was asked for" + at + inBrackets(bare(e.Because)) + ifSome(", with a grace of ", strings.TrimPrefix(e.Outcome, "grace "))
+	case lifecycle.KindStopRequested:
+		text := "The pod's end was asked for" + at + inBrackets(bare(e.Because))
+		if says.Outcome == lifecycle.ThenGrace {
+			text += ", with a grace of " + says.Span.String()
+		}
+		return text
+	default:
 	}
 	return "The pod ended" + at + ifSome(": ", bare(e.Because))
 }
@@ -74,7 +68,8 @@ func (t *teller) exits(c journal.Container) (told []Sentence) {
 		return nil
 	}
 	last := &all[len(all)-1]
-	withPod := strings.HasPrefix(last.decided.Because, "stopped") || last.decided.Because == "the pod is stopping"
+	because := last.decided.Says().Because.Kind
+	withPod := because == lifecycle.BecauseStopped || because == lifecycle.BecausePodEnds
 	if last.code() == 0 && last.decided.Outcome == "" || withPod && len(all) == 1 {
 		return nil
 	}

@@ -181,7 +181,8 @@ func TestStartError(t *testing.T) {
 		Message: "failed to create containerd task: failed to create shim task: runc create failed: container init was OOM-killed (memory limit too low?): the limit is 1048576 bytes",
 	}
 	const said = "container init was OOM-killed (memory limit too low?): the limit is 1048576 bytes"
-	decided := journal.Entry{ID: 2, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "exited 128 StartError", Outcome: "not restarted"}
+	decided := journal.Decision(lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: 128, Reason: "StartError", Outcome: "not-restarted"})
+	decided.ID, decided.Cause, decided.At = 2, 1, now
 	for name, fact := range map[string]journal.Entry{
 		"an exit":    {ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: exit},
 		"a snapshot": {ID: 1, At: now, Kind: journal.Fact, Name: "Observed"},
@@ -198,6 +199,22 @@ func TestStartError(t *testing.T) {
 		if got := Explain(r, now).Sentences; len(got) == 0 || got[0].Text != state {
 			t.Errorf("the object: %+v, want %s", got, state)
 		}
+	}
+}
+
+// TestWordsOnly: of an exit of which a lifepod before kept only words, they are told.
+func TestWordsOnly(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("p", lifecycle.Wait{})
+	r.Now.Waits, r.Now.Phase = nil, "Running"
+	r.Entries = []journal.Entry{
+		{ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &journal.Exit{Code: 3, Reason: "Error"}},
+		{ID: 2, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "exited 3", Outcome: "restart in 10s", Because: "restartPolicy Always, 2nd failure"},
+		{ID: 3, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "pulling image app:2"},
+	}
+	const want = "main at 12:00:00: exit 3 → restart in 10s (restartPolicy Always, 2nd failure)."
+	if got := Explain(r, now).Sentences; len(got) != 1 || got[0].Text != want {
+		t.Errorf("%+v, want %s", got, want)
 	}
 }
 

@@ -138,7 +138,7 @@ func (w *Worker) save(at time.Time) {
 	if at.Sub(m.since) > tellAgain {
 		w.log.Warn("the pod's state can't be saved", "err", err)
 		w.sink.Report(at, lifecycle.Report{
-			Subject: "pod", What: "can't be remembered: " + err.Error(), Outcome: "it would not outlive a kill of lifepod", Rule: "B-RST-9",
+			Subject: "pod", Kind: "not-saved", Message: err.Error(), Outcome: "lost-with-a-kill", Rule: "B-RST-9",
 		})
 	}
 	m.since = at

@@ -1,7 +1,6 @@
 package counts
 
 import (
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -102,26 +101,26 @@ const (
 	oomKilled = "oom_killed"
 )
 
-// causeOf is what a report of the core says about why a container is to end, by its rule; empty: nothing.
+// causeOf is what a report says about why a container is to end; empty: nothing.
 func causeOf(r lifecycle.Report) string {
-	switch r.Rule {
-	case "A-ACT-8":
-		switch {
-		case strings.HasPrefix(r.What, "liveness probe failed"):
-			return "liveness_probe"
-		case strings.HasPrefix(r.What, "startup probe failed"):
-			return "startup_probe"
-		case r.What == "is replaced":
-			return "changed"
+	switch r.Kind {
+	case lifecycle.KindProbeFailed:
+		return r.On + "_probe"
+	case lifecycle.KindReplaced:
+		return "changed"
+	case lifecycle.KindHookFailed:
+		if r.On == "postStart" {
+			return "post_start_hook"
 		}
-	case "A-HOOK-1":
-		return "post_start_hook"
-	case "A-RST-4":
-		return "requested"
-	case "A-ACT-12":
+	case lifecycle.KindRestartRequested:
+		if r.Outcome == "" { // else nothing comes of it
+			return "requested"
+		}
+	case lifecycle.KindResized:
 		return "resized"
-	case "A-ACT-7":
+	case lifecycle.KindUnknownState:
 		return "unknown_state"
+	default:
 	}
 	return ""
 }

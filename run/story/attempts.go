@@ -19,10 +19,11 @@ func (a attempts) toTell(r lifecycle.Report) string {
 	if a[r.Subject] == nil {
 		a[r.Subject] = map[string]int{}
 	}
-	if a[r.Subject][r.What]++; a[r.Subject][r.What] > 1 {
+	w := r.Words()
+	if a[r.Subject][w.What]++; a[r.Subject][w.What] > 1 {
 		return ""
 	}
-	return r.String()
+	return w.String()
 }
 
 // over ends a subject's attempts and says how many there were, if they were many.

@@ -18,19 +18,20 @@ import (
 
 // Line is one JSON object of -o json; fields that don't apply are left out.
 type Line struct {
-	Time    time.Time     `json:"time"`
-	Elapsed float64       `json:"elapsedSeconds"`
-	Type    string        `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
-	Subject string        `json:"subject,omitempty"`
-	What    string        `json:"what,omitempty"`
-	Outcome string        `json:"outcome,omitempty"`
-	Because string        `json:"because,omitempty"`
-	Rule    string        `json:"rule,omitempty"`
-	Reason  string        `json:"reason,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Stream  string        `json:"stream,omitempty"`
-	Text    *string       `json:"text,omitempty"`
-	Status  *v1.PodStatus `json:"status,omitempty"`
+	Time    time.Time      `json:"time"`
+	Elapsed float64        `json:"elapsedSeconds"`
+	Type    string         `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
+	Subject string         `json:"subject,omitempty"`
+	Kind    lifecycle.Kind `json:"kind,omitempty"` // of a lifecycle.Report: what What is the words of
+	What    string         `json:"what,omitempty"`
+	Outcome string         `json:"outcome,omitempty"`
+	Because string         `json:"because,omitempty"`
+	Rule    string         `json:"rule,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Stream  string         `json:"stream,omitempty"`
+	Text    *string        `json:"text,omitempty"`
+	Status  *v1.PodStatus  `json:"status,omitempty"`
 }
 
 // Teller words a pod's life, from its first line to its last.
@@ -56,7 +57,8 @@ func (t *Teller) Encode(at time.Time, l Line) string {
 // attempts repeat is told once.
 func (t *Teller) Report(at time.Time, r lifecycle.Report) string {
 	if t.JSON {
-		return t.Encode(at, Line{Type: "lifecycle", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule})
+		w := r.Words()
+		return t.Encode(at, Line{Type: "lifecycle", Subject: w.Subject, Kind: r.Kind, What: w.What, Outcome: w.Outcome, Because: w.Because, Rule: w.Rule})
 	}
 	if t.attempts == nil {
 		t.attempts = attempts{}

@@ -83,12 +83,12 @@ func (p *printer) Report(at time.Time, r lifecycle.Report) {
 }
 
 // Happened shows what the scenario has happen around the pod.
-func (p *printer) Happened(at time.Time, r lifecycle.Report) {
+func (p *printer) Happened(at time.Time, w lifecycle.Words) {
 	if p.teller.JSON {
-		p.told(p.teller.Encode(at, story.Line{Type: "scenario", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because}))
+		p.told(p.teller.Encode(at, story.Line{Type: "scenario", Subject: w.Subject, What: w.What, Outcome: w.Outcome, Because: w.Because}))
 		return
 	}
-	p.told(p.teller.Milestone(at, r.String()))
+	p.told(p.teller.Milestone(at, w.String()))
 }
 
 // ClockSet moves the beginning with the wall clock: what is shown is the time that has passed since.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Web is a pod that waited for its image, became Ready by its probes, and was deleted later.
@@ -22,17 +23,17 @@ func Web() *journal.Record {
 	s.Work(accepted, 0, 3*ms, named(setup, "InspectImage", "busybox:1.37", 4_500_000))
 	checked := s.Work(accepted, 0, 4*ms, named(main, "InspectImage", "registry.example/web:2", 0))
 	sandbox := s.Work(volumes, 40*ms, 190*ms, journal.Entry{Name: "CreateSandbox"})
-	s.Decided(190*ms, sandbox, journal.Entry{What: "sandbox ready, address 10.0.0.2", Rule: "A-COND-3"})
-	pulling := s.Decided(4*ms, checked, journal.Entry{Container: "main", What: "pulling image registry.example/web:2", Rule: "A-IMG-4"})
+	s.Decided(190*ms, sandbox, 0, lifecycle.Report{Subject: "pod", Kind: "sandbox-ready-at", On: "10.0.0.2", Rule: "A-COND-3"})
+	pulling := s.Decided(4*ms, checked, 0, lifecycle.Report{Subject: "main", Kind: "pulling", On: "registry.example/web:2", Rule: "A-IMG-4"})
 	pulled := s.Work(pulling, 4*ms, 4210*ms, named(main, "PullImage", "registry.example/web:2", 187_000_000))
-	s.Decided(4210*ms, pulled, journal.Entry{Container: "main", What: "pulled image registry.example/web:2 in 4.206s", Rule: "A-IMG-4"})
+	s.Decided(4210*ms, pulled, 0, lifecycle.Report{Subject: "main", Kind: "pulled", On: "registry.example/web:2", Span: 4206 * ms, Rule: "A-IMG-4"})
 
 	s.start(sandbox, 190*ms, setup)
-	s.Exit(900*ms, 0, exit(setup, 0), "")
+	s.Exit(900*ms, 0, exit(setup, 0), "", 0)
 	s.start(pulled, 4210*ms, main)
 	s.fails(5300*ms, main, "startup 1", "dial tcp 10.0.0.2:8080: connect: connection refused")
 	up := s.Add(6300*ms, journal.Entry{Kind: journal.Fact, Name: "Probed", Container: "main", Value: "success", Detail: map[string]string{journal.DetailProbe: "startup"}})
-	has := s.Decided(6300*ms, up, journal.Entry{Container: "main", What: "has started up", Because: "startup probe succeeded", Rule: "A-CST-12"})
+	has := s.Decided(6300*ms, up, 0, lifecycle.Report{Subject: "main", Kind: "has-started-up", Because: lifecycle.Because{Kind: "startup-probe-succeeded"}, Rule: "A-CST-12"})
 	s.Shown(6300*ms, has, journal.Entry{Name: "started", Value: "true", Container: "main"})
 	ready := s.Add(7300*ms, journal.Entry{Kind: journal.Fact, Name: "Probed", Container: "main", Value: "success", Detail: map[string]string{journal.DetailProbe: "readiness"}})
 	s.ready(7300*ms, ready, main)
@@ -55,16 +56,19 @@ func Crashing() (record *journal.Record, now time.Time) {
 		}
 		started := s.start(last, at, e)
 		s.ready(at+80*ms, started, e)
-		outcome := []string{"restart now", "restart in 10s", "restart in 20s"}[i]
+		after := []time.Duration{0, 10 * time.Second, 20 * time.Second}[i]
 		ended, cause := at+600*ms, int64(0)
 		if i == 2 {
 			s.fails(at+1*time.Second, e, "liveness 1", "HTTP probe failed with statuscode: 503")
 			probed := s.fails(at+2*time.Second, e, "liveness 2", "HTTP probe failed with statuscode: 503")
-			killed := s.Decided(at+2*time.Second, probed, journal.Entry{Container: "worker", Attempt: 2, What: "liveness probe failed 2 times", Outcome: "stop and restart", Rule: "B-PRB-1"})
+			killed := s.Decided(at+2*time.Second, probed, 2, lifecycle.Report{
+				Subject: "worker", Kind: lifecycle.KindProbeFailed, On: "liveness", Message: "HTTP probe failed with statuscode: 503",
+				Outcome: "then-restart", Because: lifecycle.Because{Kind: lifecycle.BecauseOften, Nth: 2}, Rule: "A-ACT-8",
+			})
 			cause = s.Begun(killed, at+2*time.Second, named(e, "StopContainer", "", 0))
 			ended = at + 4*time.Second
 		}
-		last = s.Exit(ended, cause, exit(e, []int32{1, 1, 137}[i]), outcome)
+		last = s.Exit(ended, cause, exit(e, []int32{1, 1, 137}[i]), lifecycle.ThenRestart, after)
 		s.Shown(ended, last, journal.Entry{Name: "Ready", Value: "False"})
 	}
 	return s.Record(), At(20 * time.Second)
@@ -82,8 +86,9 @@ func Unpullable() (record *journal.Record, now time.Time) {
 		pull := named(main, "PullImage", main.Image, 0)
 		pull.Failure = &journal.Failure{Class: "failed", Reason: "ErrImagePull", Message: "registry.example/wbe:2: not found"}
 		last = s.Work(last, at+ms, at+400*ms, pull)
-		last = s.Decided(at+400*ms, last, journal.Entry{
-			Container: "main", What: "ErrImagePull: registry.example/wbe:2: not found", Outcome: "try again in " + []string{"10s", "20s", "40s"}[i], Rule: "A-IMG-5",
+		last = s.Decided(at+400*ms, last, 0, lifecycle.Report{
+			Subject: "main", Kind: "image-failed", Reason: "ErrImagePull", Message: "registry.example/wbe:2: not found",
+			Outcome: lifecycle.ThenTryAgain, Span: 10 * time.Second << i, Rule: "A-IMG-5",
 		})
 	}
 	s.Shown(ms, 1, journal.Entry{Name: "phase", Value: "Pending"})
@@ -121,11 +126,13 @@ func Malicious() (record *journal.Record, now time.Time) {
 	s := New(Hostile, journal.Container{Name: Hostile, Kind: "container", Image: Hostile})
 	s.pod.Namespace, s.pod.Node, s.pod.Owner = Hostile, Hostile, Hostile
 	s.pod.Labels = map[string]string{Hostile: Hostile}
-	e := journal.Entry{Container: Hostile, What: Hostile, Outcome: "try again in 10s" + Hostile, Because: Hostile, Rule: Hostile}
+	e := journal.Entry{Container: Hostile}
 	last := s.begins(Hostile)
 	pull := named(e, "PullImage", Hostile, 1)
 	pull.Failure = &journal.Failure{Class: Hostile, Reason: Hostile, Message: Hostile}
-	s.Decided(400*ms, s.Work(last, 250*ms, 400*ms, pull), e)
+	s.Decided(400*ms, s.Work(last, 250*ms, 400*ms, pull), 0, lifecycle.Report{
+		Subject: Hostile, Kind: Hostile, Outcome: lifecycle.ThenTryAgain, Span: 10 * time.Second, Because: lifecycle.Because{Text: Hostile}, Rule: Hostile,
+	})
 	s.fails(500*ms, e, Hostile, Hostile)
 	exited := journal.Entry{Kind: journal.Fact, Name: "ContainerExited", Container: Hostile, Exit: &journal.Exit{Code: 1, Reason: Hostile, Message: Hostile}}
 	s.start(last, 600*ms, e)
@@ -153,7 +160,7 @@ func named(e journal.Entry, name, image string, bytes uint64) journal.Entry {
 func (s *Story) start(cause int64, at time.Duration, e journal.Entry) int64 {
 	created := s.Work(cause, at, at+30*ms, named(e, "CreateContainer", "", 0))
 	started := s.Work(created, at+30*ms, at+80*ms, named(e, "StartContainer", "", 0))
-	s.Decided(at+80*ms, started, journal.Entry{Container: e.Container, Attempt: e.Attempt, What: "started", Rule: "A-ACT-10"})
+	s.Decided(at+80*ms, started, e.Attempt, lifecycle.Report{Subject: e.Container, Kind: lifecycle.KindStarted, Rule: "A-ACT-10"})
 	s.Shown(at+80*ms, started, journal.Entry{Name: "state", Value: "running", Container: e.Container, Attempt: e.Attempt})
 	s.Shown(at+80*ms, started, journal.Entry{Name: "phase", Value: "Running"})
 	return started
@@ -161,7 +168,7 @@ func (s *Story) start(cause int64, at time.Duration, e journal.Entry) int64 {
 
 // ready makes a container ready, and the pod with it.
 func (s *Story) ready(at time.Duration, cause int64, e journal.Entry) {
-	decided := s.Decided(at, cause, journal.Entry{What: "Ready", Rule: "A-COND-6"})
+	decided := s.Decided(at, cause, 0, lifecycle.Report{Subject: "pod", Kind: "pod-ready", Rule: "A-COND-6"})
 	for _, name := range []string{"started", "ready"} {
 		s.Shown(at, cause, journal.Entry{Name: name, Value: "true", Container: e.Container, Attempt: e.Attempt})
 	}
@@ -188,7 +195,7 @@ func (s *Story) end(at time.Duration, cause int64, e journal.Entry, hook bool) {
 	stop := named(e, "StopContainer", "", 0)
 	s.Work(cause, at, at+700*ms, stop)
 	at += 700 * ms
-	s.Exit(at, cause, exit(e, 143), "")
+	s.Exit(at, cause, exit(e, 143), "", 0)
 	sandbox := s.Work(cause, at, at+60*ms, journal.Entry{Name: "StopSandbox"})
 	s.Work(cause, at, at+5*ms, journal.Entry{Name: "UnmountVolumes"})
 	s.Work(sandbox, at+60*ms, at+80*ms, journal.Entry{Name: "RemoveSandbox"})

@@ -3,10 +3,10 @@ package timelinetest
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Begin is when the journals of all records begin.
@@ -44,9 +44,10 @@ func (s *Story) Fact(at time.Duration, name, container string, attempt uint32) i
 	return s.Add(at, journal.Entry{Kind: journal.Fact, Name: name, Container: container, Attempt: attempt})
 }
 
-// Decided adds a line of the story.
-func (s *Story) Decided(at time.Duration, cause int64, e journal.Entry) int64 {
-	e.Kind, e.Cause = journal.Decided, cause
+// Decided adds a line of the story, about the pod or an instance.
+func (s *Story) Decided(at time.Duration, cause int64, attempt uint32, r lifecycle.Report) int64 {
+	e := journal.Decision(r)
+	e.Cause, e.Attempt = cause, attempt
 	return s.Add(at, e)
 }
 
@@ -70,10 +71,11 @@ func (s *Story) Begun(cause int64, begin time.Duration, e journal.Entry) int64 {
 }
 
 // Exit adds the end of an instance, with what was decided about it, which it returns.
-func (s *Story) Exit(at time.Duration, cause int64, e journal.Entry, outcome string) int64 {
+func (s *Story) Exit(at time.Duration, cause int64, e journal.Entry, outcome lifecycle.Outcome, after time.Duration) int64 {
 	e.Cause = cause
-	decided := s.Decided(at, s.Add(at, e), journal.Entry{
-		Container: e.Container, Attempt: e.Attempt, What: "exited " + strconv.Itoa(int(e.Exit.Code)), Outcome: outcome, Because: "restartPolicy OnFailure", Rule: "A-RST-1",
+	decided := s.Decided(at, s.Add(at, e), e.Attempt, lifecycle.Report{
+		Subject: e.Container, Kind: lifecycle.KindExited, Code: e.Exit.Code, Outcome: outcome, Span: after,
+		Because: lifecycle.Because{Kind: lifecycle.BecausePolicy, Policy: "OnFailure"}, Rule: "A-RST-1",
 	})
 	for _, name := range []string{"ready", "started"} {
 		s.Shown(at, decided, journal.Entry{Name: name, Value: "false", Container: e.Container, Attempt: e.Attempt})
