@@ -42,6 +42,15 @@ func (e *ending) at() time.Time {
 	return e.decided.At
 }
 
+// withPod says that the container was stopped with its pod, which is no news.
+func (e ending) withPod() bool {
+	because := e.decided.Says().Because.Kind
+	return because == lifecycle.BecauseStopped || because == lifecycle.BecausePodEnds
+}
+
+// completed says that the instance has ended as it should, like an init container.
+func (e *ending) completed() bool { return e.code() == 0 && e.decided.Outcome == "" }
+
 // asked says whether the instance was being stopped when it ended.
 func (e *ending) asked() bool {
 	return e.begun("StopContainer") != nil || e.begun("StopSandbox") != nil

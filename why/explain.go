@@ -52,8 +52,10 @@ const (
 	KindExit    Kind = "exit"    // how a container's instance ended, and what followed
 	KindOOM     Kind = "oom"     // what a kill for memory meant
 	KindRepeats Kind = "repeats" // a container that has ended several times
-	KindState   Kind = "state"   // how a container is, according to its pod's object alone
-	KindLeft    Kind = "left"    // what the journal has not kept
+	// KindRestartsAll is about restarts of all containers.
+	KindRestartsAll Kind = "restarts-all"
+	KindState       Kind = "state" // how a container is, according to its pod's object alone
+	KindLeft        Kind = "left"  // what the journal has not kept
 )
 
 // ofPod is the subject of what is about the pod as a whole.

@@ -14,16 +14,42 @@ import (
 // endsPod says that a decision ends the pod.
 func endsPod(e journal.Entry) bool { return e.Container == "" && e.Says().Kind.EndsPod() }
 
-// past tells what has happened: of each container the last end that was not as it should be,
-// and why the pod ends.
+// past tells what has happened: of each container the last end that was not as it should be, how often all were
+// restarted, and why the pod ends.
 func (t *teller) past() (told []Sentence) {
 	for _, c := range t.Pod.Containers {
 		told = append(told, t.exits(c)...)
+	}
+	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(told) == 0) {
+		told = append(told, all)
 	}
 	if end, found := t.podEnd(); found {
 		told = append(told, end)
 	}
 	return told
+}
+
+// restartsOfAll says how often all containers were restarted in place.
+func (t *teller) restartsOfAll() (s Sentence, found bool) {
+	var all []journal.Entry
+	for _, e := range t.Entries {
+		if e.Says().Kind == lifecycle.KindRestartsAll {
+			all = append(all, e)
+		}
+	}
+	if len(all) == 0 {
+		return s, false
+	}
+	first, last := all[0], all[len(all)-1]
+	text := "All containers were restarted in place"
+	if len(all) > 1 {
+		if t.Left > 0 {
+			text += " at least"
+		}
+		text += fmt.Sprintf(" %d times, first at %s", len(all), t.clock(first.At)) + inBrackets(bare(first.Because)) + ", last"
+	}
+	text += " at " + t.clock(last.At) + inBrackets(bare(last.Because)) + "."
+	return Sentence{Kind: KindRestartsAll, Subject: ofPod, At: last.At, Text: text, Rules: rulesOf(all), Chain: all}, true
 }
 
 // podEnd is what decided that the pod ends: the newest decision that does.
@@ -60,19 +86,17 @@ func (t *teller) endText(e journal.Entry) string {
 	return "The pod ended" + at + ifSome(": ", bare(e.Because))
 }
 
-// exits tells how a container's last instance ended, and how often others did. That an init
-// container completed is no news, nor that a container was stopped with its pod.
+// exits tells of a container's last end that was not as it should be, and how often it was restarted.
 func (t *teller) exits(c journal.Container) (told []Sentence) {
-	all := t.endings(c.Name)
-	if len(all) == 0 {
+	all := slices.DeleteFunc(t.endings(c.Name), ending.withPod)
+	i := len(all) - 1
+	for i >= 0 && all[i].completed() {
+		i--
+	}
+	if i < 0 {
 		return nil
 	}
-	last := &all[len(all)-1]
-	because := last.decided.Says().Because.Kind
-	withPod := because == lifecycle.BecauseStopped || because == lifecycle.BecausePodEnds
-	if last.code() == 0 && last.decided.Outcome == "" || withPod && len(all) == 1 {
-		return nil
-	}
+	last := &all[i]
 	told = append(told, Sentence{
 		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
 		Rules: rulesOf(last.chain), Chain: last.chain,
@@ -114,7 +138,7 @@ func oomText(c journal.Container, e *ending) string {
 // repeatsText says how often a container was restarted, and how its instances ended of which
 // something is known.
 func (t *teller) repeatsText(name string, restarts int32, all []ending) string {
-	text := fmt.Sprintf("%s has been restarted %d times", name, restarts)
+	text := fmt.Sprintf("%s %s restarted %d times", name, map[bool]string{true: "was", false: "has been"}[t.over()], restarts)
 	how := map[string]int{}
 	var order []string
 	for i := range all {

@@ -195,6 +195,23 @@ var causes = []struct {
 	}},
 	{"killed without an order", func(s *story, _ *v1.Pod) { s.Program("main", "exit=139 after=1s", "run") }, func(l *life) { l.await("restarted", restarts(1)) }},
 	{"says why", func(s *story, _ *v1.Pod) { s.Program("main", "exit=1 after=1s message=no_such_table", "run") }, func(l *life) { l.await("restarted", restarts(1)) }},
+	{"gone after restarts", func(s *story, _ *v1.Pod) {
+		s.Program("main", "exit=1 after=1s message=no_such_table", "exit=2 after=1s", "exit=2 after=1s", "run term=0")
+	}, func(l *life) {
+		l.await("restarted", restarts(3))
+		l.stop(5)
+		l.gone()
+	}},
+	{"gone after restarts of all", func(*story, *v1.Pod) {}, func(l *life) {
+		l.await("running", running)
+		for n, why := range []string{"lifepod restart", "new data"} {
+			l.worker.Post(lifecycle.RestartRequested{Because: why})
+			l.await("restarted", restarts(int32(n)+1))
+			time.Sleep(time.Minute)
+		}
+		l.stop(5)
+		l.gone()
+	}},
 	{"all well", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
 		time.Sleep(time.Minute)
