@@ -118,9 +118,10 @@
 // be found or done again is a field that is not exported, with a comment that says so. A
 // new action is a type in effect.go, begun in the plan of its stage (plan.go, stop.go). A
 // new restart rule belongs in decideRestart, a new condition in conditions, a new reason of
-// waiting where the failure is filed. apply files facts and begins what
-// follows from one fact alone; plan looks only at the state, and must be safe to run again
-// at the next event. Each rule gets a transcript in testdata; invariants_test.go checks
+// waiting where the failure is filed. What is told of it is a Report: a kind, which is not
+// read as words, and fields (report.go); words.go has the sentence, if it is not the kind's
+// own words. apply files facts and begins what follows from one fact alone; plan looks only
+// at the state, and must be safe to run again at the next event. Each rule gets a transcript in testdata; invariants_test.go checks
 // random lives against the laws that always hold.
 //
 // backoff_policy.go calculates the growing delays with which Kubernetes retries containers

@@ -38,7 +38,7 @@ type Failure struct {
 	Class   FailureClass
 	Reason  string   // a waiting reason of A-CST-7 where one fits, such as ErrImagePull
 	Message string   // the runtime's words, or the summary that a waiting state shows
-	Detail  string   // the runtime's words where Message is a summary (A-IMG-4); else empty
+	Detail  string   // the runtime's words where Message is a summary (A-IMG-4), or the failure behind ImagePullBackOff; else empty
 	Each    []string // the messages of several failures at once, such as one per volume; else empty
 }
 

@@ -202,10 +202,15 @@ func imageBackOff(s *step, f fetch, until time.Time) {
 	text := fmt.Sprintf("Back-off pulling image %q", f.reference)
 	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: f.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: f.fieldPath()})
-	if r := f.Refused; r != nil && r.Reason != "ImagePullBackOff" {
-		text += ": " + r.Reason + ": " + r.Message
+	behind := ""
+	switch r := f.Refused; {
+	case r != nil && r.Reason == "ImagePullBackOff":
+		behind = r.Detail
+	case r != nil:
+		behind = r.text()
+		text += ": " + behind
 	}
-	f.Refused = &Failure{Reason: "ImagePullBackOff", Message: text}
+	f.Refused = &Failure{Reason: "ImagePullBackOff", Message: text, Detail: behind}
 	f.RetryAt = until
 	s.due(until)
 	tellRetry(s, Report{Subject: f.subject(), Kind: "image-back-off", Rule: "A-IMG-5"}, until)

@@ -17,9 +17,21 @@ type Wait struct {
 	// Because is the failure or the decision behind it, in the words of the status and the
 	// story; may be empty.
 	Because string `json:"because,omitzero"`
+	// Probe is how far the probe On is.
+	Probe ProbeProgress `json:"probe,omitzero"`
+	// Value is the status of the condition of the readiness gate On; empty: nobody has set it.
+	Value string `json:"value,omitzero"`
 	// Held is why a hook has not ended though its process has, as the worker says; empty as a rule.
 	Held string `json:"held,omitzero"`
 	Rule string `json:"rule,omitzero"`
+}
+
+// ProbeProgress is how far a probe is: Run equal results in a row, of as many as it takes.
+type ProbeProgress struct {
+	Failing bool   `json:"failing,omitzero"`
+	Run     int32  `json:"run,omitzero"`
+	Of      int32  `json:"of,omitzero"`
+	Said    string `json:"said,omitzero"` // by the last attempt, if it did not succeed
 }
 
 // WaitFor is a kind of wait.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -141,6 +140,9 @@ func (w *waits) fetchesOf(c *container) []fetch {
 func (w *waits) forImages(c *container) {
 	for _, f := range w.fetchesOf(c) {
 		wait := Wait{Subject: c.spec.Name, On: f.reference, Because: f.Refused.text()}
+		if f.Refused != nil && f.Refused.Detail != "" {
+			wait.Because = f.Refused.Detail
+		}
 		switch {
 		case f.op != 0 && f.pull:
 			wait.For, wait.Since, wait.Rule = WaitImagePull, w.m.onWall(f.since), "A-IMG-4"
@@ -201,15 +203,11 @@ func (w *waits) forProbe(c *container, k ProbeKind, rule string) {
 	if p.op == 0 {
 		wait.Until = w.ahead(c.probeDue(k))
 	}
-	switch {
-	case p.Failing && p.Run > 0:
-		wait.Because = fmt.Sprintf("failed %d of %d", p.Run, spec.FailureThreshold)
-	case p.Run > 0:
-		wait.Because = fmt.Sprintf("succeeded %d of %d", p.Run, spec.SuccessThreshold)
+	wait.Probe = ProbeProgress{Failing: p.Failing, Run: p.Run, Of: spec.SuccessThreshold, Said: p.last}
+	if p.Failing {
+		wait.Probe.Of = spec.FailureThreshold
 	}
-	if p.last != "" {
-		wait.Because = strings.TrimPrefix(wait.Because+": "+p.last, ": ")
-	}
+	wait.Because = wait.Probe.String()
 	w.add(wait)
 }
 

@@ -104,7 +104,11 @@ func (w *waits) forRound() {
 func (w *waits) forGates() {
 	for _, gate := range w.m.pod.Spec.ReadinessGates {
 		for _, problem := range closedGates([]v1.PodReadinessGate{gate}, w.m.kept.Reported.Conditions) {
-			w.add(Wait{Subject: ofPod, For: WaitReadinessGate, On: string(gate.ConditionType), Because: problem, Rule: "A-COND-6"})
+			wait := Wait{Subject: ofPod, For: WaitReadinessGate, On: string(gate.ConditionType), Because: problem, Rule: "A-COND-6"}
+			if c := condition(w.m.kept.Reported.Conditions, gate.ConditionType); c != nil {
+				wait.Value = string(c.Status)
+			}
+			w.add(wait)
 		}
 	}
 }

@@ -178,6 +178,18 @@ func (b *Because) kind() string {
 	return join(sentence(string(b.Kind)), ": ", b.Text)
 }
 
+// String is how far a probe is and what it said, in words: "failed 2 of 3: no database".
+func (p *ProbeProgress) String() string {
+	if p.Run == 0 {
+		return p.Said
+	}
+	result := "succeeded"
+	if p.Failing {
+		result = "failed"
+	}
+	return join(fmt.Sprintf("%s %d of %d", result, p.Run, p.Of), ": ", p.Said)
+}
+
 // join is two texts with something between them; either may be empty.
 func join(a, between, b string) string {
 	if a == "" || b == "" {

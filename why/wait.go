@@ -203,7 +203,7 @@ func (t *teller) podWait(w *lifecycle.Wait) string {
 		phases := map[string]string{"stop": "what runs is being stopped", "announce": "the status that tells of it is being written", "remove": "the old instances are being removed"}
 		return "All containers are being restarted in place" + inBrackets(w.Because) + ": " + phases[w.On] + t.nextTry(w)
 	case lifecycle.WaitReadinessGate:
-		return "The pod is not Ready: its readiness gate " + w.On + " is not open, " + gateState(w.Because)
+		return "The pod is not Ready: its readiness gate " + w.On + " is not open, " + gateState(w.Value)
 	case lifecycle.WaitCompletion:
 		return "The pod is not Ready because containers have ended for good (" + w.Because + "); it ends when " + w.On + plural(strings.Split(w.On, ", "), " does", " do")
 	case lifecycle.WaitResize:
@@ -219,12 +219,12 @@ func (t *teller) podWait(w *lifecycle.Wait) string {
 	return "The pod waits for " + string(w.For) + ifSome(" ", w.On) + ifSome(": ", bare(w.Because)) + t.nextTry(w)
 }
 
-// gateState says how the condition of a readiness gate is, from the message of Ready.
-func gateState(message string) string {
-	if _, status, found := strings.Cut(message, `, but `); found {
-		return "its condition is " + status
+// gateState says how the condition of a readiness gate is.
+func gateState(status string) string {
+	if status == "" {
+		return "nobody has set its condition yet"
 	}
-	return "nobody has set its condition yet"
+	return "its condition is " + status
 }
 
 func (t *teller) resizeWait(w *lifecycle.Wait) string {

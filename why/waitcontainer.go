@@ -61,10 +61,10 @@ func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
 		return what + " is being looked for on this machine"
 	case lifecycle.WaitImagePull:
 		doing := what + " is being " + t.pulledSoFar(w.On)
-		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: pullFailure(w.Because)})
+		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: w.Because})
 	default:
 	}
-	return what + " can't be had: " + pullFailure(w.Because) + t.nextTry(w)
+	return what + " can't be had: " + bare(w.Because) + t.nextTry(w)
 }
 
 // pulledSoFar is how far the pull of an image is, and which of its layers is the slowest.
@@ -98,32 +98,22 @@ func (t *teller) pulledSoFar(image string) string {
 	return "pulled"
 }
 
-// pullFailure is the failure behind ImagePullBackOff.
-func pullFailure(because string) string {
-	because = bare(because)
-	if rest, found := strings.CutPrefix(because, "ImagePullBackOff: Back-off pulling image "); found {
-		if _, failure, found := strings.Cut(rest, `": `); found {
-			return failure
-		}
-	}
-	return because
-}
-
 // probeWait is about a probe that has not succeeded, or not any more.
 func (t *teller) probeWait(w *lifecycle.Wait) string {
 	lacks := " is not ready: its "
 	if w.On == "startup" {
 		lacks = " has not started up: its "
 	}
-	how, output, _ := strings.Cut(w.Because, ": ")
 	text := w.Subject + lacks + w.On + " probe "
-	switch {
+	switch p := w.Probe; {
 	case w.Because == "":
 		text += "has not succeeded yet"
-	case !strings.HasPrefix(how, "failed ") && !strings.HasPrefix(how, "succeeded "):
-		text += "could not be made (" + bare(w.Because) + ")"
+	case p.Run == 0:
+		text += "could not be made" + inBrackets(bare(w.Because))
+	case p.Failing:
+		text += fmt.Sprintf("failed %d of %d", p.Run, p.Of) + inBrackets(bare(p.Said))
 	default:
-		text += how + inBrackets(bare(output))
+		text += fmt.Sprintf("succeeded %d of %d", p.Run, p.Of) + inBrackets(bare(p.Said))
 	}
 	if w.Until.IsZero() {
 		return text + "; an attempt is under way"
