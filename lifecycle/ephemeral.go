@@ -53,7 +53,7 @@ func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 
 // planEphemerals starts the ephemeral containers, each by itself.
 func planEphemerals(s *step) {
-	if s.sandbox.State != sandboxReady || !s.setup.volumes.done {
+	if s.lacks() != "" {
 		return
 	}
 	for _, c := range s.ephemerals() {
@@ -64,21 +64,23 @@ func planEphemerals(s *step) {
 	}
 }
 
-// targetFound says whether the container whose processes c shall see has a started
-// instance. If not, c waits for it and shows that as its reason (A-CRI-5).
-func targetFound(s *step, c *container) bool {
+// hasTarget says whether the container whose processes c shall see has a started instance, and none that is about to go.
+// One that has exited is refused by the runtime, in its own words.
+func (m *Machine) hasTarget(c *container) bool {
 	if c.target == "" {
 		return true
 	}
-	target := s.containerNamed(c.target)
-	switch {
-	case s.round.Active:
-		return false // its instance is about to go
-	case target == nil: // an API server refuses such a pod; it has no instance either
-	case target.Position == running, target.Position == exited: // an exited one is refused by the runtime, in its own words
+	target := m.containerNamed(c.target) // an API server refuses a pod without it
+	return target != nil && !m.round.Active && (target.Position == running || target.Position == exited)
+}
+
+// targetFound is hasTarget for a start. A container that waits for one that is not about to run shows that as its reason (A-CRI-5).
+func targetFound(s *step, c *container) bool {
+	if s.hasTarget(c) {
 		return true
-	case target.ID != "":
-		return false // it is about to run
+	}
+	if target := s.containerNamed(c.target); s.round.Active || target != nil && target.ID != "" {
+		return false
 	}
 	if c.Failure == nil || c.Failure.Reason != configError {
 		startRefused(s, c, &Failure{Reason: configError, Message: fmt.Sprintf("unable to find target container %s", c.target)}, configError)

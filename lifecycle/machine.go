@@ -118,6 +118,7 @@ type kept struct {
 // and the step before. Another process has none of it.
 type bookkeeping struct {
 	wakeAt    time.Time   // the timer ends with its process
+	holds     string      // the container that those after it wait for before they start
 	observing work        // an Observe that something uncertain waits for: asked for again first
 	away      bool        // restored or adopted, and the source has not sent its object yet: what is known of it may be old
 	adopted   bool        // made without a checkpoint: its status stands until the first snapshot

@@ -75,23 +75,16 @@ func (k Kind) EndsPod() bool {
 // Outcome is what is done about it, as a word that doesn't change; empty: nothing.
 type Outcome string
 
-// Outcomes that come after Span.
+// What is done about it. Those that have no name here are read by people only.
 const (
-	ThenRestart    Outcome = "restart"
-	ThenTryAgain   Outcome = "try-again"
-	ThenStartAgain Outcome = "start-again" // after a restart of all
-)
-
-// Outcomes of an exit, beside ThenRestart.
-const (
+	ThenRestart    Outcome = "restart"   // after Span
+	ThenTryAgain   Outcome = "try-again" // after Span
 	ThenRestartAll Outcome = "restart-all-containers"
 	ThenPodFails   Outcome = "pod-fails"
-	ThenGrace      Outcome = "grace" // of a stop: Span is how long
-)
-
-const (
-	thenStop    Outcome = "stop-the-container"
-	thenAlready Outcome = "all-containers-are-being-restarted-already"
+	ThenGrace      Outcome = "grace" // the pod has Span to end
+	thenStartAgain Outcome = "start-again"
+	thenStop       Outcome = "stop-the-container"
+	thenAlready    Outcome = "all-containers-are-being-restarted-already"
 )
 
 // Later says that something is to be done once more, but not now.

@@ -235,7 +235,7 @@ func finishRound(s *step) {
 	}
 	s.kept.InitTurn = 0
 	s.round.Active, s.round.Graceful, s.round.Announced, s.round.announcing = false, false, false, work{}
-	tell(s, Report{Subject: ofPod, Kind: "is-reset", Outcome: ThenStartAgain, Span: max(0, s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
+	tell(s, Report{Subject: ofPod, Kind: "is-reset", Outcome: thenStartAgain, Span: max(0, s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
 }
 
 func resetForRound(s *step, c *container) {

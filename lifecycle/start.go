@@ -6,7 +6,12 @@ import "slices"
 // and started one at a time, in order (A-ACT-10); their images come in parallel
 // (A-ACT-11).
 func planStarts(s *step) {
-	if s.sandbox.State != sandboxReady || !s.setup.volumes.done || s.startUnderWay() || s.round.Active {
+	s.holds = ""
+	if s.lacks() != "" || s.round.Active {
+		return
+	}
+	if i := slices.IndexFunc(s.ordered(), (*container).startUnderWay); i >= 0 {
+		s.holds = s.ordered()[i].spec.Name
 		return
 	}
 	if !s.due(s.round.NotBefore) {
@@ -15,14 +20,25 @@ func planStarts(s *step) {
 	advanceInit(s)
 	for _, c := range s.startOrder() {
 		if tryStart(s, c) {
+			s.holds = c.spec.Name
 			return
 		}
 	}
 }
 
-// startUnderWay says that some container is between its creation and its start.
-func (m *Machine) startUnderWay() bool {
-	return slices.ContainsFunc(m.ordered(), (*container).startUnderWay)
+// lacks is the first thing that the pod lacks before any of its containers can start; empty: nothing.
+func (m *Machine) lacks() WaitFor {
+	switch {
+	case !m.setup.cgroup.done && m.sandbox.State == sandboxNone:
+		return WaitCgroup
+	case !m.setup.volumes.done:
+		return WaitVolumes
+	case m.sandbox.State == sandboxNone && !m.claimsReady():
+		return WaitClaims
+	case m.sandbox.State != sandboxReady:
+		return WaitSandbox
+	}
+	return ""
 }
 
 func (c *container) startUnderWay() bool {

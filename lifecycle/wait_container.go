@@ -50,41 +50,16 @@ func (w *waits) exitedAhead(c *container) bool {
 // forTurn says what of the pod the container waits for: another container, or the setup.
 func (w *waits) forTurn(c *container) {
 	if c.kind == ephemeralContainer {
-		if w.setupLeft() == "" && c.Position == absent && !w.hasTarget(c) {
+		if w.m.lacks() == "" && c.Position == absent && !w.m.hasTarget(c) {
 			w.add(Wait{Subject: c.spec.Name, For: WaitTarget, On: c.target, Rule: "A-CRI-5"})
 		}
 	} else if on, rule := w.before(c); on != nil {
 		w.add(Wait{Subject: c.spec.Name, For: WaitTurn, On: on.spec.Name, Rule: rule})
 		return
 	}
-	if left := w.setupLeft(); left != "" {
+	if left := w.m.lacks(); left != "" {
 		w.add(Wait{Subject: c.spec.Name, For: WaitSetup, On: string(left), Rule: "A-SYNC-8"})
 	}
-}
-
-// hasTarget is targetFound without what follows.
-func (w *waits) hasTarget(c *container) bool {
-	if c.target == "" {
-		return true
-	}
-	target := w.m.containerNamed(c.target)
-	return target != nil && !w.m.round.Active && (target.Position == running || target.Position == exited)
-}
-
-// setupLeft is the first thing that the pod lacks before any of its containers can start,
-// empty if there is none.
-func (w *waits) setupLeft() WaitFor {
-	switch {
-	case !w.m.setup.cgroup.done && w.m.sandbox.State == sandboxNone:
-		return WaitCgroup
-	case !w.m.setup.volumes.done:
-		return WaitVolumes
-	case w.m.sandbox.State == sandboxNone && !w.m.claimsReady():
-		return WaitClaims
-	case w.m.sandbox.State != sandboxReady:
-		return WaitSandbox
-	}
-	return ""
 }
 
 // before is the container that c comes after, and the rule; nil if it is c's turn.
@@ -96,35 +71,14 @@ func (w *waits) before(c *container) (*container, string) {
 		}
 		return inits[turn], "A-INIT-3"
 	}
-	if w.setupLeft() != "" || w.exitedAhead(c) || !w.ahead(c.RetryAt).IsZero() {
+	if w.m.lacks() != "" || w.exitedAhead(c) || !w.ahead(c.RetryAt).IsZero() {
 		return nil, ""
 	}
-	if i := slices.IndexFunc(w.m.ordered(), (*container).startUnderWay); i >= 0 {
-		return w.m.ordered()[i], "A-ACT-10"
-	}
-	for _, other := range w.m.startOrder() {
-		if other == c {
-			break
-		}
-		if w.holdsOthers(other) {
-			return other, "A-ACT-10"
-		}
+	holds, order := w.m.containerNamed(w.m.holds), w.m.startOrder()
+	if holds != nil && (holds.startUnderWay() || slices.Index(order, holds) < slices.Index(order, c)) {
+		return holds, "A-ACT-10"
 	}
 	return nil, ""
-}
-
-// holdsOthers says whether a container keeps those after it from starting, as tryStart
-// decides it.
-func (w *waits) holdsOthers(c *container) bool {
-	switch {
-	case c.postStartPending():
-		return c.PreviousID == ""
-	case c.Position == running || !w.ahead(c.RetryAt).IsZero():
-		return false
-	case c.Position == created:
-		return !w.m.atBarrier(c)
-	}
-	return c.Exit == nil && c.Failure == nil && slices.ContainsFunc(w.fetchesOf(c), func(f fetch) bool { return !f.Present })
 }
 
 // fetchesOf are the images that the container needs: its own, then those of its volumes.

@@ -116,7 +116,7 @@ func (r *Report) fill(text string) string {
 func (r *Report) outcome() string {
 	text := r.fill(sentence(string(r.Outcome)))
 	switch r.Outcome {
-	case ThenRestart, ThenTryAgain, ThenStartAgain:
+	case ThenRestart, ThenTryAgain, thenStartAgain:
 		return text + " " + in(r.Span)
 	default:
 		return text
