@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Line is the entry on one line, with its time since began: for people who look into the
@@ -33,7 +34,7 @@ func (e Entry) Line(began time.Time) string {
 	if e.Failure != nil {
 		fmt.Fprintf(&b, " %s %s: %s", e.Failure.Class, e.Failure.Reason, e.Failure.Message)
 	}
-	if text := e.text(); text != "" {
+	if text := e.Text(); text != "" {
 		b.WriteString(": " + text)
 	}
 	if e.Rule != "" {
@@ -50,13 +51,7 @@ func (e Entry) subject() string {
 	return fmt.Sprintf("%s/%d", e.Container, e.Attempt)
 }
 
-func (e Entry) text() string {
-	text := e.What
-	if e.Outcome != "" {
-		text += " → " + e.Outcome
-	}
-	if e.Because != "" {
-		text += " (" + e.Because + ")"
-	}
-	return text
+// Text is what was decided, in words, without its subject.
+func (e Entry) Text() string {
+	return strings.TrimSpace(lifecycle.Words{What: e.What, Outcome: e.Outcome, Because: e.Because}.String())
 }

@@ -82,7 +82,7 @@ func (b *board) end(bar *Bar, e *journal.Entry) {
 
 // note adds a line of the story to a bar, once.
 func (b *Bar) note(d *journal.Entry) {
-	n := Note{Text: story(d), Rule: d.Rule}
+	n := Note{Text: d.Text(), Rule: d.Rule}
 	if !slices.Contains(b.Notes, n) {
 		b.Notes = append(b.Notes, n)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/plain"
-	"github.com/lifepod/lifepod/journal"
 )
 
 // Took is a duration as people read it, at most seven characters: 3ms, 820ms, 1.42s, 41.3s, 3m04s,
@@ -64,18 +63,6 @@ func percent(part, whole time.Duration) int {
 // Line is text of the journal on one line, harmless for a terminal and for whoever reads it: see
 // package plain.
 func Line(text string) string { return plain.Line(text) }
-
-// story is a line of the pod's story without its subject.
-func story(e *journal.Entry) string {
-	text := e.What
-	if e.Outcome != "" {
-		text += " → " + e.Outcome
-	}
-	if e.Because != "" {
-		text += " (" + e.Because + ")"
-	}
-	return strings.TrimSpace(text)
-}
 
 // Detail is what there is to say about a bar besides its label and its times, a line each.
 func (b *Bar) Detail() (lines []Note) {
