@@ -23,7 +23,7 @@ func TestAllocationsOfVersion2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := strings.Replace(string(text), `"version":3`, `"version":2`, 1)
+	was := strings.Replace(string(text), `"version":4`, `"version":2`, 1)
 	was = strings.Replace(was, `"containers":`, `"resize":{"desired":[{"name":"i","resources":{}},{"name":"a","resources":{"requests":{"cpu":"1"}}}],`+
 		`"held":[[{"name":"i","resources":{}},{"name":"a","resources":{}}]]},"containers":`, 1)
 	if was == string(text) || !strings.Contains(was, "desired") {

@@ -14,7 +14,7 @@ import (
 // raises it, and each change of a field's meaning: an older lifepod refuses a version
 // that it does not know and adopts the pod from the runtime and the API (Adopt). Earlier
 // versions are read; the folder checkpoints has real ones of each.
-const CheckpointVersion = 3
+const CheckpointVersion = 4
 
 // Checkpoint is the part of a machine's state that neither the pod's spec nor the runtime
 // can give back. It is written before the effects of the step are carried out, so that

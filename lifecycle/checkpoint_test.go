@@ -269,8 +269,8 @@ func TestRestoreRefuses(t *testing.T) {
 		was, now string // of the checkpoint's text
 		want     string
 	}{
-		{"newer", `"version":3`, `"version":4`, "checkpoint version 4: this lifepod reads versions 1 to 3"},
-		{"newer, with a stage of its own", `"version":3,"uid":"uid","generation":1,"stage":"syncing"`, `"version":4,"stage":"asleep"`, "checkpoint version 4: this lifepod reads versions 1 to 3"},
+		{"newer", `"version":4`, `"version":5`, "checkpoint version 5: this lifepod reads versions 1 to 4"},
+		{"newer, with a stage of its own", `"version":4,"uid":"uid","generation":1,"stage":"syncing"`, `"version":5,"stage":"asleep"`, "checkpoint version 5: this lifepod reads versions 1 to 4"},
 		{"other pod", `"uid":"uid"`, `"uid":"other"`, `checkpoint of the pod with UID "other", not of "uid"`},
 		{"fewer containers", `"containers":[{`, `"containers":[],"unknown":[{`, "checkpoint of 0 containers, the pod has 2"},
 		{"other container", `"name":"a"`, `"name":"b"`, `checkpoint of container "b", the pod has "a" in its place`},
