@@ -53,11 +53,11 @@ func TestReadiness(t *testing.T) {
 	}
 	one := list.Items[0]
 	stop := visitAlways(t, address)
-	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail?what=readyz")
+	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail")
 	if left := awaitPods(t, address, 1); left[one.Name] > 0 {
 		t.Errorf("the pod that is not ready, %s, answers: %v", one.Name, left)
 	}
-	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "ok?what=readyz")
+	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "ok")
 	awaitPods(t, address, 2)
 	t.Logf("%d visits", stop())
 }

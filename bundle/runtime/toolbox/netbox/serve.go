@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,7 +17,7 @@ import (
 )
 
 // serve is an HTTP server: /healthz, /readyz and /livez answer 200, or 503 and why;
-// / and /hostname the name of the host.
+// / and /hostname the name of the host. After POST /fail it is not ready, until POST /ok.
 func serve(c *toolbox.Call) error {
 	port := c.Flags.Int("port", 8080, "TCP port")
 	readyAfter := c.Flags.Duration("ready-after", 0, "not ready until then")
@@ -34,6 +35,7 @@ func serve(c *toolbox.Call) error {
 		return err
 	}
 	start := time.Now()
+	var failing atomic.Bool
 	health := func(from time.Duration) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if up := time.Since(start); up < from || *healthyFor > 0 && up >= *healthyFor {
@@ -46,7 +48,15 @@ func serve(c *toolbox.Call) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", health(0))
 	mux.HandleFunc("GET /livez", health(0))
-	mux.HandleFunc("GET /readyz", health(*readyAfter))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if failing.Load() {
+			http.Error(w, "told to fail", http.StatusServiceUnavailable)
+			return
+		}
+		health(*readyAfter)(w, r)
+	})
+	mux.HandleFunc("POST /fail", func(http.ResponseWriter, *http.Request) { failing.Store(true) })
+	mux.HandleFunc("POST /ok", func(http.ResponseWriter, *http.Request) { failing.Store(false) })
 	for _, path := range []string{"GET /hostname", "GET /{$}"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, name) })
 	}
