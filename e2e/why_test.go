@@ -18,8 +18,8 @@ var whyCases = []struct {
 	want       []string // regular expressions of sentences, in this order
 }{
 	{
-		name: "crash", spec: "containers:\n" + shell("main", "exit 3"), await: `restart in (9|10)s`,
-		want: []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 2nd failure\)\.`, `main at TIME: exit 3 → 2nd restart after a back-off of (10|9) s\.`},
+		name: "crash", spec: "containers:\n" + shell("main", "echo starting; echo FATAL: no database >&2; exit 3"), await: `restart in (9|10)s`,
+		want: []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 2nd failure\)\.`, `main at TIME: exit 3, saying "FATAL: no database" → 2nd restart after a back-off of (10|9) s\.`},
 	},
 	{
 		name: "liveness", await: `1st restart`,
@@ -176,7 +176,7 @@ func TestWhyAfterKill(t *testing.T) {
 	checkWhy(t, r.sentences(t, "killed"), []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 3rd failure\)`, `main has been restarted 2 times`})
 	second.signal(syscall.SIGQUIT)
 	second.wait()
-	checkWhy(t, r.sentences(t, "killed"), []string{`The pod's end was asked for at TIME`, `main at TIME: exit 3 → 3rd restart`})
+	checkWhy(t, r.sentences(t, "killed"), []string{`The pod's end was asked for at TIME`, `main at TIME: exit 3, saying "instance" → 3rd restart`})
 	logs, err := filepath.Glob(filepath.Join(r.dir, "journal", "*", "ends", "main", "[012].log"))
 	if err != nil || len(logs) != 3 {
 		t.Errorf("logs of ends: %q, %v", logs, err)

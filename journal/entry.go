@@ -183,6 +183,8 @@ type End struct {
 	Entry int64   `json:"entry"`
 	Chain []Entry `json:"chain,omitzero"`
 	Usage *Usage  `json:"usage,omitzero"`
+	// Said is the last line that it wrote, of those that are not empty, and at most saidBytes of it.
+	Said string `json:"said,omitzero"`
 	// Killed is the process that the kernel killed because memory was used up; nil: none, or not
 	// known.
 	Killed *Killed `json:"killed,omitzero"`

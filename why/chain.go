@@ -16,6 +16,7 @@ type ending struct {
 	exit    *journal.Exit   // nil: only its code and its reason are known
 	usage   *journal.Usage
 	killed  *journal.Killed
+	said    string // the last line that it wrote
 }
 
 // code is the exit code.
@@ -123,7 +124,7 @@ func (t *teller) endingOf(decided journal.Entry) ending {
 	}
 	for _, end := range t.Ends {
 		if end.Container == decided.Container && end.Attempt == decided.Attempt {
-			e.exit, e.usage, e.killed = cmp.Or(e.exit, &end.Exit), end.Usage, end.Killed
+			e.exit, e.usage, e.killed, e.said = cmp.Or(e.exit, &end.Exit), end.Usage, end.Killed, end.Said
 		}
 	}
 	return e
@@ -131,7 +132,7 @@ func (t *teller) endingOf(decided journal.Entry) ending {
 
 // endingOf is an end of which only what was kept with it is left.
 func endingOf(end journal.End) ending {
-	e := ending{chain: end.Chain, exit: &end.Exit, usage: end.Usage, killed: end.Killed}
+	e := ending{chain: end.Chain, exit: &end.Exit, usage: end.Usage, killed: end.Killed, said: end.Said}
 	for _, c := range slices.Backward(end.Chain) {
 		if c.Says().Kind == lifecycle.KindExited || c.Report == nil && isDecided(c) && c.Cause == end.Entry {
 			e.decided = c

@@ -2,8 +2,12 @@ package why
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/journal"
@@ -35,7 +39,7 @@ func (t *teller) chainText(e *ending) string {
 		}
 	}
 	add(stopText(e))
-	add(exitText(e) + startText(e.exit))
+	add(exitText(e) + startText(e.exit) + saidText(e))
 	add(outcomeText(e))
 	return strings.Join(links, arrow)
 }
@@ -127,9 +131,30 @@ func exitText(e *ending) string {
 		text += inBrackets(signalName(code - 128))
 	}
 	if e.exit != nil && !neverBegan(e.exit) {
-		text += ifSome(`, saying "`, ifSome2(firstLine(e.exit.Message, 120), `"`))
+		text += ifSome(`, saying "`, ifSome2(lastLine(e.exit.Message), `"`))
 	}
 	return text
+}
+
+// saidText is the last line that a process wrote which failed by itself, unless it has left a termination message.
+func saidText(e *ending) string {
+	if e.code() == 0 || e.asked() || !slices.Contains([]string{"", "Error"}, e.reason()) || e.exit != nil && e.exit.Message != "" {
+		return ""
+	}
+	return ifSome(`, saying "`, ifSome2(lastLine(e.said), `"`))
+}
+
+// colours are what programs write to have a terminal show text in colours.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// lastLine is the last line of what a process has said, and at most 120 characters of it: that is where the cause is.
+func lastLine(text string) string {
+	text = strings.TrimSpace(colours.ReplaceAllString(text, ""))
+	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	if runes := []rune(line); len(runes) > 120 {
+		return string(runes[:120]) + " …"
+	}
+	return line
 }
 
 // neverBegan says that the runtime could not start the process: what the exit says is the runtime's.
@@ -181,9 +206,9 @@ func outcomeText(e *ending) string {
 	next := ordinal(e.decided.Attempt+1) + " restart"
 	switch {
 	case says.Later():
-		return next + " after a back-off of " + span(says.Span) + inBrackets(ownReason(says.Because))
+		return next + " after a back-off of " + span(says.Span) + inBrackets(ownReason(says.Because, e.code()))
 	case says.Outcome == lifecycle.ThenRestart:
-		return next + " at once" + inBrackets(ownReason(says.Because))
+		return next + " at once" + inBrackets(ownReason(says.Because, e.code()))
 	case says.Outcome == lifecycle.ThenRestartAll:
 		return "all containers are restarted in place" + inBrackets(because)
 	case says.Outcome == lifecycle.ThenPodFails:
@@ -196,7 +221,10 @@ func outcomeText(e *ending) string {
 
 // ownReason leaves out what goes without saying: the restart policy, how often it has failed,
 // and what the chain has said.
-func ownReason(because lifecycle.Because) string {
+func ownReason(because lifecycle.Because, code int32) string {
+	if code == 0 && because.Kind == lifecycle.BecausePolicy && because.Policy == v1.ContainerRestartPolicyAlways && because.Failed == "" {
+		return "restartPolicy Always restarts what has done its work, too"
+	}
 	if because.Failed != "" || because.Kind != lifecycle.BecauseRule && because.Kind != lifecycle.BecauseCutOff {
 		return ""
 	}

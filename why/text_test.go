@@ -202,6 +202,33 @@ func TestStartError(t *testing.T) {
 	}
 }
 
+// TestSaid: what a process wrote last is told where it failed by itself and has left no termination message.
+func TestSaid(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		exit       journal.Exit
+		said, want string
+	}{
+		{journal.Exit{Code: 1, Reason: "Error"}, "FATAL: no database", `exit 1, saying "FATAL: no database"`},
+		{journal.Exit{Code: 1, Reason: "Error"}, "\x1b[31mERROR\x1b[0m no database", `exit 1, saying "ERROR no database"`},
+		{journal.Exit{Code: 1, Reason: "Error"}, "", "exit 1"},
+		{journal.Exit{Code: 1, Reason: "Error", Message: "starting\nno such table\n"}, "bye", `exit 1, saying "no such table"`},
+		{journal.Exit{Code: 0, Reason: "Completed"}, "done", "exit 0"},
+		{journal.Exit{Code: 137, Reason: "OOMKilled"}, "loading", "exit 137 OOMKilled"},
+	} {
+		test.exit.FinishedAt = now
+		decided := journal.Decision(lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: test.exit.Code, Reason: test.exit.Reason, Outcome: "not-restarted"})
+		decided.ID, decided.Cause, decided.At = 2, 1, now
+		r := waiting("p", lifecycle.Wait{})
+		r.Now.Waits, r.Now.Phase = nil, "Failed"
+		r.Entries = []journal.Entry{{ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &test.exit}, decided}
+		r.Ends = []journal.End{{Container: "main", Exit: test.exit, Entry: 1, Said: test.said}}
+		if got, want := Explain(r, now).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}
+
 // TestWordsOnly: of an exit of which a lifepod before kept only words, they are told.
 func TestWordsOnly(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
