@@ -345,7 +345,7 @@ CRITEST     := .cache/critest
 CRITESTARGS ?=
 
 .PHONY: critest
-critest: runtime $(CRITEST)/critest $(CRITEST)/nginx.tar $(CONFORMANCE)/bin/busybox ## upstream's critest against the carried runtime; docs/critest.md says what is skipped (as root)
+critest: runtime $(CRITEST)/critest $(CRITEST)/nginx.tar $(CONFORMANCE)/bin/busybox ## upstream's critest against the carried runtime; e2e/critest/expected.txt says what is skipped (as root)
 	$(GO) run ./e2e/critest $(CRITESTARGS)
 
 $(CRITEST)/critest: e2e/critest/upstream/go.mod
