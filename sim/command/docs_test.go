@@ -35,7 +35,7 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 		}
 		return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
 	})
-	if sessions < 6 {
+	if sessions < 5 {
 		t.Fatalf("%s has %d sessions", document, sessions)
 	}
 	if *rewrite {
