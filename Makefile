@@ -425,7 +425,7 @@ prove-issues: ## the same with every bug of docs/proof.md
 MODELRUNS ?= 2000
 MODEL     := .cache/model
 .PHONY: model
-model: ## check the model of a pod's life in MODELRUNS random runs (docs/model.md); needs node and npm
+model: ## check the model of a pod's life in MODELRUNS random runs (docs/proof.md); needs node and npm
 	mkdir -p $(MODEL) && cp lifecycle/model/package.json $(MODEL) && npm install --prefix $(MODEL) --ignore-scripts --no-audit --no-fund --silent
 	$(MODEL)/node_modules/.bin/quint run --backend typescript --verbosity 1 --invariant laws --witnesses=isGone --witnesses=restartedAll --witnesses=cameLate \
 		--max-samples $(MODELRUNS) --max-steps 60 --seed 1 lifecycle/model/life.qnt
