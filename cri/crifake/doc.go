@@ -12,7 +12,7 @@
 //
 // As with a real runtime, what a call does happens in its middle: events arrive
 // before the answer of the call that caused them, and a call that is given up
-// late has been carried out nevertheless. Package cricheck holds the fake and
+// late has been carried out nevertheless. The checks of check.go hold the fake and
 // real runtimes to the same behaviour.
 //
 // check.go says, as tests, what lifepod relies on in a container

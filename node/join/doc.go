@@ -44,7 +44,7 @@
 // token is of, reads how nodes of that cluster are configured, and writes down what
 // the node needs ([Folder]). From then on package join gets the certificates.
 //
-//	cluster, err := discover.Discover(ctx, discover.Invitation{Server: …, Token: …, Hashes: …})
+//	cluster, err := join.Discover(ctx, join.Invitation{Server: …, Token: …, Hashes: …})
 //	err = folder.Write(cluster, configuration)
 //
 // The address alone is not trusted. The ConfigMap kube-public/cluster-info, which

@@ -12,7 +12,7 @@ import (
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
-// ManagerCounts counts the admissions of a node (byname.Counts).
+// ManagerCounts counts the admissions of a node (devices.ResourceCounts).
 type ManagerCounts struct {
 	cpus, cpuErrors       prometheus.Counter
 	memory, memoryErrors  prometheus.Counter

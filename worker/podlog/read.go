@@ -8,7 +8,7 @@ import (
 )
 
 // OpenInstance opens the log of one instance below a pod's log folder, nil if there is
-// none. dropped is called once if something could not be read, see crilog.Open.
+// none. dropped is called once if something could not be read, see Open.
 func OpenInstance(dir, container string, instance int, dropped func()) *Log {
 	return Open(filepath.Join(dir, criconfig.ContainerLogPath(container, instance)), dropped)
 }
