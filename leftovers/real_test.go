@@ -347,13 +347,21 @@ func TestLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := loopdevice.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, device := range []string{mounted, used} {
-		if file := files[device]; strings.HasPrefix(file, s.place.Root) {
-			t.Errorf("%s is still of %s", device, file)
+	// The kernel detaches a device once nobody has it open any more, and another process may just be looking at it.
+	var files map[string]string
+	late := time.After(time.Minute)
+	attached := func(device string) bool { return strings.HasPrefix(files[device], s.place.Root) }
+	for {
+		if files, err = loopdevice.Files(); err != nil {
+			t.Fatal(err)
+		}
+		if !attached(mounted) && !attached(used) {
+			break
+		}
+		select {
+		case <-late:
+			t.Fatalf("%s or %s is still of a file below %s: %v", mounted, used, s.place.Root, files)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	if file := files[disk]; file == "" {
