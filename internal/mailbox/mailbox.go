@@ -1,5 +1,5 @@
-// Package mailbox is the queue in front of a goroutine that owns some state: a pod's
-// worker, or the roster of a node.
+// Package mailbox is what others leave for a goroutine that owns some state: a queue, in front of a pod's
+// worker or the roster of a node, or just a Signal.
 package mailbox
 
 import (
@@ -10,7 +10,7 @@ import (
 // Mailbox is a queue without a limit. Posting never blocks, so that whoever knows
 // something can go on; how much there can be its users have to know. Use New.
 type Mailbox[T any] struct {
-	ready chan struct{}            // holds a value while there may be items
+	ready Signal                   // sent while there may be items
 	count func(change int)         // see Count; nil: nobody counts
 	turn  func(item T, add func()) // see InTurn; nil: items are added at once
 
@@ -23,7 +23,7 @@ type Mailbox[T any] struct {
 }
 
 // New is an empty mailbox.
-func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: make(chan struct{}, 1)} }
+func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: NewSignal()} }
 
 // Count has by told how many more items there are that are not handled, fewer if it is negative. by must not call the
 // Mailbox. Call it before the first Post.
@@ -67,10 +67,7 @@ func (m *Mailbox[T]) add(item T) {
 	m.items = append(m.items, item)
 	m.counts(1)
 	m.mu.Unlock()
-	select {
-	case m.ready <- struct{}{}:
-	default:
-	}
+	m.ready.Send()
 }
 
 // Ready gives a value when there is something to take.

@@ -83,6 +83,6 @@ func (r *Registry) Deregister(name, endpoint string) {
 }
 
 func (r *Registry) changed() {
-	r.counts()
+	r.recount.Send()
 	r.config.Changed()
 }

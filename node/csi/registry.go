@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // RegistryConfig is what a Registry needs. It is not changed after New.
@@ -32,8 +34,8 @@ type Registry struct {
 
 	config   RegistryConfig
 	objects  *objects
-	recount  chan struct{} // of size 1: the drivers, or their CSIDrivers, are others
-	patience time.Duration // how long a registration waits for the API server
+	recount  mailbox.Signal // the drivers, or their CSIDrivers, are others
+	patience time.Duration  // how long a registration waits for the API server
 
 	mu      sync.Mutex
 	drivers map[string][]*Driver // by name; the newest is the last, and is used
@@ -44,8 +46,8 @@ func NewRegistry(c RegistryConfig) *Registry {
 	if c.Changed == nil {
 		c.Changed = func() {}
 	}
-	r := &Registry{config: c, recount: make(chan struct{}, 1), patience: publishingWait, Node: NewPublisher(c.Client, c.Node, c.Log), drivers: map[string][]*Driver{}}
-	r.objects = newObjects(c.Client, c.Log, r.counts)
+	r := &Registry{config: c, recount: mailbox.NewSignal(), patience: publishingWait, Node: NewPublisher(c.Client, c.Node, c.Log), drivers: map[string][]*Driver{}}
+	r.objects = newObjects(c.Client, c.Log, r.recount.Send)
 	return r
 }
 
@@ -105,12 +107,4 @@ func (r *Registry) remove(name string, which func(*Driver) bool) (removed bool) 
 		r.Node.Want(name, now.about())
 	}
 	return removed
-}
-
-// counts has the periods looked at by which drivers are asked for their limits.
-func (r *Registry) counts() {
-	select {
-	case r.recount <- struct{}{}:
-	default:
-	}
 }

@@ -163,7 +163,7 @@ func (d *Devices) takeBack(pod *v1.Pod, before held) {
 	if len(d.pods[pod.UID]) == 0 {
 		delete(d.pods, pod.UID)
 	}
-	d.changed()
+	d.dirty.Send()
 }
 
 func (d *Devices) idsOf(pod *v1.Pod, c *v1.Container, name string) numa.DeviceIDs {

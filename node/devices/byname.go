@@ -15,6 +15,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/numa"
@@ -53,7 +54,8 @@ type Resources struct {
 	rules  *numa.Resources // the policies, before any pod
 	nodes  []int           // of NUMA
 
-	dirty chan struct{} // the state files
+	// dirty has the state files written soon. Who is killed before that has what it gave back taken back again by the next agent.
+	dirty mailbox.Signal
 
 	// turn has one pod admitted after the other where hints are asked for: nobody else takes
 	// what they are about.
@@ -84,7 +86,7 @@ func NewResources(c ResourcesConfig) (*Resources, error) {
 	if err := RestoreExclusive(c.Dir, has); err != nil {
 		return nil, err
 	}
-	r := &Resources{config: c, rules: rules, nodes: where.NodeIDs(), has: has, dirty: make(chan struct{}, 1)}
+	r := &Resources{config: c, rules: rules, nodes: where.NodeIDs(), has: has, dirty: mailbox.NewSignal()}
 	r.Containers = NewPlacement(PlacementConfig{Runtime: c.Runtime, Log: c.Log, On: func(uid types.UID, container string) cpuset.CPUSet {
 		return r.of(uid, container).CPUs
 	}})
@@ -169,7 +171,7 @@ func (r *Resources) release(uid types.UID) {
 	}
 	before := r.has.Clone()
 	r.has.Release(uid)
-	r.changed()
+	r.dirty.Send()
 	r.sharedChanged(before)
 }
 
@@ -202,15 +204,6 @@ func (r *Resources) of(uid types.UID, container string) numa.Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has.Of(uid, container)
-}
-
-// changed has the state files written soon. Who is killed before that has what it gave back
-// taken back again by the next agent.
-func (r *Resources) changed() {
-	select {
-	case r.dirty <- struct{}{}:
-	default:
-	}
 }
 
 // sharedChanged has containers moved if those that share CPUs have others now.

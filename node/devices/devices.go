@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/numa"
@@ -69,8 +70,8 @@ type Devices struct {
 	last      map[string]numa.DeviceResource // as plugins have told last
 	pods      map[types.UID]containers
 
-	saving sync.Mutex // one checkpoint after the other
-	dirty  chan struct{}
+	saving sync.Mutex      // one checkpoint after the other
+	dirty  mailbox.Signal  // has the checkpoint written soon
 	ctx    context.Context // of plugins' connections; ends with Run
 	end    context.CancelFunc
 	beside sync.WaitGroup
@@ -105,7 +106,7 @@ func (a *assignment) ids() numa.DeviceIDs {
 // New reads what an agent, or a kubelet, has given before. Nobody can register before Listen.
 func New(config Config) *Devices {
 	d := &Devices{
-		Config: config, resources: map[string]*registered{}, removed: sets.Set[string]{}, last: map[string]numa.DeviceResource{}, pods: map[types.UID]containers{}, dirty: make(chan struct{}, 1),
+		Config: config, resources: map[string]*registered{}, removed: sets.Set[string]{}, last: map[string]numa.DeviceResource{}, pods: map[types.UID]containers{}, dirty: mailbox.NewSignal(),
 	}
 	d.ctx, d.end = context.WithCancel(context.Background())
 	d.restore()
@@ -203,7 +204,7 @@ func (d *Devices) Release(uid types.UID) {
 		return
 	}
 	delete(d.pods, uid)
-	d.changed()
+	d.dirty.Send()
 }
 
 // Held are the pods that have devices.
@@ -211,12 +212,4 @@ func (d *Devices) Held() []types.UID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.pods))
-}
-
-// changed has the checkpoint written soon.
-func (d *Devices) changed() {
-	select {
-	case d.dirty <- struct{}{}:
-	default:
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -31,7 +32,7 @@ type Placement struct {
 	// Known says whether a pod of the runtime is this node's; set before Run.
 	Known func(types.UID) bool
 
-	wake chan struct{}
+	wake mailbox.Signal
 	on   map[string]cpuset.CPUSet // on which CPUs they were seen, by ID; Run's
 
 	mu   sync.Mutex
@@ -47,7 +48,7 @@ type container struct {
 
 // NewPlacement are the containers of a runtime.
 func NewPlacement(c PlacementConfig) *Placement {
-	return &Placement{PlacementConfig: c, wake: make(chan struct{}, 1), on: map[string]cpuset.CPUSet{}, all: true, some: map[string]container{}}
+	return &Placement{PlacementConfig: c, wake: mailbox.NewSignal(), on: map[string]cpuset.CPUSet{}, all: true, some: map[string]container{}}
 }
 
 // LookAll has all containers looked at: some should run on other CPUs now.
@@ -62,10 +63,7 @@ func (c *Placement) look(note func()) {
 	c.mu.Lock()
 	note()
 	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.Send()
 }
 
 func (c *Placement) take() (all bool, some map[string]container) {

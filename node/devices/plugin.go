@@ -110,7 +110,7 @@ func (d *Devices) told(p *plugin, list []*api.Device) {
 	r.devices, d.last[p.resource] = now, now
 	d.mu.Unlock()
 	d.Config.Log.Info("devices", "resource", p.resource, "healthy", now.Healthy().Len(), "of", len(now))
-	d.changed()
+	d.dirty.Send()
 	d.tell(changed)
 }
 
@@ -166,7 +166,7 @@ func (d *Devices) stopped(p *plugin, why error) {
 		why = errors.New("it has ended ListAndWatch")
 	}
 	d.Config.Log.Warn("device plugin has stopped: its devices can't be used", "resource", p.resource, "err", why)
-	d.changed()
+	d.dirty.Send()
 	d.tell(nil)
 }
 
@@ -183,7 +183,7 @@ func (d *Devices) expireLater(name string) {
 		d.mu.Unlock()
 		if gone {
 			d.Config.Log.Warn("device plugin is away: the node has none of its resource any more", "resource", name)
-			d.changed()
+			d.dirty.Send()
 			d.tell(nil)
 		}
 	})

@@ -44,7 +44,7 @@ func (r *Resources) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecyc
 			r.mu.Lock()
 			r.has.Started(pod, e.Container) // init containers before it have ended (A-NUMA-13)
 			r.mu.Unlock()
-			r.changed()
+			r.dirty.Send()
 		}
 	case lifecycle.StartContainer:
 		if r.rules.CPUs != nil { // those that are shared may be others since it was created

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/lifecycle/group"
 )
@@ -25,8 +26,8 @@ const (
 // peerGroup is a group without a leader that has members here. It is the store of its watch.
 type peerGroup struct {
 	name    types.NamespacedName
-	left    chan struct{} // closed when no member is here any more
-	changed chan struct{} // has room for one
+	left    chan struct{}  // closed when no member is here any more
+	changed mailbox.Signal // has members told soon
 
 	mu      sync.Mutex
 	known   bool                     // the list is complete
@@ -43,7 +44,7 @@ type peerHere struct {
 
 func newPeerGroup(name types.NamespacedName) *peerGroup {
 	return &peerGroup{
-		name: name, left: make(chan struct{}), changed: make(chan struct{}, 1),
+		name: name, left: make(chan struct{}), changed: mailbox.NewSignal(),
 		all: map[types.UID]group.Peer{}, here: map[types.UID]*peerHere{},
 	}
 }
@@ -52,7 +53,7 @@ func (g *peerGroup) join(uid types.UID, tell func(lifecycle.GroupSeen)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.here[uid] = &peerHere{tell: tell}
-	g.change()
+	g.changed.Send()
 }
 
 // leave says how many members are left here.
@@ -61,14 +62,6 @@ func (g *peerGroup) leave(uid types.UID) int {
 	defer g.mu.Unlock()
 	delete(g.here, uid)
 	return len(g.here)
-}
-
-// change has members told soon.
-func (g *peerGroup) change() {
-	select {
-	case g.changed <- struct{}{}:
-	default:
-	}
 }
 
 // tells tells members how far their group is, after changes.
@@ -139,7 +132,7 @@ func (g *peerGroup) failed(err error) bool {
 		return false
 	}
 	g.unknown = why
-	g.change()
+	g.changed.Send()
 	return true
 }
 
@@ -155,7 +148,7 @@ func (g *peerGroup) Update(object any) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.put(pod)
-	g.change()
+	g.changed.Send()
 	return nil
 }
 
@@ -168,7 +161,7 @@ func (g *peerGroup) Delete(object any) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.all, pod.UID)
-	g.change()
+	g.changed.Send()
 	return nil
 }
 
@@ -185,7 +178,7 @@ func (g *peerGroup) Replace(list []any, _ string) error {
 		g.put(pod)
 	}
 	g.known, g.unknown = true, lifecycle.GroupSeen{}
-	g.change()
+	g.changed.Send()
 	return nil
 }
 

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/util/certificate"
 	cliflag "k8s.io/component-base/cli/flag"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 const serverPair = "kubelet-server"
@@ -50,12 +52,12 @@ type Serving struct {
 
 	mu        sync.Mutex
 	template  *x509.CertificateRequest // nil before there are addresses
-	addressed chan struct{}            // has a value when template has changed
+	addressed mailbox.Signal           // template has changed
 }
 
 // NewServing reads the certificate, or makes a self-signed one.
 func NewServing(o ServingOptions) (*Serving, error) {
-	s := &Serving{options: o, log: o.Log, addressed: make(chan struct{}, 1)}
+	s := &Serving{options: o, log: o.Log, addressed: mailbox.NewSignal()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -198,9 +200,6 @@ func (s *Serving) SetAddresses(addresses []v1.NodeAddress) {
 	}
 	s.mu.Unlock()
 	if changed {
-		select {
-		case s.addressed <- struct{}{}:
-		default: // told already
-		}
+		s.addressed.Send()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
@@ -27,32 +28,25 @@ const keepEvery = 5 * time.Second
 // agent can restart containers while the API server is away (A-ENV-1).
 type kept struct {
 	path     string
-	content  []byte        // of the file
-	services cache.Indexer // as the agent before has left them; nil: there was none
-	changed  chan struct{} // holds a value when there is something to write
+	content  []byte         // of the file
+	services cache.Indexer  // as the agent before has left them; nil: there was none
+	changed  mailbox.Signal // there is something to write
 }
 
 // Keep has the Services written to a file as they are read, and takes what an agent
 // before has left there for them until they are. Call it before Run. The error says
 // that the file can't be read; it is written anew.
 func (s *Services) Keep(path string) error {
-	s.kept = &kept{path: path, changed: make(chan struct{}, 1)}
+	s.kept = &kept{path: path, changed: mailbox.NewSignal()}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { s.kept.change() },
-		UpdateFunc: func(any, any) { s.kept.change() },
-		DeleteFunc: func(any) { s.kept.change() },
+		AddFunc:    func(any) { s.kept.changed.Send() },
+		UpdateFunc: func(any, any) { s.kept.changed.Send() },
+		DeleteFunc: func(any) { s.kept.changed.Send() },
 	}
 	if _, err := s.informer.AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watch services: %w", err)
 	}
 	return s.kept.read()
-}
-
-func (k *kept) change() {
-	select {
-	case k.changed <- struct{}{}:
-	default:
-	}
 }
 
 func (k *kept) read() error {

@@ -38,7 +38,7 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	e.compact()
 	w.list(e)
 	w.tellIdle()
-	w.poke()
+	w.wake.Send()
 }
 
 // written files that the API says what was wanted. Called with mu held.

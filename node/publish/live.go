@@ -77,5 +77,5 @@ func (w *Writer) heard() {
 	for _, e := range w.work {
 		e.failures.back()
 	}
-	w.poke()
+	w.wake.Send()
 }

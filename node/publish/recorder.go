@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/record/util"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 const (
@@ -57,7 +59,7 @@ type Recorder struct {
 	node   string
 	rate   *rate.Limiter
 	pauses pauses
-	wake   chan struct{} // holds a value when there may be something to send
+	wake   mailbox.Signal // sent when there may be something to send
 
 	mu      sync.Mutex
 	similar *clientrecord.EventAggregator
@@ -99,7 +101,7 @@ func NewRecorder(c RecorderConfig) *Recorder {
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
 		pauses:  pauses{first: c.Delay, again: c.Again, slots: c.Slots, busy: c.Busy},
-		wake:    make(chan struct{}, 1),
+		wake:    mailbox.NewSignal(),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),
 	}
@@ -135,7 +137,7 @@ func (r *Recorder) queue(s *series) {
 	s.waiting = true
 	s.notBefore = r.soonest(s, time.Now())
 	r.waiting = append(r.waiting, s)
-	r.poke()
+	r.wake.Send()
 }
 
 // soonest is when a series may be told, whatever else there is.
@@ -283,11 +285,4 @@ func (r *Recorder) due(now time.Time) (due []telling, next time.Time) {
 	clear(r.waiting[len(rest):])
 	r.waiting = rest
 	return due, next
-}
-
-func (r *Recorder) poke() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }

@@ -66,7 +66,7 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 		s.tries = 0
 		r.log.Debug("the event is not taken", "reason", t.event.Reason, "object", t.event.InvolvedObject.Name, "err", err)
 	}
-	r.poke()
+	r.wake.Send()
 }
 
 // tell makes the event's object, or brings its count up to date; one that the

@@ -11,7 +11,7 @@ func (w *Writer) AwaitTold(ctx context.Context) {
 		return
 	}
 	idle := w.awaited.idle.wait()
-	w.poke() // what waits for what follows is due
+	w.wake.Send() // what waits for what follows is due
 	w.mu.Unlock()
 	await(ctx, idle)
 }

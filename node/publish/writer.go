@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // WriterConfig is what a Writer needs. Client must not limit the rate of requests by
@@ -38,7 +40,7 @@ type Writer struct {
 	room     room
 	timeout  time.Duration
 	patience time.Duration
-	wake     chan struct{} // holds a value when there may be something to begin
+	wake     mailbox.Signal // sent when there may be something to begin
 
 	mu       sync.Mutex
 	entries  map[types.UID]*entry // by the UID that the node knows the pod by
@@ -62,7 +64,7 @@ func NewWriter(c WriterConfig) *Writer {
 	w := &Writer{
 		client: c.Client, log: c.Log,
 		room: room{inFlight: c.InFlight, slots: c.Slots}, timeout: c.Timeout, patience: c.Patience,
-		wake:    make(chan struct{}, 1),
+		wake:    mailbox.NewSignal(),
 		entries: map[types.UID]*entry{},
 		objects: objects{},
 	}
@@ -156,7 +158,7 @@ func (w *Writer) list(e *entry) {
 		e.listed = true
 		w.work = append(w.work, e)
 	}
-	w.poke() // it may be due earlier than it was
+	w.wake.Send() // it may be due earlier than it was
 }
 
 // hasWork says whether the API may have to be told something. Called with mu held.
@@ -178,11 +180,4 @@ func (w *Writer) base(e *entry) *v1.Pod {
 	}
 	e.answer = nil
 	return live
-}
-
-func (w *Writer) poke() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
 }

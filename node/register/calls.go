@@ -1,10 +1,14 @@
 package register
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
+)
 
 // calls is what the reporter is called for.
 type calls struct {
-	wake chan struct{} // has room for one
+	wake mailbox.Signal
 
 	mu    sync.Mutex
 	asked asked // since the reporter looked the last time
@@ -19,14 +23,14 @@ type asked struct {
 	absent bool
 }
 
-func newCalls() *calls { return &calls{wake: make(chan struct{}, 1)} }
+func newCalls() *calls { return &calls{wake: mailbox.NewSignal()} }
 
 // note adds to what was asked, and wakes the reporter.
 func (c *calls) note(add func(*asked)) {
 	c.mu.Lock()
 	add(&c.asked)
 	c.mu.Unlock()
-	poke(c.wake)
+	c.wake.Send()
 }
 
 // take is what was asked since the last time.
@@ -44,16 +48,15 @@ func (c *calls) absent() bool {
 	return c.asked.absent
 }
 
-// link is between the follower of the Node and the keeper of its Lease. Each has room
-// for one.
+// link is between the follower of the Node and the keeper of its Lease.
 type link struct {
-	relist chan struct{} // the keeper asks whether the API server is there
-	back   chan struct{} // it is, the follower has found
-	over   *notice       // an outage has ended
+	relist mailbox.Signal // the keeper asks whether the API server is there
+	back   mailbox.Signal // it is, the follower has found
+	over   *notice        // an outage has ended
 }
 
 func newLink() link {
-	return link{relist: make(chan struct{}, 1), back: make(chan struct{}, 1), over: &notice{}}
+	return link{relist: mailbox.NewSignal(), back: mailbox.NewSignal(), over: &notice{}}
 }
 
 // notice calls somebody when something happens, or when he begins to wait for it if it has happened before: no

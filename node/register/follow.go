@@ -57,7 +57,7 @@ func (f follower) run(ctx context.Context) {
 			f.calls.note(func(a *asked) { a.back = true })
 			f.link.over.give()
 		}
-		poke(f.link.back)
+		f.link.back.Send()
 		began := time.Now()
 		err = f.watch(ctx, version)
 		if err == nil || time.Since(began) > settled {

@@ -85,7 +85,7 @@ func (k leaseKeeper) awaitBack(ctx context.Context) bool {
 	case <-k.link.back: // of earlier
 	default:
 	}
-	poke(k.link.relist)
+	k.link.relist.Send()
 	select {
 	case <-ctx.Done():
 		return false

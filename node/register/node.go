@@ -170,14 +170,6 @@ func (n *Node) Run(ctx context.Context) {
 	reporter.run(ctx)
 }
 
-// poke fills a channel of size 1.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // sleep waits, unless ctx ends before: then it is false.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)

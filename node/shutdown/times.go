@@ -64,7 +64,7 @@ func (w *Watcher) note(change func(*times)) {
 	w.mu.Lock()
 	change(&w.times)
 	w.mu.Unlock()
-	poke(w.noted)
+	w.noted.Send()
 }
 
 // saves saves the times whenever they have changed, until ctx ends.
@@ -79,13 +79,5 @@ func (w *Watcher) saves(ctx context.Context) {
 		if err := (times{began, ended}).save(w.Record); err != nil {
 			w.Log.Warn(err.Error())
 		}
-	}
-}
-
-// poke fills a channel of size 1.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // DropIns is the folder of logind's drop-ins that a reboot empties: nothing of lifepod stays
@@ -45,8 +47,8 @@ type Bus struct {
 // Watcher holds up shutdowns. Its methods may be called from anywhere, and do not block.
 type Watcher struct {
 	Config
-	takes chan struct{} // holds a value when the lock is to be taken again
-	noted chan struct{} // holds one when the times are to be saved
+	takes mailbox.Signal // the lock is to be taken again
+	noted mailbox.Signal // the times are to be saved
 
 	mu           sync.Mutex
 	lock         *os.File // nil: released, or not taken yet
@@ -60,7 +62,7 @@ func New(c Config) *Watcher {
 	if err != nil {
 		c.Log.Warn(err.Error())
 	}
-	return &Watcher{Config: c, takes: make(chan struct{}, 1), noted: make(chan struct{}, 1), times: kept}
+	return &Watcher{Config: c, takes: mailbox.NewSignal(), noted: mailbox.NewSignal(), times: kept}
 }
 
 // reconnect is the pause before a lost connection is made again (B-SHD-1); away is the longest
@@ -209,7 +211,7 @@ func (w *Watcher) Release() {
 }
 
 // Take has the next shutdown wait again.
-func (w *Watcher) Take() { poke(w.takes) }
+func (w *Watcher) Take() { w.takes.Send() }
 
 var errShuttingDown = errors.New("node is shutting down")
 

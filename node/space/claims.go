@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -26,7 +27,7 @@ type Claims struct {
 	removals int                      // that have ended
 	pulling  map[string]int           // by reference: pulls under way
 	full     int                      // pulls in a row that failed for want of space
-	changed  chan struct{}            // has a value when the disk may have changed
+	changed  mailbox.Signal           // the disk may have changed
 }
 
 // NewClaims are those of the workers that use the store. told is called when images have
@@ -35,7 +36,7 @@ func NewClaims(store *images.Store, told func()) *Claims {
 	return &Claims{
 		Store: store, told: told,
 		asked: map[string]time.Time{}, removing: map[string]chan struct{}{}, removed: map[string]int{}, pulling: map[string]int{},
-		changed: make(chan struct{}, 1),
+		changed: mailbox.NewSignal(),
 	}
 }
 
@@ -92,7 +93,7 @@ func (c *Claims) Pull(ctx context.Context, request images.PullRequest) (*images.
 	c.mu.Lock()
 	c.pulling[request.Image]++
 	c.mu.Unlock()
-	c.poke()
+	c.changed.Send()
 	pulled, err := c.Store.Pull(ctx, request)
 	c.mu.Lock()
 	if c.pulling[request.Image]--; c.pulling[request.Image] == 0 {
@@ -105,7 +106,7 @@ func (c *Claims) Pull(ctx context.Context, request images.PullRequest) (*images.
 		c.full++
 	}
 	c.mu.Unlock()
-	c.poke()
+	c.changed.Send()
 	if err == nil {
 		c.told()
 	}
@@ -116,13 +117,6 @@ func (c *Claims) Pull(ctx context.Context, request images.PullRequest) (*images.
 // come as text.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
-}
-
-func (c *Claims) poke() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
 }
 
 // state is what pods have claimed: when which image was asked for, by ID, and the

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
@@ -44,24 +45,21 @@ type PressureConfig struct {
 // Pressure is the machine, as far as it may run short of something.
 type Pressure struct {
 	PressureConfig
-	wake       chan struct{} // has room for one
+	wake       mailbox.Signal
 	places     atomic.Pointer[places]
 	complaints sync.Map // signals that could not be measured
 }
 
 // NewPressure prepares a Node; Run measures.
 func NewPressure(c PressureConfig) *Pressure {
-	n := &Pressure{PressureConfig: c, wake: make(chan struct{}, 1)}
+	n := &Pressure{PressureConfig: c, wake: mailbox.NewSignal()}
 	n.places.Store(&places{node: c.Folder})
 	return n
 }
 
 // Measure measures now.
 func (n *Pressure) Measure() {
-	select {
-	case n.wake <- struct{}{}:
-	default: // it is about to
-	}
+	n.wake.Send()
 }
 
 // shortestPause is the pause between two measurements at least, however often somebody

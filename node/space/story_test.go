@@ -236,10 +236,10 @@ func TestCollectsBeforeTheDiskIsFull(t *testing.T) {
 		s.uses(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
 		s.Fill(func(d *crifake.Disk) { d.Other = 10 })
 		for range 10 {
-			s.claims.poke()
+			s.claims.changed.Send()
 			s.passes(longestPause + time.Second)
 		}
-		s.claims.poke()
+		s.claims.changed.Send()
 		s.passes(time.Second)
 		s.wantImages("0", "1", "2", "3", "4", "5", "6", "7")
 	}
@@ -329,7 +329,7 @@ func TestEventsOfFailures(t *testing.T) {
 		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
 		s.passes(imagePeriod)
 		s.wantEvents("Warning FreeDiskSpaceFailed " + short)
-		s.claims.poke()
+		s.claims.changed.Send()
 		s.passes(time.Minute)
 		s.wantEvents()
 		s.passes(imagePeriod)
