@@ -31,6 +31,7 @@ func TestObject(t *testing.T) {
 func TestObjectUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRegistry(RegistryConfig{}) // nobody runs it
+		defer r.Node.queue.ShutDown()
 		_, err := r.Object(t.Context(), "d")
 		if err == nil || err.Error() != "look up CSIDriver d: the API server was not reached yet" {
 			t.Errorf("error %v", err)

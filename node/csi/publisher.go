@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // DriverOnNode is what a driver says of the node.
@@ -28,8 +28,6 @@ type Wish struct {
 	refused chan error    // of size 1
 	done    chan struct{} // closed when it is so, or when there is a newer wish
 	once    sync.Once
-
-	told bool // guarded by Publisher.mu
 }
 
 // Refused gets why the API can't say it: what has to be changed is elsewhere.
@@ -45,9 +43,10 @@ type Publisher struct {
 	// Initialized is called when NotReady has another answer; may be nil. Set it before Run.
 	Initialized func()
 
-	api  nodeAPI
-	log  *slog.Logger
-	wake chan struct{} // of size 1
+	api nodeAPI
+	log *slog.Logger
+	// queue has the drivers of which the API may have to be told; that of no name is the CSINode itself.
+	queue workqueue.TypedRateLimitingInterface[string]
 
 	mu          sync.Mutex
 	node        types.UID // empty: the Node is not known yet
@@ -59,7 +58,8 @@ type Publisher struct {
 // NewPublisher makes a Publisher for the node of that name.
 func NewPublisher(client kubernetes.Interface, name string, log *slog.Logger) *Publisher {
 	return &Publisher{
-		api: nodeAPI{client: client, name: name}, log: log, wake: make(chan struct{}, 1), wishes: map[string]*Wish{},
+		api: nodeAPI{client: client, name: name}, log: log, wishes: map[string]*Wish{},
+		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstWait, longestWait)),
 		unlessReady: errors.New("CSINode is not yet initialized"),
 	}
 }
@@ -76,10 +76,10 @@ func (p *Publisher) Heard(node *v1.Node) {
 		p.unlessReady = nil
 	}
 	p.node, p.hasCSINode = node.UID, false
-	for _, w := range p.wishes {
-		w.told = false
+	p.queue.Add("")
+	for driver := range p.wishes {
+		p.queue.Add(driver)
 	}
-	p.poke()
 }
 
 func isReady(node *v1.Node) bool {
@@ -105,15 +105,8 @@ func (p *Publisher) Want(driver string, about *DriverOnNode) *Wish {
 		before.over()
 	}
 	p.wishes[driver] = w
-	p.poke()
+	p.queue.Add(driver)
 	return w
-}
-
-func (p *Publisher) poke() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Waits between tries of what has failed.
@@ -124,36 +117,29 @@ const (
 
 // Run tells the API server until ctx ends; call it once. What it has told stays.
 func (p *Publisher) Run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	again, told := firstWait, ""
+	stop := context.AfterFunc(ctx, p.queue.ShutDown)
+	defer stop()
 	for {
-		select {
-		case <-ctx.Done():
+		driver, ended := p.queue.Get()
+		if ended {
 			return
-		case <-p.wake:
-		case <-timer.C:
 		}
-		timer.Stop()
-		err := p.tell(ctx)
-		if err == nil || ctx.Err() != nil {
-			again, told = firstWait, ""
-			continue
+		if err := p.tell(ctx, driver); err == nil {
+			p.queue.Forget(driver)
+		} else {
+			if p.queue.NumRequeues(driver) == 0 && ctx.Err() == nil {
+				p.log.WarnContext(ctx, "tell the API server of CSI drivers; tried until it works", "err", err)
+			}
+			p.queue.AddRateLimited(driver)
 		}
-		if text := err.Error(); text != told {
-			told = text
-			p.log.WarnContext(ctx, "tell the API server of CSI drivers; tried until it works", "err", err)
-		}
-		timer.Reset(again)
-		again = min(2*again, longestWait)
+		p.queue.Done(driver)
 	}
 }
 
-// tell tells everything that was not told yet.
-func (p *Publisher) tell(ctx context.Context) (err error) {
+// tell tells what is wished of a driver, if anything.
+func (p *Publisher) tell(ctx context.Context, driver string) error {
 	p.mu.Lock()
-	node, hasCSINode, wishes := p.node, p.hasCSINode, maps.Clone(p.wishes)
-	maps.DeleteFunc(wishes, func(_ string, w *Wish) bool { return w.told })
+	node, hasCSINode, w := p.node, p.hasCSINode, p.wishes[driver]
 	p.mu.Unlock()
 	if node == "" {
 		return nil
@@ -163,10 +149,10 @@ func (p *Publisher) tell(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, driver := range slices.Sorted(maps.Keys(wishes)) {
-		err = errors.Join(err, p.fulfil(ctx, node, driver, wishes[driver]))
+	if w == nil {
+		return nil
 	}
-	return err
+	return p.fulfil(ctx, node, driver, w)
 }
 
 // initialize makes the CSINode, without which the node is not Ready (A-CSI-2).
@@ -209,11 +195,7 @@ func (p *Publisher) fulfil(ctx context.Context, node types.UID, driver string, w
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.over()
-	if p.wishes[driver] != w || p.node != node {
-		return nil
-	}
-	w.told = true
-	if w.about == nil {
+	if w.about == nil && p.wishes[driver] == w && p.node == node {
 		delete(p.wishes, driver)
 	}
 	return nil
