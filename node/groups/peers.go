@@ -11,9 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -98,26 +100,13 @@ func (p *peers) run(ctx context.Context) {
 func (p *peers) follow(ctx context.Context, g *peerGroup) {
 	options := cache.ReflectorOptions{Name: "group " + g.name.String()}
 	reflector := cache.NewReflectorWithOptions(p.pods(g.name), &metav1.PartialObjectMetadata{}, g, options)
-	pause := readRetry
-	for {
-		began := time.Now()
-		err := reflector.ListAndWatchWithContext(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && g.failed(err) {
+	pauses := wait.Backoff{Duration: readRetry, Factor: 2, Steps: 10, Cap: readRetryMost}.DelayWithReset(clock.RealClock{}, 2*time.Minute)
+	_ = pauses.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil && g.failed(err) {
 			p.log.Warn("the pods of a group can't be read; tried again until they are", "group", g.name, "err", err)
 		}
-		if time.Since(began) > readRetryMost {
-			pause = readRetry
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-			pause = min(2*pause, readRetryMost)
-		}
-	}
+		return false, nil
+	})
 }
 
 // pods lists and watches the pods of a group that have not failed.

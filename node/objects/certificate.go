@@ -8,6 +8,7 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -17,9 +18,11 @@ const (
 	longestCertificateJitter = 5 * time.Minute
 	requestGoneAfter         = 10 * time.Minute // it is not seen in the API
 	overdueAfter             = 10 * time.Minute // of the time from which it is renewed
-	firstRequestRetry        = 100 * time.Millisecond
-	longestRequestRetry      = time.Minute
+	remindEvery              = time.Minute      // that it is due
 )
+
+// requestRetries are the pauses after requests that could not be made.
+var requestRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 20, Cap: time.Minute}
 
 // podCertificate is what one source shows, and how the next one comes about. It is guarded
 // by certificates.mu.
@@ -35,7 +38,7 @@ type podCertificate struct {
 	cause      error                 // of the last attempt to ask
 	requesting bool                  // the request is being made
 	retry      time.Time             // zero: no attempt has failed
-	pause      time.Duration         // before the next one
+	pauses     wait.Backoff          // before the next one
 	again      time.Time             // when the pod is told again that it is due
 	timer      *time.Timer
 }

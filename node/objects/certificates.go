@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -54,7 +53,7 @@ func (c *certificates) register(pod *v1.Pod) {
 		}
 		for i, source := range v.Projected.Sources {
 			if source.PodCertificate != nil {
-				sources[sourceKey{v.Name, i}] = &podCertificate{pod: pod, signer: source.PodCertificate.SignerName, pause: firstRequestRetry}
+				sources[sourceKey{v.Name, i}] = &podCertificate{pod: pod, signer: source.PodCertificate.SignerName, pauses: requestRetries}
 			}
 		}
 	}
@@ -125,10 +124,9 @@ func (c *certificates) requested(have *podCertificate, request *asked, err error
 	have.requesting, have.again = false, time.Time{}
 	var happened news
 	if err != nil {
-		have.cause, have.retry = err, time.Now().Add(have.pause+rand.N(have.pause))
-		have.pause = min(2*have.pause, longestRequestRetry)
+		have.cause, have.retry = err, time.Now().Add(have.pauses.Step())
 	} else {
-		have.asked, have.cause, have.retry, have.pause = request, nil, time.Time{}, firstRequestRetry
+		have.asked, have.cause, have.retry, have.pauses = request, nil, time.Time{}, requestRetries
 		if seen := c.watch.seen(request.name); seen != nil {
 			happened = have.decide(seen)
 		}
@@ -207,7 +205,7 @@ func (c *certificates) ring(have *podCertificate) {
 	}
 	if !have.requesting && have.due(now) {
 		happened.because = "a certificate of the pod is due"
-		have.again = now.Add(longestRequestRetry)
+		have.again = now.Add(remindEvery)
 	}
 	c.arm(have)
 	c.mu.Unlock()

@@ -1,34 +1,26 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // soon calls again what is refused to a node that has no such pod, for a moment:
 // the API server's authorizer and admission may hear of a new pod a little later
 // than the node does.
-func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	const firstPause = 5 * time.Millisecond
-	late := time.NewTimer(firstAnswerWithin)
-	defer late.Stop()
-	for pause := firstPause; ; pause *= 2 {
-		answer, err := call(ctx)
-		if !apierrors.IsForbidden(err) && !isPodNotFound(err) {
-			return answer, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-late.C:
-			return answer, err
-		case <-ctx.Done():
-			return answer, err
-		}
-	}
+func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (answer T, err error) {
+	pauses := wait.Backoff{Duration: 8 * time.Millisecond, Factor: 2, Steps: 8} // about a second
+	ended := wait.ExponentialBackoffWithContext(ctx, pauses, func(ctx context.Context) (bool, error) {
+		answer, err = call(ctx)
+		return !apierrors.IsForbidden(err) && !isPodNotFound(err), nil
+	})
+	return answer, cmp.Or(err, ended)
 }
 
 // isPodNotFound says that it is the pod that the API server does not know: a

@@ -13,17 +13,19 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 )
 
 // When a token is renewed (A-VOL-5).
 const (
-	longestTokenUse     = 24 * time.Hour
-	renewalPercent      = 80 // of its lifetime
-	longestTokenJitter  = 10 * time.Second
-	firstRenewalRetry   = 10 * time.Second
-	longestRenewalRetry = time.Minute
+	longestTokenUse    = 24 * time.Hour
+	renewalPercent     = 80 // of its lifetime
+	longestTokenJitter = 10 * time.Second
 )
+
+// renewalRetries are the pauses after attempts that failed.
+var renewalRetries = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Jitter: 1, Steps: 10, Cap: time.Minute}
 
 // tokens are those of the service accounts of registered pods.
 type tokens struct {
@@ -45,8 +47,8 @@ type token struct {
 	text    string // empty: it could not be had yet
 	expires time.Time
 	renew   time.Time
-	pause   time.Duration // before the next attempt, after a failed one
-	timer   *time.Timer   // tells the pod that it is time
+	pauses  wait.Backoff // before the next attempt, after a failed one
+	timer   *time.Timer  // tells the pod that it is time
 }
 
 func newTokens(options Options) *tokens {
@@ -98,7 +100,7 @@ func (t *tokens) token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceA
 		return t.keep(pod.UID, key, answer), nil
 	}
 	if have == nil || have.text == "" {
-		t.retryLater(pod.UID, key, cmp.Or(have, &token{pause: firstRenewalRetry}))
+		t.retryLater(pod.UID, key, cmp.Or(have, &token{pauses: renewalRetries}))
 		return "", fmt.Errorf("failed to fetch token: %w", err)
 	}
 	t.options.Log.Warn("token is not renewed", "pod", pod.Name, "namespace", pod.Namespace, "expires", have.expires, "err", err)
@@ -129,16 +131,15 @@ func (t *tokens) keep(pod types.UID, key tokenKey, answer *authenticationv1.Toke
 	expires := answer.Status.ExpirationTimestamp.Time
 	issued := expires.Add(-lifetime)
 	renew := issued.Add(min(lifetime*renewalPercent/100, longestTokenUse)).Add(-rand.N(longestTokenJitter))
-	fresh := &token{text: answer.Status.Token, expires: expires, renew: renew, pause: firstRenewalRetry}
+	fresh := &token{text: answer.Status.Token, expires: expires, renew: renew, pauses: renewalRetries}
 	t.replace(pod, key, fresh, time.Until(renew))
 	return fresh.text
 }
 
-// retryLater has the pod ask again after a pause that doubles.
+// retryLater has the pod ask again after a pause.
 func (t *tokens) retryLater(pod types.UID, key tokenKey, have *token) {
 	next := *have
-	next.pause = min(2*have.pause, longestRenewalRetry)
-	t.replace(pod, key, &next, have.pause+rand.N(have.pause))
+	t.replace(pod, key, &next, next.pauses.Step())
 }
 
 // replace makes a token the one of its key and has the pod told after a time, at

@@ -168,7 +168,7 @@ func TestFirstTokenWhileAway(t *testing.T) {
 		w.issue()
 		w.setAway(true)
 		w.token(t, tokenOf(600))
-		time.Sleep(2 * firstRenewalRetry)
+		time.Sleep(2 * renewalRetries.Duration)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
@@ -65,12 +66,8 @@ func New(c Config) *Watcher {
 	return &Watcher{Config: c, takes: mailbox.NewSignal(), noted: mailbox.NewSignal(), times: kept}
 }
 
-// reconnect is the pause before a lost connection is made again (B-SHD-1); away is the longest
-// one while there is none, as on a machine without D-Bus.
-const (
-	reconnect = time.Second
-	away      = 30 * time.Second
-)
+// reconnect are the pauses before a lost connection is made again (B-SHD-1); a machine without D-Bus has the longest.
+var reconnect = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 10, Cap: 30 * time.Second}
 
 // Run watches until ctx ends. A lost connection is made again, and a shutdown that began or
 // was cancelled meanwhile is noticed then.
@@ -98,9 +95,8 @@ func (w *Watcher) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(pause.Step()):
 		}
-		pause = min(2*pause, away)
 	}
 }
 
