@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -67,20 +68,17 @@ func ready(p v1.PodStatus) bool {
 type statuses struct {
 	mu     sync.Mutex
 	newest v1.PodStatus
-	news   chan struct{} // holds a value when there is a status that was not looked at
+	news   mailbox.Signal // sent when there is a status that was not looked at
 }
 
-func newStatuses() *statuses { return &statuses{news: make(chan struct{}, 1)} }
+func newStatuses() *statuses { return &statuses{news: mailbox.NewSignal()} }
 
 // Status keeps a status.
 func (s *statuses) Status(status v1.PodStatus, _ bool) {
 	s.mu.Lock()
 	s.newest = status
 	s.mu.Unlock()
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
+	s.news.Send()
 }
 
 // Event is not looked at.

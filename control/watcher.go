@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // errUnchanged says that there was nothing to change.
@@ -22,7 +24,7 @@ type Change struct {
 
 // Watcher gets every state of one pod, in order, none left out.
 type Watcher struct {
-	ready chan struct{} // holds a value while there may be changes
+	ready mailbox.Signal // sent while there may be changes
 
 	mu      sync.Mutex
 	changes []Change
@@ -31,7 +33,7 @@ type Watcher struct {
 
 // Watch begins with the pod as it is, as ADDED; call Unwatch when done.
 func (o *Object) Watch() *Watcher {
-	w := &Watcher{ready: make(chan struct{}, 1)}
+	w := &Watcher{ready: mailbox.NewSignal()}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w.put(Change{Type: watch.Added, Pod: o.pod})
@@ -71,9 +73,6 @@ func (w *Watcher) put(c Change) bool {
 	}
 	kept := !w.lost
 	w.mu.Unlock()
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
+	w.ready.Send()
 	return kept
 }

@@ -39,7 +39,7 @@ func TestBackOffWhenTheClockIsSet(t *testing.T) {
 						pod.resume()
 					} else {
 						wall.ahead = by
-						pod.worker.askRelist() // something happens
+						pod.worker.relist.Send() // something happens
 					}
 					third := pod.await("restarted twice", restarts(2))
 					if got, want := third-second, 11025*time.Millisecond; got.Round(50*time.Millisecond) != want.Round(50*time.Millisecond) {
@@ -64,7 +64,7 @@ func TestSnapshotsWhenTheClockIsSet(t *testing.T) {
 				pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				time.Sleep(2 * time.Second)
 				wall.ahead = by
-				pod.worker.askRelist()
+				pod.worker.relist.Send()
 				if at, limit := pod.await("restarted", restarts(1)), 20*time.Second; at > limit {
 					t.Errorf("restarted after %v, want %v at the latest", at, limit)
 				}

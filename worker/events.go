@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -21,7 +22,7 @@ type Events struct {
 	engine  *Engine
 	changed func() // told whenever the stream breaks or gives its first event; may be nil
 
-	doubt chan struct{} // holds a value when an unproven stream is to be doubted anew
+	doubt mailbox.Signal // sent when an unproven stream is to be doubted anew
 
 	mu      sync.Mutex
 	workers map[types.UID]*Worker
@@ -39,7 +40,7 @@ const unprovenRelist = 100 * time.Millisecond
 // changed is told whenever the runtime may have been lost, or is back: it must not
 // block, and may be nil.
 func (n *Engine) Events(changed func()) *Events {
-	return &Events{engine: n, changed: changed, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
+	return &Events{engine: n, changed: changed, doubt: mailbox.NewSignal(), workers: map[types.UID]*Worker{}}
 }
 
 // Add sends the events of the worker's pod to it, until Remove.
@@ -47,7 +48,7 @@ func (e *Events) Add(w *Worker) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.workers[w.pod.UID] = w
-	e.doubtAnew()
+	e.doubt.Send()
 }
 
 // Remove ends what Add began.
@@ -85,18 +86,11 @@ func (e *Events) setProven(proven bool) {
 		e.changed()
 	}
 	if !proven {
-		e.doubtAnew()
+		e.doubt.Send()
 		return
 	}
 	for _, w := range e.workers {
-		w.askRelist()
-	}
-}
-
-func (e *Events) doubtAnew() {
-	select {
-	case e.doubt <- struct{}{}:
-	default:
+		w.relist.Send()
 	}
 }
 

@@ -93,14 +93,6 @@ func (s *snapshots) wanted(effect lifecycle.Effect) {
 	}
 }
 
-// askRelist asks for a snapshot of the pod now; asking twice is asking once.
-func (w *Worker) askRelist() {
-	select {
-	case w.relist <- struct{}{}:
-	default:
-	}
-}
-
 // takeSnapshot begins one, or notes that another is wanted after the one under way.
 func (w *Worker) takeSnapshot(ctx context.Context) {
 	if w.machine.Resting() {

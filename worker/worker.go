@@ -41,7 +41,7 @@ type Worker struct {
 	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, *runtimeapi.ContainerStatus of one that exited, nowMoved …
 	results *results              // of all executors
 
-	relist chan struct{} // holds a value to request a snapshot now
+	relist mailbox.Signal // requests a snapshot now
 
 	// owned by Run
 	first     lifecycle.Fact // nil: as firstFact says
@@ -84,7 +84,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		executor: h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
 		mail:     mail,
-		relist:   make(chan struct{}, 1),
+		relist:   mailbox.NewSignal(),
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),
 		stretch:  stretch{tracer: n.Tracer},

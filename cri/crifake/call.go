@@ -39,7 +39,7 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 		f = r.played(&c)
 	}
 	refused := r.isDown()
-	r.change()
+	r.changed.Send()
 	r.mu.Unlock()
 
 	err := errRefused
@@ -50,7 +50,7 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 	if r.play == nil {
 		r.calls[index].Took, r.calls[index].Err = time.Since(began), err
 	}
-	r.change()
+	r.changed.Send()
 	r.mu.Unlock()
 	return err
 }

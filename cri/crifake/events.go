@@ -103,7 +103,7 @@ func (s *stream) Recv() (*runtimeapi.ContainerEventResponse, error) {
 
 // emit sends an event of a container, or of the sandbox if c is nil; needs mu.
 func (r *Runtime) emit(s *sandbox, c *container, kind string) {
-	r.change()
+	r.changed.Send()
 	subject, id := s.subject(), s.id
 	if c != nil {
 		subject, id = c.subject(), c.id

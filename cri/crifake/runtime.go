@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // Runtime is the pretended runtime. Make it with New; its methods may be called
@@ -38,7 +40,7 @@ type Runtime struct {
 	lastID     int
 	doubled    []string
 	memory     uint64 // that each container uses
-	changed    chan struct{}
+	changed    mailbox.Signal
 }
 
 // New is a runtime that has the named images.
@@ -52,7 +54,7 @@ func New(images ...string) *Runtime {
 		images:   map[string]*runtimeapi.Image{},
 		streams:  map[*stream]bool{},
 		down:     make(chan struct{}),
-		changed:  make(chan struct{}, 1),
+		changed:  mailbox.NewSignal(),
 	}
 	for _, name := range images {
 		r.addImage(name)
@@ -159,14 +161,6 @@ func (r *Runtime) isDown() bool { return time.Now().Before(r.downUntil) }
 func (r *Runtime) newID(name string) string {
 	r.lastID++
 	return fmt.Sprintf("%s-%d", name, r.lastID)
-}
-
-// change tells that something has changed.
-func (r *Runtime) change() {
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
 }
 
 // Version answers who this is.

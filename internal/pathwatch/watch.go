@@ -11,11 +11,13 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // Watcher watches what Follow was called for last.
 type Watcher struct {
-	Changed chan struct{} // has one after any number of changes
+	Changed mailbox.Signal // has one after any number of changes
 
 	onError func(context.Context, error)
 	notify  *fsnotify.Watcher
@@ -32,7 +34,7 @@ type place struct {
 // New is a Watcher of nothing yet. onError is told of each try to watch that failed, and with nil of each that did
 // not.
 func New(onError func(context.Context, error)) *Watcher {
-	return &Watcher{Changed: make(chan struct{}, 1), onError: onError}
+	return &Watcher{Changed: mailbox.NewSignal(), onError: onError}
 }
 
 // Close ends the watch and its goroutine.
@@ -58,7 +60,7 @@ func (w *Watcher) Follow(ctx context.Context, paths ...string) {
 			return
 		}
 	}
-	w.tell() // it changes faster than this: look at it again
+	w.Changed.Send() // it changes faster than this: look at it again
 }
 
 func (w *Watcher) watch(places map[string]*place) error {
@@ -86,21 +88,14 @@ func (w *Watcher) pass(notify *fsnotify.Watcher, places map[string]*place) {
 				return
 			}
 			if counts(places, e.Name) {
-				w.tell()
+				w.Changed.Send()
 			}
 		case _, open := <-errs:
 			if !open {
 				return
 			}
-			w.tell() // events were lost
+			w.Changed.Send() // events were lost
 		}
-	}
-}
-
-func (w *Watcher) tell() {
-	select {
-	case w.Changed <- struct{}{}:
-	default:
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // Rotator rotates the logs of a node's running containers. Make it with New,
@@ -18,8 +20,8 @@ type Rotator struct {
 	reopen Reopen
 	log    *slog.Logger
 
-	news        chan struct{} // holds a value when the logs to watch have changed
-	compressing chan struct{} // one file at a time is compressed
+	news        mailbox.Signal // the logs to watch have changed
+	compressing chan struct{}  // one file at a time is compressed
 
 	mu   sync.Mutex
 	pods map[types.UID]*podLogs
@@ -63,7 +65,7 @@ type job struct {
 func NewRotator(policy RotationPolicy, reopen Reopen, log *slog.Logger) *Rotator {
 	return &Rotator{
 		policy: policy, reopen: reopen, log: log,
-		news: make(chan struct{}, 1), compressing: make(chan struct{}, 1),
+		news: mailbox.NewSignal(), compressing: make(chan struct{}, 1),
 		pods: map[types.UID]*podLogs{},
 	}
 }
@@ -88,7 +90,7 @@ func (r *Rotator) Watch(pod types.UID, logs []RotatedLog) {
 		if w == nil {
 			w = &rotating{RotatedLog: l, pod: p}
 			r.began = append(r.began, w)
-			r.tell()
+			r.news.Send()
 		}
 		running[l.ContainerID] = w
 		delete(p.logs, l.ContainerID)
@@ -101,7 +103,7 @@ func (r *Rotator) Watch(pod types.UID, logs []RotatedLog) {
 func (r *Rotator) end(p *podLogs) {
 	for _, w := range p.logs {
 		r.ended = append(r.ended, w)
-		r.tell()
+		r.news.Send()
 	}
 }
 
@@ -117,13 +119,5 @@ func (r *Rotator) Leave(pod types.UID) {
 	r.mu.Unlock()
 	if p != nil {
 		p.work.Wait()
-	}
-}
-
-// tell has Run look at what has changed.
-func (r *Rotator) tell() {
-	select {
-	case r.news <- struct{}{}:
-	default:
 	}
 }

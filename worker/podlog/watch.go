@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // watch tells when a file in a folder may have grown, and calls look when there
 // may be a new one called name. Without inotify both happen every 100 ms.
 func watch(dir string, look func(), name string) (<-chan struct{}, func()) {
-	f := &folderWatch{dir: filepath.Clean(dir), name: name, look: look, changed: make(chan struct{}, 1)}
+	f := &folderWatch{dir: filepath.Clean(dir), name: name, look: look, changed: mailbox.NewSignal()}
 	if err := folders.join(f); err != nil {
 		return every(100*time.Millisecond, look)
 	}
@@ -25,14 +27,7 @@ func watch(dir string, look func(), name string) (<-chan struct{}, func()) {
 type folderWatch struct {
 	dir, name string
 	look      func()
-	changed   chan struct{} // one signal for any number of changes
-}
-
-func (f *folderWatch) signal() {
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
+	changed   mailbox.Signal
 }
 
 // folders are those that are watched in this process: unlike by pathwatch all by one
@@ -115,14 +110,14 @@ func (w *watched) changed(event fsnotify.Event) {
 		if event.Has(fsnotify.Create) && strings.HasPrefix(filepath.Base(event.Name), f.name) {
 			f.look()
 		}
-		f.signal()
+		f.changed.Send()
 	}
 }
 
 func (w *watched) lost() {
 	for _, f := range w.of("") {
 		f.look()
-		f.signal()
+		f.changed.Send()
 	}
 }
 
