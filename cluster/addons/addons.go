@@ -16,6 +16,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/internal/pathwatch"
 )
 
@@ -62,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 		recorder: broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: fieldManager}),
 		known:    c.Several,
 	}
-	changed := make(chan struct{}, 1)
+	changed := mailbox.NewSignal()
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	for _, dir := range c.Folders {
@@ -81,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // watch tells of changes of one folder.
-func (c Config) watch(ctx context.Context, dir string, changed chan<- struct{}) {
+func (c Config) watch(ctx context.Context, dir string, changed mailbox.Signal) {
 	w := pathwatch.New(func(ctx context.Context, err error) {
 		if err != nil {
 			c.Log.WarnContext(ctx, "inotify can't watch the folder of add-ons", "folder", dir, "err", err)
@@ -90,10 +91,7 @@ func (c Config) watch(ctx context.Context, dir string, changed chan<- struct{}) 
 	defer w.Close()
 	for {
 		w.Follow(ctx, dir)
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
+		changed.Send()
 		select {
 		case <-ctx.Done():
 			return

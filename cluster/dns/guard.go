@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // guardRetry is when a change that the API server did not take is tried again.
@@ -19,13 +21,8 @@ const guardRetry = time.Second
 // them back, until ctx ends: no controller manages these slices. What a server says of
 // itself stands.
 func (c Config) guard(ctx context.Context, known *objects) error {
-	changed := make(chan struct{}, 1)
-	note := func(any) {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+	changed := mailbox.NewSignal()
+	note := func(any) { changed.Send() }
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, now any) { note(now) }, DeleteFunc: note}
 	for informer, of := range map[cache.SharedIndexInformer]func(any) bool{
 		c.Informers.Core().V1().Nodes().Informer(): func(any) bool { return true },

@@ -111,7 +111,7 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	p.controller.measureSoon()
+	p.controller.measure.Send()
 	_, err = p.controller.Client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(p.claim, p.class, ref, answer.GetVolume()), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("create PersistentVolume: %w", err)

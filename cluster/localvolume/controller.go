@@ -22,6 +22,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/reclaim"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -62,7 +63,7 @@ type controller struct {
 	csiNodes storagelisters.CSINodeLister
 	queue    workqueue.TypedRateLimitingInterface[item]
 	recorder record.EventRecorder
-	measure  chan struct{} // says that capacities are to be measured; holds one
+	measure  mailbox.Signal // capacities are to be measured
 	making   making
 }
 
@@ -79,7 +80,7 @@ func Run(ctx context.Context, c Config) error {
 	defer func() { _ = nodes.Close() }()
 	control := &controller{
 		Config: c, drivers: nodes, claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
-		classes: storage.StorageClasses().Lister(), csiNodes: storage.CSINodes().Lister(), measure: make(chan struct{}, 1),
+		classes: storage.StorageClasses().Lister(), csiNodes: storage.CSINodes().Lister(), measure: mailbox.NewSignal(),
 		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](retryFirst, retryMost)),
 		recorder: broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: localdriver.Name}),
 	}
@@ -164,13 +165,6 @@ func (c *controller) works() cache.ResourceEventHandler {
 
 // measures has the capacities measured.
 func (c *controller) measures() cache.ResourceEventHandler {
-	soon := func(any) { c.measureSoon() }
+	soon := func(any) { c.measure.Send() }
 	return cache.ResourceEventHandlerFuncs{AddFunc: soon, UpdateFunc: func(_, object any) { soon(object) }, DeleteFunc: soon}
-}
-
-func (c *controller) measureSoon() {
-	select {
-	case c.measure <- struct{}{}:
-	default: // it is going to be done
-	}
 }

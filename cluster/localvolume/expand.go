@@ -64,7 +64,7 @@ func (c *controller) expand(ctx context.Context, claim *v1.PersistentVolumeClaim
 	if err != nil {
 		return x.failed(ctx, err)
 	}
-	c.measureSoon()
+	c.measure.Send()
 	return x.finish(ctx, size)
 }
 

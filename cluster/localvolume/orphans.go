@@ -171,7 +171,7 @@ func (o *orphans) delete(ctx context.Context, id string) error {
 		return err
 	}
 	c.Log.Info("deleted a local volume that was made for a claim which has gone", "volume", id)
-	c.measureSoon()
+	c.measure.Send()
 	return nil
 }
 

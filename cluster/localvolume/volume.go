@@ -78,7 +78,7 @@ func (c *controller) syncVolume(ctx context.Context, i item) error {
 	return reclaim.Sync(ctx, c.Client, volume, func(ctx context.Context) error {
 		err := c.deleteVolume(ctx, volume.Spec.CSI.VolumeHandle)
 		if err == nil {
-			c.measureSoon()
+			c.measure.Send()
 			return nil
 		}
 		if used := status.Code(err) == codes.FailedPrecondition || status.Code(err) == codes.Aborted; !used || c.queue.NumRequeues(i) >= patience {

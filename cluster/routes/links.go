@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // watchLinks tells when a route of ours was lost, or a network of this machine has
@@ -17,17 +19,14 @@ func watchLinks(ctx context.Context, pods netip.Prefix) (<-chan struct{}, error)
 	if err := netlink.RouteSubscribe(updates, ctx.Done()); err != nil {
 		return nil, fmt.Errorf("listen to changes of the machine's routes: %w", err)
 	}
-	told := make(chan struct{}, 1)
+	told := mailbox.NewSignal()
 	go func() {
 		defer close(told)
 		for u := range updates { // closed when ctx ends
 			if !matters(u, pods) {
 				continue
 			}
-			select {
-			case told <- struct{}{}:
-			default:
-			}
+			told.Send()
 		}
 	}()
 	return told, nil

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // Config says which nodes' pods are to be reached.
@@ -29,19 +31,13 @@ const retry = 30 * time.Second
 func Run(ctx context.Context, c Config) error {
 	nodes := c.Informers.Core().V1().Nodes()
 	informer := nodes.Informer()
-	changed := make(chan struct{}, 1)
-	change := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+	changed := mailbox.NewSignal()
 	handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { change() },
-		DeleteFunc: func(any) { change() },
+		AddFunc:    func(any) { changed.Send() },
+		DeleteFunc: func(any) { changed.Send() },
 		UpdateFunc: func(old, now any) {
 			if claimOf(old.(*v1.Node)) != claimOf(now.(*v1.Node)) {
-				change()
+				changed.Send()
 			}
 		},
 	})
@@ -57,7 +53,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	change()
+	changed.Send()
 	t := &table{pods: c.Pods, log: c.Log, told: map[string]string{}}
 	p := &plan{Config: c}
 	again := time.NewTimer(0)
