@@ -88,7 +88,7 @@ func (s statuses) Status(at time.Time, status v1.PodStatus) {
 func (statuses) Event(time.Time, lifecycle.RecordEvent)             {}
 func (statuses) Report(time.Time, lifecycle.Report)                 {}
 func (statuses) Output(_ time.Time, container, stream, text string) {}
-func (statuses) Happened(time.Time, lifecycle.Words)               {}
+func (statuses) Happened(time.Time, lifecycle.Words)                {}
 func (statuses) ClockSet(time.Duration)                             {}
 
 func line(at time.Duration, s v1.PodStatus) string {
