@@ -22,11 +22,11 @@ type Line struct {
 	Elapsed float64        `json:"elapsedSeconds"`
 	Type    string         `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
 	Subject string         `json:"subject,omitempty"`
-	Kind    lifecycle.Kind `json:"kind,omitempty"` // of a lifecycle.Report: what What is the words of
 	What    string         `json:"what,omitempty"`
 	Outcome string         `json:"outcome,omitempty"`
 	Because string         `json:"because,omitempty"`
 	Rule    string         `json:"rule,omitempty"`
+	Kind    lifecycle.Kind `json:"kind,omitempty"` // of a lifecycle.Report: what What is the words of
 	Reason  string         `json:"reason,omitempty"`
 	Message string         `json:"message,omitempty"`
 	Stream  string         `json:"stream,omitempty"`
