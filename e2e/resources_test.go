@@ -208,8 +208,8 @@ containers:
 // TestMemoryTooLowForASandbox: if the limit lets not even the sandbox begin, the error names it (A-SBX-3).
 func TestMemoryTooLowForASandbox(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("memory-too-low", "restartPolicy: Never\ncontainers:\n"+shell("main", "echo ran", "resources: {limits: {memory: 100Ki}}")), "-v")
-	c.await(c.stderr, `Failed to create pod sandbox: .* \(memory limit too low\? It is 102400 bytes, in whole pages\)`)
+	c := shared.startRun(t, pod("memory-too-low", "restartPolicy: Never\ncontainers:\n"+shell("main", "echo ran", "resources: {limits: {memory: 16Ki}}")), "-v")
+	c.await(c.stderr, `Failed to create pod sandbox: .* \(memory limit too low\? It is 16384 bytes, in whole pages\)`)
 	c.signal(os.Interrupt)
 	c.wait()
 }
