@@ -32,6 +32,4 @@
 //
 // Requests that change the pod are checked before its worker is told; what is
 // refused changes nothing.
-//
-// streaming.go is the client's end of Kubernetes' remote command protocol, over SPDY, for whom a lost connection is no success.
 package control

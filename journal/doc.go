@@ -19,12 +19,6 @@
 //
 // Only its owner can read the journal: it has the ends of logs.
 //
-// cluster.go is the journal of a node over HTTP: what the node's API serves, to those who
-// may use nodes/proxy, and what asks for it.
-//
-//	GET /journal         the pods that the journal has: a list of journal.Pod
-//	GET /journal/<uid>   what it has of one: a journal.Record
-//
 // round.go tells how a group whose pods restart as one (B-GRP) went through its attempts, from the
 // journals of its members: who began each, what the group then waited for, one after the other, and who
 // was the last. It is pure. Each time is that of a member's own node.

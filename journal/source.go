@@ -1,6 +1,6 @@
 package journal
 
-// Source is where a journal is read: a Folder, or another machine's (RemoteNode, RemoteCluster).
+// Source is where a journal is read: a Folder, or another machine's (package journal/remote).
 type Source interface {
 	// Pods lists the pods that the journal has.
 	Pods() ([]Pod, error)

@@ -19,7 +19,7 @@ import (
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/stats"
-	"github.com/lifepod/lifepod/telemetry"
+	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
-	traces, err := telemetry.OpenNodeTraces(ctx, c.Kubelet.Tracing, name, o.Log)
+	traces, err := tracing.New(ctx, c.Kubelet.Tracing, name, o.Log)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ type setup struct {
 	imagesElsewhere bool
 	features        cri.Features
 	counts          *stats.Metrics
-	traces          *telemetry.NodeTraces // nil: nothing is traced
-	stir            func()                // to be called whenever something has happened to a pod
+	traces          *tracing.Traces // nil: nothing is traced
+	stir            func()          // to be called whenever something has happened to a pod
 	log             *slog.Logger
 }
 

@@ -10,12 +10,4 @@
 // spans.go makes OpenTelemetry spans of charts of package timeline: a trace for each pod's life, with
 // a span for the pod and one below it for each bar. The same chart always gives the same spans, with the
 // same IDs: sending it again adds nothing to what a collector has.
-//
-// node_traces.go sends what a node does to an OpenTelemetry collector, as spans: calls
-// of the runtime, requests to the API server and to the node's API. What pods go through
-// is added by package worker. The rules are A-TRC of the contract.
-//
-// Without a configuration the environment says what is sent (package telemetry); if
-// that says nothing either, there are no Traces (nil), and whatever would be traced is left
-// as it is.
 package telemetry

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 )
 
 // journals opens what a command tells from. The namespace is the one that its flags name;
@@ -97,7 +98,7 @@ func (a *access) journal(command *cobra.Command, namespace string) (journal.Sour
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	cluster := &journal.RemoteCluster{Context: command.Context(), Client: client}
+	cluster := &remote.Cluster{Context: command.Context(), Client: client}
 	if !a.all {
 		if cluster.Namespace, _, err = config.Namespace(); err != nil {
 			return nil, fmt.Errorf("which namespace? %w", err)

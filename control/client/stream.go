@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/streaming"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -30,7 +31,7 @@ type Streams struct {
 // the command is ended.
 func (p *Pod) Exec(ctx context.Context, container string, command []string, s Streams) (int, error) {
 	err := p.stream(ctx, "/exec", url.Values{"container": {container}, "command": command}, s)
-	if errors.Is(err, control.ErrLost) {
+	if errors.Is(err, streaming.ErrLost) {
 		return 0, &LostError{Before: "the command's end"}
 	}
 	if exit, ok := errors.AsType[exec.CodeExitError](err); ok {
@@ -73,7 +74,7 @@ func startFailure(err error) (int, error) {
 // Attach joins a container's own streams until they end or ctx does.
 func (p *Pod) Attach(ctx context.Context, container string, s Streams) error {
 	err := p.stream(ctx, "/attach", url.Values{"container": {container}}, s)
-	if errors.Is(err, control.ErrLost) {
+	if errors.Is(err, streaming.ErrLost) {
 		return &LostError{Before: "the container's streams ended"}
 	}
 	return err
@@ -97,7 +98,7 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 		options.Stderr = s.Stderr
 	}
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dialUntil(ctx) }}
-	err := control.Stream(ctx, transport, target, options)
+	err := streaming.Run(ctx, transport, target, options)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 )
 
 // TestJournal: a node tells through the API server what happened to a pod and what led to it,
@@ -40,7 +41,7 @@ spec:
 	})
 	restart(t, node)
 	restarted(2)
-	told := &journal.RemoteCluster{Context: t.Context(), Client: client, Namespace: c.namespace}
+	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
 	pods, err := told.Pods()
 	if err != nil || len(pods) != 1 {
 		t.Fatalf("pods %+v, %v", pods, err)
@@ -62,7 +63,7 @@ spec:
 
 	c.delete("crash")
 	uid := record.Pod.UID
-	of := journal.RemoteNode{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
+	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
 	var gone *journal.Record
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		gone, err = of.Read(uid)

@@ -38,7 +38,7 @@ func (w *Wish) Done() <-chan struct{} { return w.done }
 
 func (w *Wish) over() { w.once.Do(func() { close(w.done) }) }
 
-// Publisher has the API say what the drivers do. Use New.
+// Publisher has the API say what the drivers do. Use NewPublisher.
 type Publisher struct {
 	// Initialized is called when NotReady has another answer; may be nil. Set it before Run.
 	Initialized func()
@@ -119,6 +119,7 @@ const (
 func (p *Publisher) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, p.queue.ShutDown)
 	defer stop()
+	logged := map[string]string{} // by driver, until it has worked
 	for {
 		driver, ended := p.queue.Get()
 		if ended {
@@ -126,8 +127,10 @@ func (p *Publisher) Run(ctx context.Context) {
 		}
 		if err := p.tell(ctx, driver); err == nil {
 			p.queue.Forget(driver)
+			delete(logged, driver)
 		} else {
-			if p.queue.NumRequeues(driver) == 0 && ctx.Err() == nil {
+			if logged[driver] != err.Error() && ctx.Err() == nil {
+				logged[driver] = err.Error()
 				p.log.WarnContext(ctx, "tell the API server of CSI drivers; tried until it works", "err", err)
 			}
 			p.queue.AddRateLimited(driver)

@@ -34,7 +34,7 @@ type ClaimsConfig struct {
 	Log     *slog.Logger
 }
 
-// Claims are the claims of a node's pods. Use New.
+// Claims are the claims of a node's pods. Use NewClaims.
 type Claims struct {
 	client  kubernetes.Interface
 	drivers *Drivers

@@ -33,7 +33,7 @@ type PluginHandler interface {
 	Deregister(name, endpoint string)
 }
 
-// PluginWatcher finds sockets in a folder and everywhere below it. Use New.
+// PluginWatcher finds sockets in a folder and everywhere below it. Use NewPluginWatcher.
 type PluginWatcher struct {
 	folder   string
 	handlers map[string]PluginHandler

@@ -10,6 +10,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 )
 
 // routes are all paths, for those who have been let in.
@@ -41,8 +42,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /statusz", s.statusz)
 	s.addCheckpoint(mux)
 	told := s.journal()
-	mux.Handle("GET "+journal.RemotePath, told)
-	mux.Handle("GET "+journal.RemotePath+"/", told)
+	mux.Handle("GET "+remote.Path, told)
+	mux.Handle("GET "+remote.Path+"/", told)
 	if on(s.Kubelet.EnableSystemLogHandler) {
 		query := s.Kubelet.EnableSystemLogQuery
 		mux.Handle("GET /logs/", SystemLogHandler(SystemLogFolder, query != nil && *query))
@@ -61,7 +62,7 @@ func (s *Server) journal() http.Handler {
 			refuse(w, http.StatusNotImplemented, "this node keeps no journal of its pods")
 		})
 	}
-	return journal.RemoteHandler(journal.Folder{Dir: s.Folders.Journal})
+	return remote.Handler(journal.Folder{Dir: s.Folders.Journal})
 }
 
 // readOnlyRoutes are the paths of readOnlyPort, which asks nobody who he is.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/exec"
 	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
-	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/streaming"
 )
 
 // sessionProtocols are those that clients may speak, the best first.
@@ -50,7 +50,7 @@ func (s session) ExecInContainer(ctx context.Context, _, _, _ string, _ []string
 	if s.missing != nil {
 		o.Stdout, o.Stderr, end = s.missing.before(ctx, o.Stdout, o.Stderr)
 	}
-	err := control.Stream(ctx, nil, s.target, o)
+	err := streaming.Run(ctx, nil, s.target, o)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.Canceled):
 		return errEnding
@@ -65,7 +65,7 @@ func (s session) ExecInContainer(ctx context.Context, _, _, _ string, _ []string
 
 // reason is an error in the words in which the runtime has said it; an exit code stays one.
 func reason(err error) error {
-	if errors.Is(err, control.ErrLost) {
+	if errors.Is(err, streaming.ErrLost) {
 		return errors.New("the connection to the container runtime was lost before the end was known")
 	}
 	if _, exited := errors.AsType[exec.CodeExitError](err); exited || err == nil {

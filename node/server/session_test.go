@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/util/exec"
 	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
-	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/streaming"
 )
 
 // process is what a runtime's streaming server runs; cut breaks its connection.
@@ -63,7 +63,7 @@ func connected(t *testing.T, handle func(w http.ResponseWriter, r *http.Request,
 func sessionOn(ctx context.Context, address, path string, o remotecommand.StreamOptions) error {
 	path, query, _ := strings.Cut(path, "?")
 	target := &url.URL{Scheme: "https", Host: address, Path: path, RawQuery: query}
-	return control.Stream(ctx, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, target, o)
+	return streaming.Run(ctx, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, target, o)
 }
 
 // nodeWith is a node's API that runs until the test ends, or end is called.

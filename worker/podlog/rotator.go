@@ -12,7 +12,7 @@ import (
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
-// Rotator rotates the logs of a node's running containers. Make it with New,
+// Rotator rotates the logs of a node's running containers. Make it with NewRotator,
 // tell it of each pod's running containers with Watch, run it with Run.
 type Rotator struct {
 	// immutable

@@ -3,6 +3,7 @@
 package attack
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 }
 
 func whole(m *testing.M) (code int, err error) {
-	if os.Getpid() > 30 { // in a namespace of processes of its own, where few have been
+	if first, err := os.ReadFile("/proc/1/cmdline"); err != nil || !bytes.Contains(first, []byte("./inside\x00")) { // whose namespace of processes it is
 		return 1, fmt.Errorf("this attacks the machine: run it by `make attack`, which gives it one of its own")
 	}
 	if *seed == 0 {

@@ -1,26 +1,28 @@
-package journal
+package remote
 
 import (
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
+
+	"github.com/lifepod/lifepod/journal"
 )
 
-// RemotePath is where a journal is served.
-const RemotePath = "/journal"
+// Path is where a journal is served.
+const Path = "/journal"
 
-// RemoteHandler serves a journal at Path and below.
-func RemoteHandler(from Source) http.Handler {
+// Handler serves a journal at Path and below.
+func Handler(from journal.Source) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+RemotePath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) {
 		pods, err := from.Pods()
 		if len(pods) > 0 {
 			err = nil // those that can be read are told
 		}
 		answer(w, pods, err)
 	})
-	mux.HandleFunc("GET "+RemotePath+"/{uid}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+Path+"/{uid}", func(w http.ResponseWriter, r *http.Request) {
 		record, err := from.Read(r.PathValue("uid"))
 		answer(w, record, err)
 	})

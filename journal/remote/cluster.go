@@ -1,4 +1,4 @@
-package journal
+package remote
 
 import (
 	"context"
@@ -10,13 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/journal"
 )
 
-// RemoteCluster is what is known of the pods that a cluster has, with the rights of whoever asks: get
+// Cluster is what is known of the pods that a cluster has, with the rights of whoever asks: get
 // and list pods, get nodes/proxy. It is what a pod's node has in its journal, or what the
 // pod's object says if it has no node, if the node's journal has nothing of it, or if the node
 // does not answer. It is for one goroutine.
-type RemoteCluster struct {
+type Cluster struct {
 	Context   context.Context // of all requests
 	Client    kubernetes.Interface
 	Namespace string // empty: all
@@ -25,41 +27,41 @@ type RemoteCluster struct {
 }
 
 // Pods lists the pods that there are.
-func (c *RemoteCluster) Pods() ([]Pod, error) {
+func (c *Cluster) Pods() ([]journal.Pod, error) {
 	list, err := c.Client.CoreV1().Pods(c.Namespace).List(c.Context, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	c.objects = map[string]*v1.Pod{}
-	pods := make([]Pod, 0, len(list.Items))
+	pods := make([]journal.Pod, 0, len(list.Items))
 	for i := range list.Items {
 		pod := &list.Items[i]
 		c.objects[string(pod.UID)] = pod
-		pods = append(pods, PodOf(pod))
+		pods = append(pods, journal.PodOf(pod))
 	}
 	return pods, nil
 }
 
 // Read returns what is known of one of the pods that Pods has listed.
-func (c *RemoteCluster) Read(uid string) (*Record, error) {
+func (c *Cluster) Read(uid string) (*journal.Record, error) {
 	pod := c.objects[uid]
 	if pod == nil {
 		return nil, fmt.Errorf("pod %s: %w", uid, fs.ErrNotExist)
 	}
 	if pod.Spec.NodeName == "" {
-		return OfObject(pod, nil), nil
+		return journal.OfObject(pod, nil), nil
 	}
 	if mirrored := pod.Annotations[v1.MirrorPodAnnotationKey]; mirrored != "" {
 		uid = mirrored // the node knows the static pod itself
 	}
-	record, err := RemoteNode{Context: c.Context, Client: c.Client.CoreV1().RESTClient(), Name: pod.Spec.NodeName}.Read(uid)
+	record, err := Node{Context: c.Context, Client: c.Client.CoreV1().RESTClient(), Name: pod.Spec.NodeName}.Read(uid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return OfObject(pod, nil), nil
+		return journal.OfObject(pod, nil), nil
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), c.Context.Err() != nil:
 		return nil, err
 	case err != nil:
-		return OfObject(pod, err), nil
+		return journal.OfObject(pod, err), nil
 	}
 	return record, nil
 }

@@ -1,4 +1,4 @@
-package journal_test
+package remote_test
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -52,11 +53,11 @@ func TestRemote(t *testing.T) {
 }
 
 // served is a node whose journal an API server passes on.
-func served(t *testing.T, in journal.Source) journal.RemoteNode {
+func served(t *testing.T, in journal.Source) remote.Node {
 	t.Helper()
 	const prefix = "/api/v1/nodes/n1/proxy"
 	mux := http.NewServeMux()
-	mux.Handle(prefix+"/", http.StripPrefix(prefix, journal.RemoteHandler(in)))
+	mux.Handle(prefix+"/", http.StripPrefix(prefix, remote.Handler(in)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
@@ -70,5 +71,5 @@ func served(t *testing.T, in journal.Source) journal.RemoteNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return journal.RemoteNode{Context: t.Context(), Client: client, Name: "n1"}
+	return remote.Node{Context: t.Context(), Client: client, Name: "n1"}
 }

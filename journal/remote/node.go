@@ -1,4 +1,4 @@
-package journal
+package remote
 
 import (
 	"context"
@@ -8,33 +8,35 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/journal"
 )
 
-// RemoteNode reads the journal of a node of a cluster through the API server, with the rights of
+// Node reads the journal of a node of a cluster through the API server, with the rights of
 // whoever asks: get on nodes/proxy.
-type RemoteNode struct {
+type Node struct {
 	Context context.Context // of all requests
 	Client  rest.Interface  // of the core API, version v1
 	Name    string
 }
 
 // Pods lists the pods that the node's journal has.
-func (n RemoteNode) Pods() (pods []Pod, err error) {
+func (n Node) Pods() (pods []journal.Pod, err error) {
 	err = n.get("", &pods)
 	return pods, err
 }
 
 // Read returns what the journal has of a pod.
-func (n RemoteNode) Read(uid string) (*Record, error) {
-	r := &Record{}
+func (n Node) Read(uid string) (*journal.Record, error) {
+	r := &journal.Record{}
 	if err := n.get(uid, r); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-func (n RemoteNode) get(uid string, into any) error {
-	content, err := n.Client.Get().Resource("nodes").Name(n.Name).SubResource("proxy").Suffix(RemotePath, uid).DoRaw(n.Context)
+func (n Node) get(uid string, into any) error {
+	content, err := n.Client.Get().Resource("nodes").Name(n.Name).SubResource("proxy").Suffix(Path, uid).DoRaw(n.Context)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("node %s has no journal of it; is it run by lifepod agent? %w", n.Name, fs.ErrNotExist)

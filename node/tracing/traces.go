@@ -1,4 +1,4 @@
-package telemetry
+package tracing
 
 import (
 	"context"
@@ -16,56 +16,58 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"k8s.io/component-base/tracing"
-	"k8s.io/component-base/tracing/api/v1"
+	v1 "k8s.io/component-base/tracing/api/v1"
+
+	"github.com/lifepod/lifepod/telemetry"
 )
 
 const (
-	// nodeService is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
-	nodeService = "kubelet"
-	// nodeScope names the spans that lifepod makes itself.
-	nodeScope = "github.com/lifepod/lifepod/node"
+	// service is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
+	service = "kubelet"
+	// scope names the spans that lifepod makes itself.
+	scope = "github.com/lifepod/lifepod/node"
 	// lastSpans is how long the end of a node may wait for the collector to take the last spans.
 	lastSpans = 2 * time.Second
 )
 
-// NodeTraces are sent to a collector. Its methods may be called concurrently; of nil they
+// Traces are sent to a collector. Its methods may be called concurrently; of nil they
 // change nothing.
-type NodeTraces struct{ provider tracing.TracerProvider }
+type Traces struct{ provider tracing.TracerProvider }
 
-// OpenNodeTraces prepares to send spans as a configuration wants it (A-TRC-1), without one as the environment does
+// New prepares to send spans as a configuration wants it (A-TRC-1), without one as the environment does
 // (A-TRC-8); nil if neither does. The collector need not be there: that something can't be sent is logged,
 // also of metrics.
-func OpenNodeTraces(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog.Logger) (*NodeTraces, error) {
-	OnFailure(func(err error) { log.Warn("traces or metrics can't be sent", "err", err) })
+func New(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog.Logger) (*Traces, error) {
+	telemetry.OnFailure(func(err error) { log.Warn("traces or metrics can't be sent", "err", err) })
 	if c == nil {
 		return fromEnvironment(ctx, node)
 	}
-	if TracesAsked() {
+	if telemetry.TracesAsked() {
 		log.Warn("traces are sent as the configuration says (tracing), not as the environment does (OTEL_…)")
 	}
 	provider, err := tracing.NewProvider(ctx, c, nil, []resource.Option{
-		resource.WithAttributes(semconv.ServiceName(nodeService), semconv.HostName(node)),
+		resource.WithAttributes(semconv.ServiceName(service), semconv.HostName(node)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare to send traces: %w", err)
 	}
-	return &NodeTraces{provider}, nil
+	return &Traces{provider}, nil
 }
 
-func fromEnvironment(ctx context.Context, node string) (*NodeTraces, error) {
-	to, err := OpenTraces(ctx)
+func fromEnvironment(ctx context.Context, node string) (*Traces, error) {
+	to, err := telemetry.OpenTraces(ctx)
 	if to == nil || err != nil {
 		return nil, err
 	}
-	of, err := Resource(ctx, nodeService, semconv.HostName(node))
+	of, err := telemetry.Resource(ctx, service, semconv.HostName(node))
 	if err != nil {
 		return nil, err
 	}
-	return &NodeTraces{to.Provider(of)}, nil
+	return &Traces{to.Provider(of)}, nil
 }
 
 // Close sends the last spans, as far as the collector takes them soon.
-func (t *NodeTraces) Close(ctx context.Context) {
+func (t *Traces) Close(ctx context.Context) {
 	if t == nil {
 		return
 	}
@@ -77,15 +79,15 @@ func (t *NodeTraces) Close(ctx context.Context) {
 }
 
 // Tracer makes spans of what lifepod does itself; nil if nothing is traced.
-func (t *NodeTraces) Tracer() trace.Tracer {
+func (t *Traces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Tracer(nodeScope)
+	return t.provider.Tracer(scope)
 }
 
 // Span begins a span, which end ends.
-func (t *NodeTraces) Span(ctx context.Context, name string) (within context.Context, end func()) {
+func (t *Traces) Span(ctx context.Context, name string) (within context.Context, end func()) {
 	if t == nil {
 		return ctx, func() {}
 	}
@@ -95,7 +97,7 @@ func (t *NodeTraces) Span(ctx context.Context, name string) (within context.Cont
 
 // Calls are options of a connection whose calls are traced and tell the other side of the
 // trace that they are part of (A-TRC-2).
-func (t *NodeTraces) Calls() []grpc.DialOption {
+func (t *Traces) Calls() []grpc.DialOption {
 	if t == nil {
 		return nil
 	}
@@ -106,7 +108,7 @@ func (t *NodeTraces) Calls() []grpc.DialOption {
 }
 
 // API is a transport to the API server whose requests are traced (A-TRC-3).
-func (t *NodeTraces) API(next http.RoundTripper) http.RoundTripper {
+func (t *Traces) API(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
 	}
@@ -115,7 +117,7 @@ func (t *NodeTraces) API(next http.RoundTripper) http.RoundTripper {
 
 // Served traces the requests that a handler of the node's API answers. Of a public one, whom
 // everybody may ask, the client has no say in what is traced (A-TRC-4).
-func (t *NodeTraces) Served(public bool, next http.Handler) http.Handler {
+func (t *Traces) Served(public bool, next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
@@ -126,7 +128,7 @@ func (t *NodeTraces) Served(public bool, next http.Handler) http.Handler {
 	if public {
 		options = append(options, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 	}
-	return otelhttp.NewHandler(next, nodeService, options...)
+	return otelhttp.NewHandler(next, service, options...)
 }
 
 // routeOf names a span by the path as the node's API has it, with names for what differs:

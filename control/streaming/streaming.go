@@ -1,4 +1,5 @@
-package control
+// Package streaming is the client's end of Kubernetes' remote command protocol, over SPDY, for whom a lost connection is no success.
+package streaming
 
 import (
 	"context"
@@ -18,9 +19,9 @@ import (
 // ErrLost says that a connection has ended before the other side said how the session has.
 var ErrLost = errors.New("the connection was lost")
 
-// Stream has a session over a connection of its own, which transport dials (nil: as usual), and returns when it is over: nil, if the other side says that it
+// Run has a session over a connection of its own, which transport dials (nil: as usual), and returns when it is over: nil, if the other side says that it
 // was successful; [k8s.io/client-go/util/exec.CodeExitError], if the process has ended otherwise.
-func Stream(ctx context.Context, transport http.RoundTripper, target *url.URL, o remotecommand.StreamOptions) error {
+func Run(ctx context.Context, transport http.RoundTripper, target *url.URL, o remotecommand.StreamOptions) error {
 	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: transport})
 	if err != nil {
 		return err

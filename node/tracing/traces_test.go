@@ -1,4 +1,4 @@
-package telemetry
+package tracing
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"k8s.io/component-base/tracing/api/v1"
+	v1 "k8s.io/component-base/tracing/api/v1"
 
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
-func newTraces(t *testing.T, endpoint string, perMillion int32) *NodeTraces {
+func newTraces(t *testing.T, endpoint string, perMillion int32) *Traces {
 	t.Helper()
-	traces, err := OpenNodeTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func one(t *testing.T, c *otlptest.Collector) otlptest.Span {
 
 // Without a configuration nothing is wrapped (A-TRC-1).
 func TestNoTraces(t *testing.T) {
-	traces, err := OpenNodeTraces(t.Context(), nil, "worker-1", nil)
+	traces, err := New(t.Context(), nil, "worker-1", nil)
 	if traces != nil || err != nil {
 		t.Fatalf("got %v, %v", traces, err)
 	}
@@ -58,11 +58,11 @@ func TestNoTraces(t *testing.T) {
 
 // Without a configuration the environment says where traces go, of whom and which (A-TRC-8); with one it says
 // nothing of that, also where nobody understands it.
-func TestTracingEnvironment(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	collector, configured := otlptest.New(t), otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
-	traces, err := OpenNodeTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestTracingEnvironment(t *testing.T) {
 		t.Errorf("A-TRC-8: the resource is %v", span.Resource)
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
-	traces, err = OpenNodeTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err = New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestTracingEnvironment(t *testing.T) {
 	one(t, collector) // the one from before
 
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
-	if _, err := OpenNodeTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("A-TRC-8: a protocol that nobody knows is taken")
 	}
 	traces = newTraces(t, configured.Endpoint, 1_000_000)
@@ -111,7 +111,7 @@ func TestCalls(t *testing.T) {
 }
 
 // call returns the traceparent that came with a call.
-func call(t *testing.T, traces *NodeTraces) (traceparent string) {
+func call(t *testing.T, traces *Traces) (traceparent string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -195,7 +195,7 @@ func TestNoCollector(t *testing.T) {
 	var log bytes.Buffer
 	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
-	traces, err := OpenNodeTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
+	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package remote_test
 
 import (
 	"encoding/json"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -70,7 +71,7 @@ func TestCluster(t *testing.T) {
 }
 
 // newCluster has a node with a journal, one that doesn't answer and one that refuses.
-func newCluster(t *testing.T, in journal.Folder) *journal.RemoteCluster {
+func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	t.Helper()
 	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
 	if err != nil {
@@ -89,7 +90,7 @@ func newCluster(t *testing.T, in journal.Folder) *journal.RemoteCluster {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(list) // the client says what it lacks
 	})
-	mux.Handle("/api/v1/nodes/n1/proxy/", http.StripPrefix("/api/v1/nodes/n1/proxy", journal.RemoteHandler(in)))
+	mux.Handle("/api/v1/nodes/n1/proxy/", http.StripPrefix("/api/v1/nodes/n1/proxy", remote.Handler(in)))
 	fails := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route to it", code) }
 	}
@@ -101,5 +102,5 @@ func newCluster(t *testing.T, in journal.Folder) *journal.RemoteCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &journal.RemoteCluster{Context: t.Context(), Client: client, Namespace: "default"}
+	return &remote.Cluster{Context: t.Context(), Client: client, Namespace: "default"}
 }
