@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/node/tracing"
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -60,7 +61,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
 		counts: stats.NewMetrics(stats.MetricsConfig{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
 	}
-	endMetrics, err := s.counts.Send(ctx)
+	endMetrics, err := telemetry.SendMetrics(ctx, s.counts.All(), "kubelet", name) // the kubelet's, as its spans are (A-TRC-1)
 	if err != nil {
 		return err
 	}

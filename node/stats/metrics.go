@@ -67,6 +67,9 @@ func NewMetrics(c MetricsConfig) *Metrics {
 	return m
 }
 
+// All is what /metrics has.
+func (m *Metrics) All() prometheus.Gatherer { return m.all }
+
 // Register adds metrics that others have.
 func (m *Metrics) Register(list ...prometheus.Collector) { m.all.MustRegister(list...) }
 
