@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +18,6 @@ import (
 
 // LogBytes is how much of the end of a log is kept with an end.
 const LogBytes = 64 << 10
-
-// saidBytes is how much of a line is kept with an end.
-const saidBytes = 512
 
 // lastEnds is how many ends of a container are kept beside the first.
 const lastEnds = 5
@@ -86,7 +82,6 @@ func (w *Writer) remember(entries []Entry) {
 // five. It may be called beside the writer, for one end of a container at a time.
 func KeepEnd(dir string, end End, log []byte) error {
 	folder := filepath.Join(dir, endsFolder, filepath.Base(end.Container))
-	end.Said = lastLine(log)
 	content, err := json.Marshal(end)
 	if err == nil {
 		err = rootfolder.Ensure(folder, 0o700)
@@ -103,13 +98,6 @@ func KeepEnd(dir string, end End, log []byte) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil
-}
-
-// lastLine is the last line of a log that is not empty.
-func lastLine(log []byte) string {
-	line := bytes.TrimSpace(log)
-	line = line[bytes.LastIndexByte(line, '\n')+1:]
-	return strings.ToValidUTF8(string(line[:min(len(line), saidBytes)]), "")
 }
 
 // replace writes a file that a kill -9 leaves whole or not at all.

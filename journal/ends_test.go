@@ -57,25 +57,6 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestSaid: the last line of an end's log that is not empty is a part of the end.
-func TestSaid(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, "u")
-	long := strings.Repeat("é", saidBytes)
-	for log, want := range map[string]string{
-		"": "", "\n \n": "", "starting\nFATAL: no database\n\n": "FATAL: no database", "no end of the line": "no end of the line",
-		"x\n" + long: long[:saidBytes], "é" + long: long[:saidBytes], "x" + long: "x" + long[:saidBytes-2],
-	} {
-		if err := KeepEnd(w.Dir(), End{Container: "main"}, []byte(log)); err != nil {
-			t.Fatal(err)
-		}
-		r, err := Folder{Dir: dir}.Read("u")
-		if err != nil || len(r.Ends) != 1 || r.Ends[0].Said != want {
-			t.Errorf("%.20q: %+v, %v; want %.20q", log, r.Ends, err, want)
-		}
-	}
-}
-
 // TestEndOnAFullDisk: an end whose log finds no room is kept without it, and nothing is left of
 // the attempt.
 func TestEndOnAFullDisk(t *testing.T) {

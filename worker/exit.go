@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -100,22 +101,58 @@ func readTail(path string, n int64) (string, error) {
 // prefixes, and with lines that the runtime divided joined again. They may begin in a
 // rotated file (B-LOG-2).
 func lastLines(path string) string {
-	lines := written(path, 16*fallbackBytes)
-	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
+	records := written(path, 16*fallbackBytes)
+	text := recordsText(records[max(0, len(records)-fallbackLines):])
 	return text[max(0, len(text)-fallbackBytes):]
 }
 
 // written is what the last bytes of a log say that the container wrote, in lines or parts of
 // them.
-func written(path string, bytes int64) (lines []string) {
+func written(path string, bytes int64) (records []podlog.Record) {
 	tail, err := podlog.Tail(path, bytes)
 	if err != nil && tail == "" {
 		return nil
 	}
 	for line := range strings.Lines(tail) {
 		if record, ok := podlog.Parse(line); ok {
-			lines = append(lines, record.Text)
+			records = append(records, record)
 		}
 	}
-	return lines
+	return records
+}
+
+func recordsText(records []podlog.Record) string {
+	var b strings.Builder
+	for _, r := range records {
+		b.WriteString(r.Text)
+	}
+	return b.String()
+}
+
+// saidBytes is how much of a line is kept with an end.
+const saidBytes = 512
+
+// said is the last line that a process wrote, of those that are not empty: to stderr, if it wrote there in the last second. The
+// runtime reads both streams beside each other, so that their order in the log says nothing.
+func said(records []podlog.Record) string {
+	var out, err podlog.Record
+	parts := map[string]string{}
+	for _, r := range records {
+		parts[r.Stream] += r.Text
+		last := &out
+		if r.Stream == "stderr" {
+			last = &err
+		}
+		if text := strings.TrimSpace(parts[r.Stream]); text != "" {
+			*last = podlog.Record{Time: r.Time, Text: text}
+		}
+		if !r.Partial {
+			parts[r.Stream] = ""
+		}
+	}
+	line := err.Text
+	if line == "" || out.Time.Sub(err.Time) > time.Second {
+		line = out.Text
+	}
+	return strings.ToValidUTF8(line[:min(len(line), saidBytes)], "")
 }

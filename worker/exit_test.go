@@ -329,3 +329,26 @@ func TestConfigErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestSaid: the line by which a process tells of its end is the last one that is not empty, or of stderr.
+func TestSaid(t *testing.T) {
+	long := strings.Repeat("é", saidBytes)
+	for name, test := range map[string]struct{ log, want string }{
+		"nothing":           {"", ""},
+		"nothing but space": {"2026-01-01T00:00:00Z stdout F \n", ""},
+		"the last line":     {"2026-01-01T00:00:00Z stdout F starting\n2026-01-01T00:00:01Z stdout F FATAL: no database\n2026-01-01T00:00:01Z stdout F \n", "FATAL: no database"},
+		"stderr":            {"2026-01-01T00:00:00.2Z stderr F FATAL: no database\n2026-01-01T00:00:00.3Z stdout F starting\n", "FATAL: no database"},
+		"stderr long ago":   {"2026-01-01T00:00:00Z stderr F a warning\n2026-01-01T00:00:03Z stdout F FATAL: no database\n", "FATAL: no database"},
+		"in parts":          {"2026-01-01T00:00:00Z stdout P FATAL: \n2026-01-01T00:00:00Z stderr F \n2026-01-01T00:00:00Z stdout F no database\n", "FATAL: no database"},
+		"no end":            {"2026-01-01T00:00:00Z stdout P FATAL", "FATAL"},
+		"long":              {"2026-01-01T00:00:00Z stdout F x" + long + "\n", "x" + long[:saidBytes-2]},
+	} {
+		path := filepath.Join(t.TempDir(), "0.log")
+		if err := os.WriteFile(path, []byte(test.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := said(written(path, 1<<20)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,9 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 	executor := w.executor
 	w.beside(end, func() {
 		log := filepath.Join(executor.engine.Config.PodLogDirectory(executor.pod), criconfig.ContainerLogPath(end.Container, int(end.Attempt)))
-		text := strings.Join(written(log, 4*journal.LogBytes), "") // with a time before each record
+		records := written(log, 4*journal.LogBytes) // with a time before each
+		text := recordsText(records)
+		end.Said = said(records)
 		if used, err := executor.engine.Cgroups.Used(executor.pod); err == nil {
 			end.Usage = &journal.Usage{
 				MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: used.MemoryLimit, CPU: used.CPU, Throttled: used.Throttled, OOMKills: used.OOMKills,
