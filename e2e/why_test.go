@@ -18,8 +18,8 @@ var whyCases = []struct {
 	want       []string // regular expressions of sentences, in this order
 }{
 	{
-		name: "crash", spec: "containers:\n" + shell("main", "echo starting; echo FATAL: no database >&2; exit 3"), await: `restart in (9|10)s`,
-		want: []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 2nd failure\)\.`, `main at TIME: exit 3, saying "FATAL: no database" → 2nd restart after a back-off of (10|9) s\.`},
+		name: "crash", spec: "containers:\n" + shell("main", "echo starting; echo FATAL: no database >&2; exit 3"), await: `restart in \S+s`,
+		want: []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 2nd failure\)\.`, `main at TIME: exit 3, saying "FATAL: no database" → 2nd restart after a back-off of \S+ s\.`},
 	},
 	{
 		name: "liveness", await: `1st restart`,
@@ -64,7 +64,7 @@ var whyCases = []struct {
 		want: []string{`main at TIME: a restart was asked for \(.*\) → stopped.* → exit 0 → 1st restart at once\.`},
 	},
 	{
-		name: "start", await: `restart in (9|10)s`,
+		name: "start", await: `restart in \S+s`,
 		spec: "containers:\n- {name: main, image: 'lifepod.dev/toolbox:1', command: [/no/such/program]}",
 		want: []string{`main (can't be started|waits for its next restart): .*`},
 	},
