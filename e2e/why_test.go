@@ -167,7 +167,7 @@ func TestWhyAfterKill(t *testing.T) {
 	r := newRoot(t)
 	manifest := pod("killed", "containers:\n"+shell("main", "echo instance; exit 3"))
 	first := r.startRun(t, manifest)
-	first.await(first.stderr, `restart in (9|10)s`)
+	first.await(first.stderr, `restart in \S+s`)
 	first.kill9()
 	const unled = `Nobody leads this pod: its lifepod ended without it`
 	checkWhy(t, r.sentences(t, "killed"), []string{unled, `main waits for its next restart`, `main at TIME: exit 3`})
