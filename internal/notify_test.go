@@ -1,4 +1,4 @@
-package notify
+package internal_test
 
 import (
 	"context"
@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/lifepod/lifepod/internal/notify"
 )
 
 // listen is systemd's side of the socket.
-func listen(t *testing.T) (next func() string) {
+func listenAsSystemd(t *testing.T) (next func() string) {
 	path := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -35,11 +37,11 @@ func listen(t *testing.T) (next func() string) {
 var discard = slog.New(slog.DiscardHandler)
 
 // Nobody else in the process speaks to systemd: Kubernetes' API server does, if it can.
-func TestTake(t *testing.T) {
-	next := listen(t)
+func TestNotifyTake(t *testing.T) {
+	next := listenAsSystemd(t)
 	t.Setenv("WATCHDOG_USEC", "3000000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
-	service := Take(discard)
+	service := notify.Take(discard)
 	if sent, err := daemon.SdNotify(true, daemon.SdNotifyReady); sent || err != nil {
 		t.Errorf("another has told systemd something: %t, %v", sent, err)
 	}
@@ -52,10 +54,10 @@ func TestTake(t *testing.T) {
 }
 
 // What is told of a service: that it has begun, and that it is ending.
-func TestReadyAndStopping(t *testing.T) {
-	next := listen(t)
+func TestNotifyReadyAndStopping(t *testing.T) {
+	next := listenAsSystemd(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	Take(discard).Ready(ctx)
+	notify.Take(discard).Ready(ctx)
 	if got := next(); got != "READY=1" {
 		t.Errorf("told %q", got)
 	}
@@ -67,12 +69,12 @@ func TestReadyAndStopping(t *testing.T) {
 
 // The watchdog hears of the service while it is alive, and of nothing while it is not: each
 // look that was well is told once.
-func TestWatch(t *testing.T) {
-	next := listen(t)
+func TestNotifyWatch(t *testing.T) {
+	next := listenAsSystemd(t)
 	t.Setenv("WATCHDOG_USEC", "3000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	ctx, cancel := context.WithCancel(t.Context())
-	service := Take(discard)
+	service := notify.Take(discard)
 	health, ended := make(chan error), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -102,7 +104,7 @@ func TestWatch(t *testing.T) {
 }
 
 // A service whose unit has no watchdog has nothing to tell.
-func TestNoWatchdog(t *testing.T) {
+func TestNotifyNoWatchdog(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "")
-	Take(discard).Watch(t.Context(), func() error { panic("asked") }, discard)
+	notify.Take(discard).Watch(t.Context(), func() error { panic("asked") }, discard)
 }

@@ -1,4 +1,4 @@
-package wholefile
+package internal_test
 
 import (
 	"os"
@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/internal/powercut"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // What Write has written is there after a power cut, the name included.
-func TestWriteSurvivesPowerCut(t *testing.T) {
+func TestWholeFileSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
 	folder := filepath.Join(disk.Dir, "folder")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -18,7 +19,7 @@ func TestWriteSurvivesPowerCut(t *testing.T) {
 	path := filepath.Join(folder, "file")
 	for _, content := range []string{"the first content", "the second one, which replaces it"} {
 		disk.Settle()
-		if err := Write(path, []byte(content)); err != nil {
+		if err := wholefile.Write(path, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		disk.Cut()

@@ -1,9 +1,11 @@
-package commandline
+package internal_test
 
 import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 // What a flag takes is said in plain words.
@@ -19,7 +21,7 @@ func TestFlagError(t *testing.T) {
 		c.Flags().Uint64("seed", 1, "")
 		c.Flags().Int("runs", 1, "")
 		c.Flags().IP("node-ip", nil, "")
-		c.SetFlagErrorFunc(FlagError)
+		c.SetFlagErrorFunc(commandline.FlagError)
 		c.SetArgs([]string{test.arg})
 		if err := c.Execute(); err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", test.arg, err, test.want)

@@ -1,4 +1,4 @@
-package localnet
+package internal_test
 
 import (
 	"errors"
@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/internal/localnet"
 )
 
 var errOther = errors.New("not permitted")
 
-func TestWhole(t *testing.T) {
+func TestWholeDump(t *testing.T) {
 	t.Parallel()
+	const attempts = 100
 	for _, c := range []struct {
 		name        string
 		interrupted int   // lists that lack something
@@ -28,7 +31,7 @@ func TestWhole(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			all, err := WholeDump(func() ([]int, error) {
+			all, err := localnet.WholeDump(func() ([]int, error) {
 				asked++
 				if asked <= c.interrupted {
 					return []int{1}, netlink.ErrDumpInterrupted

@@ -1,4 +1,4 @@
-package rootfolder
+package internal_test
 
 import (
 	"errors"
@@ -8,11 +8,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
-// TestCheck: a folder of another user, one that others can write to, one below such, and links to such or
+// TestRootFolderCheck: a folder of another user, one that others can write to, one below such, and links to such or
 // of others are refused.
-func TestCheck(t *testing.T) {
+func TestRootFolderCheck(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("only root can give folders to others")
 	}
@@ -70,7 +72,7 @@ func TestCheck(t *testing.T) {
 			if test.below {
 				path = filepath.Join(path, "new", "root")
 			}
-			err := Check(path)
+			err := rootfolder.Check(path)
 			if test.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -83,7 +85,7 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
-	if err := Check(filepath.Join(t.TempDir(), "new")); err != nil {
+	if err := rootfolder.Check(filepath.Join(t.TempDir(), "new")); err != nil {
 		t.Errorf("one that isn't there: %v", err)
 	}
 	file, dangling := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
@@ -94,15 +96,15 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{file: "it is no folder", dangling: "it is a link to a folder that does not exist"} {
-		if err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
+		if err := rootfolder.Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
 
-// TestEnsure: a folder has the mode that it is made with, whatever the umask is and whoever was faster to make
+// TestRootFolderEnsure: a folder has the mode that it is made with, whatever the umask is and whoever was faster to make
 // it with another one.
-func TestEnsure(t *testing.T) {
+func TestRootFolderEnsure(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	run := filepath.Join(t.TempDir(), "above", "run")
 	for _, before := range []os.FileMode{0, 0o700, 0o777} { // 0: nobody
@@ -111,7 +113,7 @@ func TestEnsure(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := EnsureRun(run); err != nil {
+		if err := rootfolder.EnsureRun(run); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(run); err != nil || info.Mode() != os.ModeDir|0o711 {
@@ -122,19 +124,19 @@ func TestEnsure(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
+	if err := rootfolder.Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("a file in its place: %v", err)
 	}
 }
 
-// TestMadeMeanwhile: several processes may begin with a folder that none of them has made yet.
-func TestMadeMeanwhile(t *testing.T) {
+// TestRootFolderMadeMeanwhile: several processes may begin with a folder that none of them has made yet.
+func TestRootFolderMadeMeanwhile(t *testing.T) {
 	for range 200 {
 		path := filepath.Join(t.TempDir(), "root")
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if err := Make(path); err != nil {
+				if err := rootfolder.Make(path); err != nil {
 					t.Error(err)
 				}
 			})

@@ -1,4 +1,4 @@
-package pidfd
+package internal_test
 
 import (
 	"errors"
@@ -10,10 +10,12 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // child starts a process that lasts until it is stopped.
-func child(t *testing.T) ID {
+func child(t *testing.T) pidfd.ID {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
@@ -23,15 +25,15 @@ func child(t *testing.T) ID {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	id, err := Find(cmd.Process.Pid)
+	id, err := pidfd.Find(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-func TestOpenAndStop(t *testing.T) {
-	p, err := Open(child(t))
+func TestPIDFDOpenAndStop(t *testing.T) {
+	p, err := pidfd.Open(child(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +47,13 @@ func TestOpenAndStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It is a zombie now, and that has ended too.
-	if _, err := Open(p.ID); !errors.Is(err, ErrEnded) {
-		t.Errorf("opening a zombie: error %v, want %v", err, ErrEnded)
+	if _, err := pidfd.Open(p.ID); !errors.Is(err, pidfd.ErrEnded) {
+		t.Errorf("opening a zombie: error %v, want %v", err, pidfd.ErrEnded)
 	}
 }
 
-func TestStopKills(t *testing.T) {
-	p, err := Open(child(t))
+func TestPIDFDStopKills(t *testing.T) {
+	p, err := pidfd.Open(child(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,18 +69,18 @@ func TestStopKills(t *testing.T) {
 }
 
 // A PID that is used again is another process.
-func TestOpenRefusesReusedPID(t *testing.T) {
+func TestPIDFDOpenRefusesReusedPID(t *testing.T) {
 	id := child(t)
 	id.StartTicks++
-	if _, err := Open(id); !errors.Is(err, ErrEnded) {
-		t.Errorf("error %v, want %v", err, ErrEnded)
+	if _, err := pidfd.Open(id); !errors.Is(err, pidfd.ErrEnded) {
+		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
 	}
-	if _, err := Open(ID{PID: 1 << 22, StartTicks: 1}); !errors.Is(err, ErrEnded) {
-		t.Errorf("error %v, want %v", err, ErrEnded)
+	if _, err := pidfd.Open(pidfd.ID{PID: 1 << 22, StartTicks: 1}); !errors.Is(err, pidfd.ErrEnded) {
+		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
 	}
 }
 
-func TestProgram(t *testing.T) {
+func TestPIDFDProgram(t *testing.T) {
 	want, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +89,10 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Program(self); got != want {
+	if got := pidfd.Program(self); got != want {
 		t.Errorf("program %q, want %q", got, want)
 	}
-	if got := Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
+	if got := pidfd.Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
 		t.Errorf("command line %q, want %q", got, os.Args)
 	}
 }

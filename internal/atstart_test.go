@@ -1,4 +1,4 @@
-package atstart
+package internal_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/garbage"
+	"github.com/lifepod/lifepod/internal/garbage/atstart"
 )
 
 // limit is what holds now.
@@ -19,10 +20,13 @@ func limit() int {
 }
 
 // A command that takes long gets Go's usual limit, and one that has allowed another keeps it.
-func TestOver(t *testing.T) {
-	const variable = "LIFEPOD_TEST_ATSTART"
+func TestGarbageAtStartOver(t *testing.T) {
+	const (
+		variable = "LIFEPOD_TEST_ATSTART"
+		long     = 5 * time.Second
+	)
 	if os.Getenv(variable) == "" { // what a process has allowed stays allowed
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOver$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGarbageAtStartOver$")
 		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
@@ -35,7 +39,7 @@ func TestOver(t *testing.T) {
 	}{{false, garbage.Usual}, {true, garbage.Seldom}} {
 		synctest.Test(t, func(t *testing.T) {
 			garbage.Suppose(garbage.Seldom)
-			Over()
+			atstart.Over()
 			if test.allows {
 				garbage.Allow(garbage.Seldom)
 			}
@@ -53,7 +57,7 @@ func TestOver(t *testing.T) {
 }
 
 // As the process begins much garbage is allowed, unless the user says otherwise.
-func TestFirst(t *testing.T) {
+func TestGarbageAtStart(t *testing.T) {
 	const variable, fine = "LIFEPOD_TEST_GARBAGE", 7
 	if os.Getenv(variable) != "" {
 		if limit() != garbage.Seldom {
@@ -65,7 +69,7 @@ func TestFirst(t *testing.T) {
 		gogc string
 		want int
 	}{{"", 0}, {"50", fine}} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFirst$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGarbageAtStart$")
 		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC="+test.gogc)
 		_ = cmd.Run()
 		if got := cmd.ProcessState.ExitCode(); got != test.want {

@@ -1,17 +1,19 @@
-package pidfd
+package internal_test
 
 import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
-func TestKillChildren(t *testing.T) {
+func TestPIDFDKillChildren(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	self, err := OpenPID(os.Getpid())
+	self, err := pidfd.OpenPID(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

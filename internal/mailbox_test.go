@@ -1,4 +1,4 @@
-package mailbox
+package internal_test
 
 import (
 	"testing"
@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
 // Items leave the mailbox in the order in which they came, whatever is taken meanwhile (A-SYNC-2).
-func TestOrder(t *testing.T) {
-	m := New[int]()
+func TestMailboxOrder(t *testing.T) {
+	m := mailbox.New[int]()
 	var got, want []int
 	for i := range 100 {
 		m.Post(i)
@@ -32,9 +34,9 @@ func TestOrder(t *testing.T) {
 }
 
 // Behind tells how long the oldest item has waited, also while it is being handled.
-func TestBehind(t *testing.T) {
+func TestMailboxBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New[int]()
+		m := mailbox.New[int]()
 		want := func(what string, want time.Duration) {
 			t.Helper()
 			if got := m.Behind(); got != want {
@@ -57,8 +59,8 @@ func TestBehind(t *testing.T) {
 }
 
 // Who counts is told of all items that are not handled, and of none any more after Close.
-func TestCount(t *testing.T) {
-	m, open := New[int](), 0
+func TestMailboxCount(t *testing.T) {
+	m, open := mailbox.New[int](), 0
 	m.Count(func(change int) { open += change })
 	want := func(what string, want int) {
 		t.Helper()

@@ -1,18 +1,20 @@
-package wholefile
+package internal_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
-func TestWrite(t *testing.T) {
+func TestWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	if err := os.WriteFile(path, []byte("the old content, which is longer"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(path, []byte("new")); err != nil {
+	if err := wholefile.Write(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -26,13 +28,13 @@ func TestWrite(t *testing.T) {
 }
 
 // What can't be written leaves the old content, and nothing beside it.
-func TestWriteFails(t *testing.T) {
+func TestWholeFileFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "folder")
 	if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(path, []byte("new")); err == nil {
+	if err := wholefile.Write(path, []byte("new")); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
 	entries, err := os.ReadDir(dir)

@@ -1,4 +1,4 @@
-package logfile
+package internal_test
 
 import (
 	"os"
@@ -7,24 +7,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/logfile"
 )
 
-func TestTail(t *testing.T) {
+func TestLogFileTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("before\n"+strings.Repeat("x\n", 20)+"last\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Repeat("x\n", 11)+"last", Tail(path, int64(len("before\n")))); diff != "" {
+	if diff := cmp.Diff(strings.Repeat("x\n", 11)+"last", logfile.Tail(path, int64(len("before\n")))); diff != "" {
 		t.Errorf("tail (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("last", Tail(path, int64(len("before\n")+40))); diff != "" {
+	if diff := cmp.Diff("last", logfile.Tail(path, int64(len("before\n")+40))); diff != "" {
 		t.Errorf("tail of what is new (-want +got):\n%s", diff)
 	}
 }
 
-func TestTrim(t *testing.T) {
+func TestLogFileTrim(t *testing.T) {
+	const most = 8 << 20
 	path := filepath.Join(t.TempDir(), "log")
-	log, err := Open(path)
+	log, err := logfile.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +35,7 @@ func TestTrim(t *testing.T) {
 	if _, err := log.Write(make([]byte, most+1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Trim(path); err != nil {
+	if err := logfile.Trim(path); err != nil {
 		t.Fatal(err)
 	}
 	// The program that logs still has the file open.
