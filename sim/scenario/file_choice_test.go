@@ -1,10 +1,12 @@
-package file
+package scenario_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 // A pod's annotation goes before patterns, in their order, and those before the scenario of all pods.
@@ -18,7 +20,7 @@ func TestWhichScenario(t *testing.T) {
 		}
 		return path
 	}
-	s, err := ReadScenarios([]string{
+	s, err := file.ReadScenarios([]string{
 		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
 	})
 	if err != nil {
@@ -33,7 +35,7 @@ func TestWhichScenario(t *testing.T) {
 	} {
 		annotations := map[string]string{}
 		if test.annotation != "" {
-			annotations[Annotation] = test.annotation
+			annotations[file.Annotation] = test.annotation
 		}
 		says, err := s.Of(test.namespace, test.name, annotations)
 		if err != nil {
@@ -43,17 +45,17 @@ func TestWhichScenario(t *testing.T) {
 			t.Errorf("%+v: the run is %s", test, got)
 		}
 	}
-	says, err := s.Of("default", "web", map[string]string{Annotation: "training/*"})
+	says, err := s.Of("default", "web", map[string]string{file.Annotation: "training/*"})
 	if err == nil || says == nil {
 		t.Errorf("a pattern is no name: %v, %v", says, err)
 	}
-	var none *Scenarios
+	var none *file.Scenarios
 	if says, err := none.Of("default", "web", nil); says == nil || err != nil {
 		t.Errorf("without scenarios: %v, %v", says, err)
 	}
 	all, crash := filepath.Join(dir, "all"), filepath.Join(dir, "crash")
 	for _, wrong := range [][]string{{"a/b/c=" + all}, {"[=" + all}, {all, crash}, {"absent"}} {
-		if _, err := ReadScenarios(wrong); err == nil {
+		if _, err := file.ReadScenarios(wrong); err == nil {
 			t.Errorf("%q is read", strings.Join(wrong, " "))
 		}
 	}

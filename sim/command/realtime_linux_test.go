@@ -1,4 +1,4 @@
-package realtime
+package command_test
 
 import (
 	"log/slog"
@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/sim/command/realtime"
 )
 
 // A speed at which nothing can live is refused before anything else is done.
 func TestBadSpeed(t *testing.T) {
 	for _, speed := range []string{"0", "-1", "NaN", "+Inf", "1001"} {
-		command := NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
+		command := realtime.NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
 		command.SilenceErrors, command.SilenceUsage = true, true
 		command.SetArgs([]string{"--kubeconfig", "/absent", "--speed=" + speed})
 		want := "--speed " + speed + ": want a number above 0, at most 1000"
@@ -30,9 +32,9 @@ func TestRefusalsNameTheLine(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nodes := NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
+	nodes := realtime.NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
 	nodes.SetArgs([]string{"--kubeconfig", "/absent", "--scenario", file})
-	serve := NewServe()
+	serve := realtime.NewServe()
 	serve.SetArgs([]string{"--listen", "unix:///absent/s", "--scenario", file})
 	for command, want := range map[*cobra.Command]string{
 		nodes: "scenario: " + file + ":6: events[1].delete: a simulated node can't do that: delete the pod in the API",

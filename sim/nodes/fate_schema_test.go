@@ -1,4 +1,4 @@
-package fate
+package nodes_test
 
 import (
 	"encoding/json"
@@ -10,40 +10,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 // The schema has the fields of the Go types, and no others.
-func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
+func TestFateSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 	var schema struct {
-		node
-		Defs map[string]node `json:"$defs"`
+		schemaNode
+		Defs map[string]schemaNode `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(Schema), &schema); err != nil {
+	if err := json.Unmarshal([]byte(fate.Schema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "scenario", schema.node, reflect.TypeFor[Scenario]())
+	compareSchema(t, "scenario", schema.schemaNode, reflect.TypeFor[fate.Scenario]())
 	delete(schema.Defs, "span")
 	delete(schema.Defs, "time")
 	types := map[string]reflect.Type{
-		"entry": reflect.TypeFor[Entry](), "event": reflect.TypeFor[Event](), "down": reflect.TypeFor[scenario.Down](), "nothing": reflect.TypeFor[scenario.Nothing](),
+		"entry": reflect.TypeFor[fate.Entry](), "event": reflect.TypeFor[fate.Event](), "down": reflect.TypeFor[scenario.Down](), "nothing": reflect.TypeFor[scenario.Nothing](),
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(schema.Defs))); diff != "" {
 		t.Fatalf("types (-types +schema):\n%s", diff)
 	}
 	for name, of := range types {
-		compare(t, name, schema.Defs[name], of)
+		compareSchema(t, name, schema.Defs[name], of)
 	}
 }
 
-// node is a part of a JSON schema.
-type node struct {
+// schemaNode is a part of a JSON schema.
+type schemaNode struct {
 	Properties map[string]any `json:"properties"`
 	Additional any            `json:"additionalProperties"`
 	Required   []string       `json:"required"`
 }
 
-func compare(t *testing.T, name string, schema node, of reflect.Type) {
+func compareSchema(t *testing.T, name string, schema schemaNode, of reflect.Type) {
 	t.Helper()
 	var fields, required []string
 	for f := range of.Fields() {

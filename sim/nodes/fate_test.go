@@ -1,4 +1,4 @@
-package fate
+package nodes_test
 
 import (
 	"fmt"
@@ -10,22 +10,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 )
 
-func names(n int) (list []string) {
+func fateNames(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("sim-%d", i))
 	}
 	return list
 }
 
-func read(text string, nodes int) (*Scenario, error) {
-	return Read(manifest.Source{Name: "nodes.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: NodeScenario\n" + text)}, names(nodes))
+func readFate(text string, nodes int) (*fate.Scenario, error) {
+	return fate.Read(manifest.Source{Name: "nodes.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: NodeScenario\n" + text)}, fateNames(nodes))
 }
 
 // Shares are of all nodes, each node has its first entry, and the seed says which ones they are.
-func TestEachNodeHasItsFirstEntry(t *testing.T) {
-	s, err := read(`
+func TestFateEachNodeHasItsFirstEntry(t *testing.T) {
+	s, err := readFate(`
 nodes:
 - names: sim-1?
   slow: 3
@@ -41,7 +42,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	fates := s.Of(names(200), 7)
+	fates := s.Of(fateNames(200), 7)
 	var slow, lost, both []int
 	for i, f := range fates {
 		switch {
@@ -49,13 +50,13 @@ nodes:
 			slow = append(slow, i)
 		case f.Slow == 0 && len(f.Events) == 1:
 			lost = append(lost, i)
-			if diff := cmp.Diff([]Happening{{Kind: Loss, At: time.Minute}}, f.Events); diff != "" {
+			if diff := cmp.Diff([]fate.Happening{{Kind: fate.Loss, At: time.Minute}}, f.Events); diff != "" {
 				t.Errorf("sim-%d (-want +got):\n%s", i, diff)
 			}
 		case f.Slow == 10:
 			both = append(both, i)
-			if len(f.Events) != 2 || f.Events[0].Kind != Partition || f.Events[0].For != time.Minute ||
-				f.Events[0].At < time.Minute || f.Events[0].At > 2*time.Minute || f.Events[1] != (Happening{Reboot, 5 * time.Minute, 10 * time.Second}) {
+			if len(f.Events) != 2 || f.Events[0].Kind != fate.Partition || f.Events[0].For != time.Minute ||
+				f.Events[0].At < time.Minute || f.Events[0].At > 2*time.Minute || f.Events[1] != (fate.Happening{Kind: fate.Reboot, At: 5 * time.Minute, For: 10 * time.Second}) {
 				t.Errorf("sim-%d: %+v", i, f)
 			}
 		case f.Slow != 0 || f.Events != nil:
@@ -68,25 +69,25 @@ nodes:
 	if len(lost) != 2 || len(both) != 3 {
 		t.Errorf("of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
 	}
-	if diff := cmp.Diff(fates, s.Of(names(200), 7)); diff != "" {
+	if diff := cmp.Diff(fates, s.Of(fateNames(200), 7)); diff != "" {
 		t.Errorf("the same seed (-first +second):\n%s", diff)
 	}
-	if cmp.Equal(fates, s.Of(names(200), 8)) {
+	if cmp.Equal(fates, s.Of(fateNames(200), 8)) {
 		t.Error("another seed has the same fates")
 	}
-	if got := (*Scenario)(nil).Of(names(2), 1); !cmp.Equal(got, make([]Fate, 2)) {
+	if got := (*fate.Scenario)(nil).Of(fateNames(2), 1); !cmp.Equal(got, make([]fate.Fate, 2)) {
 		t.Errorf("without a scenario: %+v", got)
 	}
 }
 
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
-func TestShareOfWhatIsLeft(t *testing.T) {
-	s, err := read(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
+func TestFateShareOfWhatIsLeft(t *testing.T) {
+	s, err := readFate(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	count := map[float64]int{}
-	for _, f := range s.Of(names(10), 1) {
+	for _, f := range s.Of(fateNames(10), 1) {
 		count[f.Slow]++
 	}
 	if diff := cmp.Diff(map[float64]int{2: 6, 3: 3, 4: 1}, count); diff != "" {
@@ -95,7 +96,7 @@ func TestShareOfWhatIsLeft(t *testing.T) {
 }
 
 // A mistake is a clear error: where it is, and what would be right.
-func TestMistakes(t *testing.T) {
+func TestFateMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"nodes: []":         "nodes.yaml:3: nodes: says nothing; should have entries, each with the nodes that it chooses",
 		"nodes:\n- slow: 2": "nodes.yaml:4: nodes[0]: has names and share, or neither; should say which nodes by one of them: names: sim-1*, or share: 1%",
@@ -115,7 +116,7 @@ func TestMistakes(t *testing.T) {
 		"nodes:\n- share: 10%\n  events:\n  - {at: soon, loss: {}}":             `nodes.yaml:6: nodes[0].events[0].at: "soon" cannot be read; should be a duration such as 30s, or a distribution of them: exp(30s), uniform(1s,5s), weibull(1.5,30s); forever`,
 		"nodes:\n- share: 10%\n  events:\n  - {at: 1s, partition: {until: 5s}}": "nodes.yaml:6: nodes[0].events[0].partition.until: unknown field; fields here are for",
 	} {
-		_, err := read(text, 20)
+		_, err := readFate(text, 20)
 		if err == nil {
 			t.Errorf("%s\nis no mistake", text)
 			continue

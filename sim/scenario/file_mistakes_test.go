@@ -1,4 +1,4 @@
-package file
+package scenario_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
 const (
@@ -184,7 +185,7 @@ var mistakes = []mistake{
 
 func read(t *testing.T, says string, pod *v1.Pod) string {
 	t.Helper()
-	if _, err := Read(manifest.Source{Name: "s.yaml", Data: []byte(header + says + "\n")}, pod); err != nil {
+	if _, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte(header + says + "\n")}, pod); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -200,7 +201,7 @@ func podOf(t *testing.T) *v1.Pod {
 }
 
 // A mistake is one clear error, with its line and what would be right. The schema finds it as well, unless it can't know.
-func TestMistakes(t *testing.T) {
+func TestFileMistakes(t *testing.T) {
 	pod, schema := podOf(t), schemaOf(t)
 	for _, m := range mistakes {
 		got := read(t, m.says, pod)
@@ -214,7 +215,7 @@ func TestMistakes(t *testing.T) {
 }
 
 // What has an effect is accepted, by the schema, too.
-func TestNoMistakes(t *testing.T) {
+func TestFileNoMistakes(t *testing.T) {
 	pod, schema := podOf(t), schemaOf(t)
 	for _, says := range []string{
 		"refuse: {reason: OutOfcpu}",
@@ -242,18 +243,18 @@ func TestNoMistakes(t *testing.T) {
 // Every scenario of the examples and the documentation is one to the schema as well.
 func TestExamplesFitTheSchema(t *testing.T) {
 	schema := schemaOf(t)
-	for pattern, least := range map[string]int{"../../../examples/scenarios/*.yaml": 12, "../../../docs/sim/resizes.yaml": 1} {
+	for pattern, least := range map[string]int{"../../examples/scenarios/*.yaml": 12, "../../docs/sim/resizes.yaml": 1} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) < least {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
+		for _, path := range files {
+			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ReadForAny(manifest.Source{Name: file, Data: text}); err != nil || refuses(t, schema, string(text)) {
-				t.Errorf("%s: %v, or the schema refuses it", file, err)
+			if _, err := file.ReadForAny(manifest.Source{Name: path, Data: text}); err != nil || refuses(t, schema, string(text)) {
+				t.Errorf("%s: %v, or the schema refuses it", path, err)
 			}
 		}
 	}

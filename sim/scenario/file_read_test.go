@@ -1,13 +1,14 @@
-package file
+package scenario_test
 
 import (
 	"testing"
 
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
-// TestUsage: what a container uses is checked with its line.
-func TestUsage(t *testing.T) {
+// TestFileUsage: what a container uses is checked with its line.
+func TestFileUsage(t *testing.T) {
 	for says, want := range map[string]string{
 		"[{cpu: 500m, memory: 1Gi}, {from: exp(5m), memory: 3Gi}]": "",
 		"[{from: 1m}]":    "scenario: s.yaml:6: containers[main].runs[0].usage[0]: says nothing; should say cpu, memory or both",
@@ -19,7 +20,7 @@ func TestUsage(t *testing.T) {
 	} {
 		text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers:\n  main:\n    runs:\n    - usage: " + says + "\n"
 		got := ""
-		if _, err := ReadForAny(manifest.Source{Name: "s.yaml", Data: []byte(text)}); err != nil {
+		if _, err := file.ReadForAny(manifest.Source{Name: "s.yaml", Data: []byte(text)}); err != nil {
 			got = err.Error()
 		}
 		if says == "[{cpu: lots}]" && len(got) > len(want) { // what is wrong with it are the words of package manifest
