@@ -1,4 +1,4 @@
-package remote_test
+package journal_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package draw
+package timeline_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
 
@@ -36,7 +37,7 @@ func TestGolden(t *testing.T) {
 	for name, charts := range lives() {
 		for _, width := range []int{60, 80, 120} {
 			var text bytes.Buffer
-			if err := WriteText(&text, charts, TextOptions{Width: width}); err != nil {
+			if err := draw.WriteText(&text, charts, draw.TextOptions{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			timelinetest.Golden(t, fmt.Sprintf("%s-%d.txt", name, width), text.Bytes())
@@ -54,9 +55,9 @@ func TestCutIsSeen(t *testing.T) {
 	c := &timeline.Chart{Begin: at(0), End: at(late + 900*time.Millisecond), Rows: []timeline.Row{
 		{Kind: timeline.ContainerRow, Bars: []timeline.Bar{bar(0, 900*time.Millisecond), bar(late, late+900*time.Millisecond)}},
 	}}
-	for width := MinWidth; width < 220; width++ {
+	for width := draw.MinWidth; width < 220; width++ {
 		var text bytes.Buffer
-		if err := WriteText(&text, []*timeline.Chart{c}, TextOptions{Width: width}); err != nil {
+		if err := draw.WriteText(&text, []*timeline.Chart{c}, draw.TextOptions{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Count(text.String(), "⫽") != 1 {
@@ -72,13 +73,13 @@ func TestEveryWidth(t *testing.T) {
 	for name, charts := range lives() {
 		for width := range 220 {
 			var text, coloured bytes.Buffer
-			for _, err := range []error{WriteText(&text, charts, TextOptions{Width: width}), WriteText(&coloured, charts, TextOptions{Width: width, Colour: true})} {
+			for _, err := range []error{draw.WriteText(&text, charts, draw.TextOptions{Width: width}), draw.WriteText(&coloured, charts, draw.TextOptions{Width: width, Colour: true})} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
 			for line := range strings.Lines(text.String()) {
-				if columns := len([]rune(line)) - 1; columns > max(width, MinWidth) {
+				if columns := len([]rune(line)) - 1; columns > max(width, draw.MinWidth) {
 					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
 				}
 			}
@@ -101,7 +102,7 @@ func TestComparison(t *testing.T) {
 	} {
 		for _, width := range []int{60, 120} {
 			var text, coloured bytes.Buffer
-			for _, err := range []error{WriteComparison(&text, &c, TextOptions{Width: width}), WriteComparison(&coloured, &c, TextOptions{Width: width, Colour: true})} {
+			for _, err := range []error{draw.WriteComparison(&text, &c, draw.TextOptions{Width: width}), draw.WriteComparison(&coloured, &c, draw.TextOptions{Width: width, Colour: true})} {
 				if err != nil {
 					t.Fatal(err)
 				}

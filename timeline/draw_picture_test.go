@@ -1,4 +1,4 @@
-package draw
+package timeline_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
 
@@ -44,7 +45,7 @@ func drawn(t *testing.T) (svgs, pages map[string]string) {
 	svgs, pages = map[string]string{}, map[string]string{}
 	for name, charts := range pictureLives() {
 		var svg, page bytes.Buffer
-		for _, err := range []error{WriteSVG(&svg, charts), WritePage(&page, charts)} {
+		for _, err := range []error{draw.WriteSVG(&svg, charts), draw.WritePage(&page, charts)} {
 			if err != nil {
 				t.Fatal(err)
 			}
