@@ -1,4 +1,4 @@
-package down
+package main
 
 import (
 	"fmt"
@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/down"
 )
 
-// folder is a state folder in which nothing runs, with a file of somebody else's.
-func folder(t *testing.T, names ...string) string {
+// usedFolder is a state folder in which nothing runs, with a file of somebody else's.
+func usedFolder(t *testing.T, names ...string) string {
 	t.Helper()
 	root := t.TempDir()
 	for _, name := range append(names, "users.lock", "containerd/images", "runs/1.json", "logs/default_web_1/main/0.log") {
@@ -27,16 +28,16 @@ func folder(t *testing.T, names ...string) string {
 	return root
 }
 
-func end(t *testing.T, root string, purge bool) (string, error) {
+func endAll(t *testing.T, root string, purge bool) (string, error) {
 	t.Helper()
-	return Run(t.Context(), Options{Root: root, Purge: purge, Log: slog.New(slog.DiscardHandler)})
+	return down.Run(t.Context(), down.Options{Root: root, Purge: purge, Log: slog.New(slog.DiscardHandler)})
 }
 
 // What is left of pods goes, the rest stays for the next lifepod; with --purge all of
 // lifepod goes, and nothing of others.
 func TestDown(t *testing.T) {
-	root := folder(t)
-	if did, err := end(t, root, false); err != nil || did != "There was no pod to end." {
+	root := usedFolder(t)
+	if did, err := endAll(t, root, false); err != nil || did != "There was no pod to end." {
 		t.Errorf("%q, %v", did, err)
 	}
 	for name, stays := range map[string]bool{"containerd/images": true, "runs/1.json": false, "logs/default_web_1": false} {
@@ -44,18 +45,18 @@ func TestDown(t *testing.T) {
 			t.Errorf("%s: %v, want it there: %v", name, err, stays)
 		}
 	}
-	if did, err := end(t, root, true); err != nil || did != "There was no pod to end. Removed "+root+"." {
+	if did, err := endAll(t, root, true); err != nil || did != "There was no pod to end. Removed "+root+"." {
 		t.Errorf("%q, %v", did, err)
 	}
 	if _, err := os.Stat(root); err == nil {
 		t.Error("the folder is there")
 	}
-	node := folder(t, "pod-resources/kubelet.sock", "device-plugins/kubelet.sock", "plugins_registry/driver.sock") // a driver's is its own
-	if did, err := end(t, node, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
+	node := usedFolder(t, "pod-resources/kubelet.sock", "device-plugins/kubelet.sock", "plugins_registry/driver.sock") // a driver's is its own
+	if did, err := endAll(t, node, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
 		t.Errorf("%q, %v", did, err)
 	}
-	mixed := folder(t, "letters/to-mum", "thesis.tex")
-	if did, err := end(t, mixed, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
+	mixed := usedFolder(t, "letters/to-mum", "thesis.tex")
+	if did, err := endAll(t, mixed, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
 		t.Errorf("%q, %v", did, err)
 	}
 }
@@ -66,13 +67,13 @@ func TestDownRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(foreign, "pods"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if did, err := end(t, foreign, true); err != nil || did != "There is nothing of lifepod in "+foreign+"." {
+	if did, err := endAll(t, foreign, true); err != nil || did != "There is nothing of lifepod in "+foreign+"." {
 		t.Errorf("%q, %v", did, err)
 	}
 	if _, err := os.Stat(filepath.Join(foreign, "pods")); err != nil {
 		t.Error(err)
 	}
-	root := folder(t)
+	root := usedFolder(t)
 	paths, err := bundle.Locate(root, "")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestDownRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = release() }()
-	if _, err := end(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
+	if _, err := endAll(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
 		t.Errorf("in use: %v", err)
 	}
 }
@@ -106,14 +107,14 @@ func TestDownOfDeletedFolder(t *testing.T) {
 		if err := os.RemoveAll(root); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := end(t, root, false); err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf("has been deleted, but process %d still uses it: end it first", os.Getpid())) {
+		if _, err := endAll(t, root, false); err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf("has been deleted, but process %d still uses it: end it first", os.Getpid())) {
 			t.Errorf("in use: %v", err)
 		}
 		if err := release(); err != nil {
 			t.Fatal(err)
 		}
 		want := root + " has been deleted. Removed what was left of its pods on this machine: 1 leftover."
-		if did, err := end(t, root, false); err != nil || did != want {
+		if did, err := endAll(t, root, false); err != nil || did != want {
 			t.Errorf("%q, %v, want %q", did, err, want)
 		}
 		for _, path := range []string{paths.RunDir, root} {
@@ -121,7 +122,7 @@ func TestDownOfDeletedFolder(t *testing.T) {
 				t.Errorf("%s is there", path)
 			}
 		}
-		if did, err := end(t, root, false); err != nil || did != "There is nothing of lifepod in "+root+"." {
+		if did, err := endAll(t, root, false); err != nil || did != "There is nothing of lifepod in "+root+"." {
 			t.Errorf("%q, %v", did, err)
 		}
 	}
@@ -141,7 +142,7 @@ func TestDownOfFolderDeletedInPart(t *testing.T) {
 		t.Cleanup(func() { _ = os.Remove(folder) })
 	}
 	want := root + " has been deleted in part. Removed what was left of its pods on this machine: 1 leftover."
-	if did, err := end(t, root, true); err != nil || did != want {
+	if did, err := endAll(t, root, true); err != nil || did != want {
 		t.Errorf("%q, %v, want %q", did, err, want)
 	}
 	left, err := os.ReadDir(root)

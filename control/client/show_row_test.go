@@ -1,4 +1,4 @@
-package show
+package client_test
 
 import (
 	"strings"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/control/show"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -106,7 +108,7 @@ func TestRow(t *testing.T) {
 		{"reason of the pod", with(podOf(v1.PodFailed, nil, nil), func(p *v1.Pod) { p.Status.Reason = "DeadlineExceeded" }), "0/0 DeadlineExceeded 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, strings.Join(Row(tc.pod, now)[2:5], " ")); diff != "" {
+			if diff := cmp.Diff(tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " ")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -120,11 +122,11 @@ func with1(c v1.ContainerStatus, signal int32) v1.ContainerStatus {
 
 func TestRowNames(t *testing.T) {
 	pod := podOf(v1.PodRunning, nil, list(runs("a", true)))
-	if diff := cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, Row(pod, now)); diff != "" {
+	if diff := cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	pod.Status.PodIPs = []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
-	if got := Row(pod, now)[6]; got != "10.0.0.2" {
+	if got := show.Row(pod, now)[6]; got != "10.0.0.2" {
 		t.Errorf("IP %s", got)
 	}
 }
@@ -144,7 +146,7 @@ func TestDescribe(t *testing.T) {
 		LastTimestamp: metav1.NewTime(now.Add(-time.Second)), InvolvedObject: v1.ObjectReference{FieldPath: "spec.containers{a}"},
 	}}
 	var got strings.Builder
-	if err := Describe(&got, pod, events, now); err != nil {
+	if err := show.Describe(&got, pod, events, now); err != nil {
 		t.Fatal(err)
 	}
 	want := `ns/web  Running, Terminating
@@ -180,10 +182,10 @@ func TestPlain(t *testing.T) {
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: evil, Message: evil}}
 	events := []v1.Event{{Type: evil, Reason: evil, Message: evil}}
 	var described, table strings.Builder
-	if err := Describe(&described, pod, events, now); err != nil {
+	if err := show.Describe(&described, pod, events, now); err != nil {
 		t.Fatal(err)
 	}
-	if err := Table(&table, Columns, [][]string{Row(pod, now)}); err != nil {
+	if err := show.Table(&table, show.Columns, [][]string{show.Row(pod, now)}); err != nil {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{"description": described.String(), "table": table.String()} {
@@ -211,12 +213,12 @@ func TestWideRow(t *testing.T) {
 	pod.Namespace, pod.Name = "ns", "web"
 	pod.Status.Phase = v1.PodRunning
 	pod.Status.Conditions = []v1.PodCondition{{Type: "x/warm", Status: v1.ConditionTrue}, {Type: "x/fed", Status: v1.ConditionFalse}}
-	row := WideRow(pod, time.Now())
-	if diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(Columns):]); diff != "" || len(row) != len(WideColumns) {
-		t.Errorf("%d values for %d columns (-want +got):\n%s", len(row), len(WideColumns), diff)
+	row := show.WideRow(pod, time.Now())
+	if diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(show.Columns):]); diff != "" || len(row) != len(show.WideColumns) {
+		t.Errorf("%d values for %d columns (-want +got):\n%s", len(row), len(show.WideColumns), diff)
 	}
 	pod.Spec.ReadinessGates = nil
-	if row := WideRow(pod, time.Now()); row[len(row)-1] != "<none>" {
+	if row := show.WideRow(pod, time.Now()); row[len(row)-1] != "<none>" {
 		t.Errorf("without gates: %v", row)
 	}
 }
@@ -226,7 +228,7 @@ func TestUnattendedRow(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
 	pod.Status.Phase, pod.Status.Reason = v1.PodRunning, "Unattended"
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
-	if status := Row(pod, time.Now())[3]; status != "Unattended" {
+	if status := show.Row(pod, time.Now())[3]; status != "Unattended" {
 		t.Errorf("status %q", status)
 	}
 }
