@@ -1,4 +1,4 @@
-package tracing
+package node_test
 
 import (
 	"bytes"
@@ -21,12 +21,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/component-base/tracing/api/v1"
 
+	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
-func newTraces(t *testing.T, endpoint string, perMillion int32) *Traces {
+func newTraces(t *testing.T, endpoint string, perMillion int32) *tracing.Traces {
 	t.Helper()
-	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func newTraces(t *testing.T, endpoint string, perMillion int32) *Traces {
 }
 
 // one is the only span that the collector was sent.
-func one(t *testing.T, c *otlptest.Collector) otlptest.Span {
+func onlySpan(t *testing.T, c *otlptest.Collector) otlptest.Span {
 	t.Helper()
 	spans := c.Spans()
 	if len(spans) != 1 {
@@ -45,7 +46,7 @@ func one(t *testing.T, c *otlptest.Collector) otlptest.Span {
 
 // Without a configuration nothing is wrapped (A-TRC-1).
 func TestNoTraces(t *testing.T) {
-	traces, err := New(t.Context(), nil, "worker-1", nil)
+	traces, err := tracing.New(t.Context(), nil, "worker-1", nil)
 	if traces != nil || err != nil {
 		t.Fatalf("got %v, %v", traces, err)
 	}
@@ -62,33 +63,33 @@ func TestEnvironment(t *testing.T) {
 	collector, configured := otlptest.New(t), otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
-	traces, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	call(t, traces)
 	traces.Close(t.Context())
-	if span := one(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
+	if span := onlySpan(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
 		t.Errorf("A-TRC-8: the resource is %v", span.Resource)
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
-	traces, err = New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err = tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	call(t, traces)
 	traces.Close(t.Context())
-	one(t, collector) // the one from before
+	onlySpan(t, collector) // the one from before
 
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
-	if _, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("A-TRC-8: a protocol that nobody knows is taken")
 	}
 	traces = newTraces(t, configured.Endpoint, 1_000_000)
 	call(t, traces)
 	traces.Close(t.Context())
-	one(t, collector)
-	one(t, configured)
+	onlySpan(t, collector)
+	onlySpan(t, configured)
 }
 
 // A call is a span, and the other side is told of it (A-TRC-2); whose spans they are is
@@ -98,7 +99,7 @@ func TestCalls(t *testing.T) {
 	traces := newTraces(t, collector.Endpoint, 1_000_000)
 	heard := call(t, traces)
 	traces.Close(t.Context())
-	span := one(t, collector)
+	span := onlySpan(t, collector)
 	if span.Name != "grpc.health.v1.Health/Check" {
 		t.Errorf("the span is %q", span.Name)
 	}
@@ -111,7 +112,7 @@ func TestCalls(t *testing.T) {
 }
 
 // call returns the traceparent that came with a call.
-func call(t *testing.T, traces *Traces) (traceparent string) {
+func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,7 +183,7 @@ func TestRate(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	traces.Close(t.Context())
-	if span := one(t, collector); span.Trace != "0123456789abcdef0123456789abcdef" || span.Parent != "0123456789abcdef" {
+	if span := onlySpan(t, collector); span.Trace != "0123456789abcdef0123456789abcdef" || span.Parent != "0123456789abcdef" {
 		t.Errorf("the span is %+v", span)
 	}
 }
@@ -195,7 +196,7 @@ func TestNoCollector(t *testing.T) {
 	var log bytes.Buffer
 	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
-	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
+	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
 	if err != nil {
 		t.Fatal(err)
 	}
