@@ -1,4 +1,4 @@
-package counts
+package prove_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 type log struct{ strings.Builder }
@@ -20,20 +22,20 @@ func TestCountsComeBackFromALog(t *testing.T) {
 	sum := map[string]int{}
 	for range 2 {
 		l := &log{}
-		Log(l, map[string]int{Lives: 3, Steps: 40, Fault + "lost event": 2, State + "ready": 5, "A-INIT-2": 1, "unasked": 9}, []string{"A-INIT-2", "never"})
-		if err := Add(sum, strings.NewReader("=== RUN TestWalks\n"+l.String()+"PASS\n")); err != nil {
+		counts.Log(l, map[string]int{counts.Lives: 3, counts.Steps: 40, counts.Fault + "lost event": 2, counts.State + "ready": 5, "A-INIT-2": 1, "unasked": 9}, []string{"A-INIT-2", "never"})
+		if err := counts.Add(sum, strings.NewReader("=== RUN TestWalks\n"+l.String()+"PASS\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]int{Lives: 6, Steps: 80, Fault + "lost event": 4, State + "ready": 10, "A-INIT-2": 2, "never": 0}
+	want := map[string]int{counts.Lives: 6, counts.Steps: 80, counts.Fault + "lost event": 4, counts.State + "ready": 10, "A-INIT-2": 2, "never": 0}
 	if diff := cmp.Diff(want, sum); diff != "" {
 		t.Errorf("sum (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"never"}, Unreached(sum)); diff != "" {
+	if diff := cmp.Diff([]string{"never"}, counts.Unreached(sum)); diff != "" {
 		t.Errorf("unreached (-want +got):\n%s", diff)
 	}
 	var out strings.Builder
-	Print(&out, "lifecycle", sum)
+	counts.Print(&out, "lifecycle", sum)
 	if want := "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
