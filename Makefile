@@ -181,7 +181,7 @@ test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, e
 
 # Suites. RUN is a regular expression of tests' names.
 RUN        ?= .
-AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/machine ./e2e/member ./e2e/nodeparts
+AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/nodeparts
 AGENTPROGRAMS ?= drivers kubelet metrics-server
 UPPROGRAMS ?= metrics-server
 ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod

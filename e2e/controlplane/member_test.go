@@ -1,4 +1,4 @@
-package member
+package controlplane_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/member"
 )
 
 // TestProcessThatEndsIsAnError: nobody waits for a node that cannot come, and
@@ -28,7 +29,7 @@ func TestProcessThatEndsIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "node")
-	m, err := Start(t.Context(), Config{
+	m, err := member.Start(t.Context(), member.Config{
 		Plane: plane, Program: program, Name: "broken", Dir: dir, Bootstrap: true,
 		Kubelet: map[string]any{"maxPods": 7, "clusterDomain": "example"}, Flags: []string{"--more"},
 	})
@@ -53,9 +54,9 @@ func TestProcessThatEndsIsAnError(t *testing.T) {
 	}
 }
 
-func checkConfiguration(t *testing.T, m *Member) {
+func checkConfiguration(t *testing.T, m *member.Member) {
 	t.Helper()
-	text, err := os.ReadFile(m.file(configurationFile))
+	text, err := os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package machine
+package controlplane_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // manyPorts makes the test binary another process that is given that many ports, and prints them.
@@ -16,7 +18,7 @@ const manyPorts = "LIFEPOD_TEST_MANY_PORTS"
 func TestPortsOfTwoProcesses(t *testing.T) {
 	if count, err := strconv.Atoi(os.Getenv(manyPorts)); err == nil {
 		for range count {
-			port, err := FreePort()
+			port, err := machine.FreePort()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -27,7 +29,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	const each = 150 // of 1250 there are
 	mine := map[string]bool{}
 	for range each {
-		port, err := FreePort()
+		port, err := machine.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}

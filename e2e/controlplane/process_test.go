@@ -1,4 +1,4 @@
-package machine
+package controlplane_test
 
 import (
 	"os/exec"
@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-func startShell(t *testing.T, log, script string) *Process {
+func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
-	p, err := StartProcess(exec.Command("sh", "-c", script), log)
+	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
 	if err != nil {
 		t.Fatal(err)
 	}
