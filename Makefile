@@ -181,7 +181,7 @@ test-all: ## everything: make test, and all suites of hack/suites/suites.yaml, e
 
 # Suites. RUN is a regular expression of tests' names.
 RUN        ?= .
-AGENTTESTS ?= ./e2e/agent/... ./e2e/controlplane ./e2e/nodeparts
+AGENTTESTS ?= ./e2e/agent ./e2e/controlplane ./e2e/nodeparts
 AGENTPROGRAMS ?= drivers kubelet metrics-server
 UPPROGRAMS ?= metrics-server
 ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
@@ -220,7 +220,7 @@ test-simulated: test-packages build jobset kubelet metrics-server ## simulated n
 # place lifepod takes (a kubelet of another minor version begins static pods anew). Then some tests once
 # more with the gates of what 1.36 has on and 1.35 has not.
 SKEW      ?= v1.35.4 v1.37.2
-SKEWTESTS := ./e2e/agent/... ./e2e/controlplane ./e2e/nodeparts
+SKEWTESTS := ./e2e/agent ./e2e/controlplane ./e2e/nodeparts
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew

@@ -1,4 +1,4 @@
-package environment
+package nodeparts
 
 import (
 	"context"
@@ -18,43 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	config "k8s.io/kubelet/config/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/node/objects"
 )
-
-const nodeName = "environment"
-
-func admin(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// asNode is a client with the rights of the node.
-func asNode(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	path, err := plane.NodeKubeconfig(nodeName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest.QPS, rest.ContentType = -1, "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(rest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // background runs f until the test ends.
 func background(t *testing.T, f func(context.Context)) {
@@ -64,20 +32,20 @@ func background(t *testing.T, f func(context.Context)) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// must fails the test unless an object was made.
-func must[T any](t *testing.T) func(T, error) T {
-	return func(made T, err error) T {
+// made fails the test unless an object was made.
+func made[T any](t *testing.T) func(T, error) T {
+	return func(object T, err error) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made
+		return object
 	}
 }
 
 func namespace(t *testing.T, name string) {
 	t.Helper()
-	must[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+	made[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
 }
 
 // eventually asks again as long as the watch has not brought the news.
@@ -99,7 +67,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	namespace(t, "shop")
-	s, err := objects.NewServices(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s, err := objects.NewServices(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +84,10 @@ func TestServices(t *testing.T) {
 		}
 		return out
 	}
-	master := must[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
+	master := made[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
 	eventually(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
 	for name, ip := range map[string]string{"web-shop": "", "headless": v1.ClusterIPNone} {
-		must[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
+		made[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 8080}}},
 		}, metav1.CreateOptions{}))
 	}
@@ -132,7 +100,7 @@ func TestServices(t *testing.T) {
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes, err := objects.NewRuntimeClasses(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	classes, err := objects.NewRuntimeClasses(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +108,7 @@ func TestRuntimeClass(t *testing.T) {
 	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
 		t.Errorf("a class that is not there: %v", err)
 	}
-	must[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
+	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
 	}, metav1.CreateOptions{}))
 	eventually(t, "the class", func() bool {
@@ -155,14 +123,14 @@ func TestProviderToken(t *testing.T) {
 	t.Parallel()
 	namespace(t, "private")
 	allowAudience(t, "registry.example")
-	account := must[*v1.ServiceAccount](t)(admin(t).CoreV1().ServiceAccounts("private").Create(t.Context(), &v1.ServiceAccount{
+	account := made[*v1.ServiceAccount](t)(admin(t).CoreV1().ServiceAccounts("private").Create(t.Context(), &v1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"team": "shop"}},
 	}, metav1.CreateOptions{}))
-	pod := must[*v1.Pod](t)(admin(t).CoreV1().Pods("private").Create(t.Context(), &v1.Pod{
+	pod := made[*v1.Pod](t)(admin(t).CoreV1().Pods("private").Create(t.Context(), &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       v1.PodSpec{NodeName: nodeName, ServiceAccountName: "robot", Containers: []v1.Container{{Name: "main", Image: "r.io/app"}}},
 	}, metav1.CreateOptions{}))
-	client := asNode(t)
+	client := nodeClient(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
 	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}
@@ -184,12 +152,12 @@ func TestProviderToken(t *testing.T) {
 func allowAudience(t *testing.T, audience string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "audience"}
-	must[*rbacv1.ClusterRole](t)(admin(t).RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+	made[*rbacv1.ClusterRole](t)(admin(t).RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		Verbs: []string{"request-serviceaccounts-token-audience"}, APIGroups: []string{""}, Resources: []string{audience},
 	}, {
 		Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"serviceaccounts"},
 	}}}, metav1.CreateOptions{}))
-	must[*rbacv1.ClusterRoleBinding](t)(admin(t).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	made[*rbacv1.ClusterRoleBinding](t)(admin(t).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "audience"},
 		Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:nodes"}},
 	}, metav1.CreateOptions{}))
