@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -203,20 +204,41 @@ func TestLaterFailuresAreLogged(t *testing.T) {
 	}
 }
 
-// A stopped containerd accepts connections and says nothing.
+// A stopped containerd accepts connections and says nothing, and one that ends again and again closes those it has begun to talk on.
 func TestImportImagesFromHungContainerd(t *testing.T) {
-	p := shortPaths(t)
-	listener, err := net.Listen("unix", p.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	r := &Runtime{paths: p}
-	_, err = r.ImportImages(ctx)
-	want := "containerd at unix://" + p.Socket() + " does not answer; its log is " + p.Log()
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %q", err, want)
+	settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0} // an empty SETTINGS frame, the first that a server of HTTP/2 sends
+	for name, talk := range map[string]func(net.Conn){
+		"says nothing": func(net.Conn) {},
+		"closes": func(conn net.Conn) {
+			_, _ = conn.Write(settings)
+			_, _ = io.ReadAtLeast(conn, make([]byte, 4096), 100) // more than the client's preface: a call
+			_ = conn.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shortPaths(t)
+			listener, err := net.Listen("unix", p.Socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					talk(conn)
+				}
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			r := &Runtime{paths: p}
+			_, err = r.ImportImages(ctx)
+			want := "containerd at unix://" + p.Socket() + " does not answer; its log is " + p.Log()
+			if err == nil || err.Error() != want {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }

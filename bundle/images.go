@@ -12,9 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -100,7 +98,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 		answer, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
 			return client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
 		})
-		if status.Code(err) == codes.DeadlineExceeded {
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) { // whatever the last attempt's error was
 			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())
 		}
 		if err != nil || answer.GetImage() == nil {

@@ -149,7 +149,7 @@ func awaitCRI(ctx context.Context, conn *grpc.ClientConn, names []string) error 
 	for _, name := range names {
 		for {
 			answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
-			if status.Code(err) == codes.DeadlineExceeded {
+			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return fmt.Errorf("image %q was stored, but CRI does not list it", name)
 			}
 			if err != nil {
