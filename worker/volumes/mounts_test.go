@@ -2,12 +2,14 @@ package volumes
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/lifepod/lifepod/worker/criconfig"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -110,6 +112,21 @@ func TestSubPathMounts(t *testing.T) {
 	}
 	if err := Remove(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSubPathMadeByTwo: of two pods that need a folder of their volume, one makes it, and neither
+// fails (A-VOL-3).
+func TestSubPathMadeByTwo(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 100 {
+		var both errgroup.Group
+		for range 2 {
+			both.Go(subPathMount{volumePath: dir, subPath: fmt.Sprintf("%d/a/b/c", i)}.ensureExists)
+		}
+		if err := both.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -68,7 +68,10 @@ func (s subPathMount) ensureExists() error {
 			// What else may be wrong with it is for bind to find out.
 			continue
 		}
-		if err := root.Mkdir(path, info.Mode().Perm()); err != nil {
+		switch err := root.Mkdir(path, info.Mode().Perm()); {
+		case errors.Is(err, fs.ErrExist): // another pod has made it meanwhile (A-VOL-3)
+			continue
+		case err != nil:
 			return err
 		}
 		if err := root.Chmod(path, info.Mode()); err != nil {
