@@ -211,6 +211,33 @@ func TestClaimsRefused(t *testing.T) {
 	}
 }
 
+// TestPreparedAgain: what a driver answers replaces what it has answered before, when another
+// driver had failed (A-DRA-4).
+func TestPreparedAgain(t *testing.T) {
+	pod := podNamed("p", named("a"))
+	claim := claimFor("a", "d", pod)
+	claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results, claimFor("a", "fails").Status.Allocation.Devices.Results...)
+	n, broken := claimsNewNode(t, claim), true
+	n.register(serve(t, "d", nil))
+	n.register(serve(t, "fails", func(string, []*drav1.Claim, map[string]string) error {
+		if broken {
+			return errors.New("broken")
+		}
+		return nil
+	}))
+	if err := n.Prepare(t.Context(), pod); err == nil {
+		t.Error("prepared by a driver that is broken")
+	}
+	broken = false
+	if err := n.Prepare(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	claimed, _ := n.store.get(types.NamespacedName{Namespace: "default", Name: "a"})
+	if devices := claimed.DriverState["d"].Devices; len(devices) != 1 {
+		t.Errorf("devices %+v, want one", devices)
+	}
+}
+
 // TestDriversAnswers: an answer that is an error, or not about what was asked, fails the
 // preparation, and so the other end (A-DRA-4, A-DRA-9).
 func TestDriversAnswers(t *testing.T) {
@@ -278,7 +305,7 @@ func TestSharedClaim(t *testing.T) {
 }
 
 // TestPodComesWhileAnotherLeaves: a pod that comes for a claim while it is being unprepared
-// has it prepared again.
+// has it prepared again; Kubernetes refuses it (A-DRA-3, A-DRA-4).
 func TestPodComesWhileAnotherLeaves(t *testing.T) {
 	a, b := podNamed("a", named("shared")), podNamed("b", named("shared"))
 	n := claimsNewNode(t, claimFor("shared", "d", a, b))
