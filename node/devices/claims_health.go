@@ -23,6 +23,10 @@ import (
 // (A-DRA-12).
 const healthTimeout = 30 * time.Second
 
+// maxDevicesOfDriver are the devices of which is kept how they are: nobody checks that what a
+// driver tells of exists.
+const maxDevicesOfDriver = 16384
+
 // DeviceHealth is how a device is in its driver's words, under the names that the kubelet's
 // file has.
 type DeviceHealth struct {
@@ -88,7 +92,7 @@ func (h *healths) of(driver string, device ClaimedDevice) DeviceHealth {
 	return is
 }
 
-// told files what a driver says of all its devices.
+// told files what a driver says of all its devices, but for new ones beyond the limit.
 func (h *healths) told(from *driver, all []*healthapi.DeviceHealth) {
 	h.mu.Lock()
 	known := h.drivers[from.name]
@@ -98,12 +102,21 @@ func (h *healths) told(from *driver, all []*healthapi.DeviceHealth) {
 	}
 	known.from = from
 	var changed []DeviceHealth
+	ignored := 0
 	for _, one := range all {
 		is := deviceHealth(one)
-		if was, said := known.Devices[is.key()]; !said || was.Health != is.Health || was.Message != is.Message || was.HealthCheckTimeout != is.HealthCheckTimeout {
+		was, said := known.Devices[is.key()]
+		if !said && len(known.Devices) >= maxDevicesOfDriver {
+			ignored++
+			continue
+		}
+		if !said || was.Health != is.Health || was.Message != is.Message || was.HealthCheckTimeout != is.HealthCheckTimeout {
 			changed = append(changed, is)
 		}
 		known.Devices[is.key()] = is
+	}
+	if ignored > 0 {
+		h.log.Warn("health of a driver's devices is ignored: there are too many", "driver", from.name, "limit", maxDevicesOfDriver, "ignored", ignored)
 	}
 	h.expireLater(from.name)
 	h.unlockAndTell(from.name, changed)

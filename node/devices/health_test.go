@@ -109,6 +109,25 @@ func TestClaimsHealth(t *testing.T) {
 	}
 }
 
+// TestTooManyDevices: of new devices beyond the limit nothing is kept; what is told of known ones
+// counts (A-DRA-12).
+func TestTooManyDevices(t *testing.T) {
+	h := openHealth(filepath.Join(t.TempDir(), "dra_health_state"), slog.New(slog.DiscardHandler))
+	defer h.end()
+	said := make([]*healthapi.DeviceHealth, maxDevicesOfDriver+1)
+	for _, health := range []healthapi.HealthStatus{healthapi.HealthStatus_UNHEALTHY, healthapi.HealthStatus_HEALTHY} {
+		for i := range said {
+			said[i] = &healthapi.DeviceHealth{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: fmt.Sprint(i)}, Health: health}
+		}
+		h.told(&driver{name: "d"}, said)
+	}
+	for name, want := range map[string]v1.ResourceHealthStatus{"0": v1.ResourceHealthStatusHealthy, fmt.Sprint(maxDevicesOfDriver): v1.ResourceHealthStatusUnknown} {
+		if got := h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health; got != want {
+			t.Errorf("device %s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestHealthCountsFor: what a driver has said counts for 30 s or as long as it says, and is
 // cut where the API would refuse it (A-DRA-12).
 func TestHealthCountsFor(t *testing.T) {
