@@ -211,6 +211,41 @@ func TestClaimsRefused(t *testing.T) {
 	}
 }
 
+// TestSkippedOperations: a claim is refused if all devices of a driver say that it need not be
+// called; it is called if one of them does not (A-DRA-3).
+func TestSkippedOperations(t *testing.T) {
+	const prepare, unprepare, all = resourceapi.SkipNodeOperationNodePrepareResources, resourceapi.SkipNodeOperationNodeUnprepareResources, resourceapi.SkipNodeOperationAll
+	for _, test := range []struct {
+		devices [2][]resourceapi.SkipNodeOperation
+		refused bool
+	}{
+		{devices: [2][]resourceapi.SkipNodeOperation{{all}, {all}}, refused: true},
+		{devices: [2][]resourceapi.SkipNodeOperation{{prepare, unprepare}, {unprepare}}, refused: true},
+		{devices: [2][]resourceapi.SkipNodeOperation{{prepare}, {all}}, refused: true},
+		{devices: [2][]resourceapi.SkipNodeOperation{{prepare}, {unprepare}}},
+		{devices: [2][]resourceapi.SkipNodeOperation{{all}}},
+	} {
+		pod := podNamed("p", named("a"))
+		claim, other := claimFor("a", "d", pod), claimFor("other", "d2").Status.Allocation.Devices.Results[0]
+		results := []resourceapi.DeviceRequestAllocationResult{claim.Status.Allocation.Devices.Results[0], claim.Status.Allocation.Devices.Results[0], other}
+		for i, skipped := range test.devices {
+			results[i].SkipNodeOperations = skipped
+		}
+		claim.Status.Allocation.Devices.Results = results
+		n, d := claimsNewNode(t, claim), serve(t, "d", nil)
+		n.register(d)
+		n.register(serve(t, "d2", nil))
+		err := n.Prepare(t.Context(), pod)
+		if !test.refused {
+			wantCalls(t, d, "prepare a")
+		}
+		const refusal = "prepare dynamic resources: ResourceClaim a: DRAOptionalNodeOperations feature gate is disabled on kubelet"
+		if test.refused && (err == nil || err.Error() != refusal) || !test.refused && err != nil {
+			t.Errorf("%q: %v", test.devices, err)
+		}
+	}
+}
+
 // TestPreparedAgain: what a driver answers replaces what it has answered before, when another
 // driver had failed (A-DRA-4).
 func TestPreparedAgain(t *testing.T) {

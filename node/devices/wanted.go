@@ -78,6 +78,9 @@ func usable(pod *v1.Pod, object *resourceapi.ResourceClaim, made bool) (Claim, e
 	if object.Status.Allocation == nil {
 		return Claim{}, fmt.Errorf("ResourceClaim %s: %w", object.Name, errors.New("not allocated"))
 	}
+	if skipsNode(object.Status.Allocation.Devices.Results) {
+		return Claim{}, fmt.Errorf("ResourceClaim %s: %w", object.Name, errors.New("DRAOptionalNodeOperations feature gate is disabled on kubelet"))
+	}
 	claim := Claim{
 		ClaimUID: object.UID, ClaimName: object.Name, Namespace: object.Namespace,
 		PodUIDs: sets.New[string](), DriverState: map[string]DriverState{},
@@ -86,4 +89,24 @@ func usable(pod *v1.Pod, object *resourceapi.ResourceClaim, made bool) (Claim, e
 		claim.DriverState[result.Driver] = DriverState{}
 	}
 	return claim, nil
+}
+
+// skipsNode says whether a driver is not to be called for a claim: all its devices say so of an
+// operation (A-DRA-3).
+func skipsNode(results []resourceapi.DeviceRequestAllocationResult) bool {
+	byDriver := map[string][][]resourceapi.SkipNodeOperation{}
+	for _, result := range results {
+		byDriver[result.Driver] = append(byDriver[result.Driver], result.SkipNodeOperations)
+	}
+	for _, ofDevices := range byDriver {
+		for _, operation := range slices.Concat(ofDevices...) {
+			isNeeded := func(skipped []resourceapi.SkipNodeOperation) bool {
+				return !slices.Contains(skipped, operation) && !slices.Contains(skipped, resourceapi.SkipNodeOperationAll)
+			}
+			if !slices.ContainsFunc(ofDevices, isNeeded) {
+				return true
+			}
+		}
+	}
+	return false
 }
