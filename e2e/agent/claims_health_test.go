@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
@@ -74,7 +74,10 @@ func (d *healthDriver) serve(t *testing.T, socket string) {
 }
 
 func (d *healthDriver) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
-	return &registerapi.PluginInfo{Type: registerapi.DRAPlugin, Name: d.name, Endpoint: d.endpoint, SupportedVersions: []string{drav1.DRAPluginService}}, nil
+	return &registerapi.PluginInfo{
+		Type: registerapi.DRAPlugin, Name: d.name, Endpoint: d.endpoint,
+		SupportedVersions: []string{drav1.DRAPluginService, healthapi.DRAResourceHealthService},
+	}, nil
 }
 
 func (d *healthDriver) NotifyRegistrationStatus(context.Context, *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 
 	"github.com/lifepod/lifepod/internal/wholefile"
 )

@@ -55,7 +55,7 @@ func (n *claimsNode) restart() {
 func (n *claimsNode) register(d *fakeDriver, versions ...string) {
 	n.t.Helper()
 	if len(versions) == 0 {
-		versions = []string{drav1.DRAPluginService}
+		versions = append([]string{drav1.DRAPluginService}, d.serves...)
 	}
 	if err := n.Drivers().Register(n.t.Context(), d.name, d.endpoint, versions); err != nil {
 		n.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/types"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 )
@@ -24,7 +25,8 @@ type driver struct {
 	endpoint   string
 	connection *grpc.ClientConn
 	plugin     drav1.DRAPluginClient
-	ctx        context.Context // ends with close
+	health     healthapi.DRAResourceHealthClient // nil: it does not tell how its devices are
+	ctx        context.Context                   // ends with close
 	end        context.CancelFunc
 
 	connected bool // guarded by Drivers.mu

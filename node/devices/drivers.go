@@ -93,6 +93,7 @@ func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []
 	if err != nil {
 		return err
 	}
+	one.health = healthClient(one.connection, versions)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -102,7 +103,9 @@ func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []
 	d.remove(name, endpoint)
 	d.drivers[name] = append(d.drivers[name], one)
 	d.running.Go(func() { one.watch(func(connected bool) { d.connected(one, connected) }) })
-	d.running.Go(func() { d.watchHealth(one) })
+	if one.health != nil {
+		d.running.Go(func() { d.watchHealth(one) })
+	}
 	d.judge(name)
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
-	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 )
@@ -17,7 +19,8 @@ import (
 type fakeDriver struct {
 	drav1.UnimplementedDRAPluginServer
 	healthapi.UnimplementedDRAResourceHealthServer
-	health         chan []*healthapi.DeviceHealth // what is told of its devices; nil: it serves no health
+	health         chan []*healthapi.DeviceHealth // what is told of its devices
+	serves         []string                       // the services of health
 	name, endpoint string
 	server         *grpc.Server
 
@@ -36,9 +39,9 @@ func serve(t *testing.T, name string, answer func(call string, claims []*drav1.C
 	return d
 }
 
-// serveHealth starts a driver that tells how its devices are.
-func serveHealth(t *testing.T, name string) *fakeDriver {
-	d := &fakeDriver{name: name, endpoint: filepath.Join(t.TempDir(), "dra.sock"), prepared: map[string]bool{}, health: make(chan []*healthapi.DeviceHealth)}
+// serveHealth starts a driver that tells how its devices are at services.
+func serveHealth(t *testing.T, name string, services ...string) *fakeDriver {
+	d := &fakeDriver{name: name, endpoint: filepath.Join(t.TempDir(), "dra.sock"), prepared: map[string]bool{}, health: make(chan []*healthapi.DeviceHealth), serves: services}
 	d.start(t)
 	t.Cleanup(func() { d.server.Stop() })
 	return d
@@ -52,8 +55,11 @@ func (d *fakeDriver) start(t *testing.T) {
 	d.server = grpc.NewServer()
 	drav1.RegisterDRAPluginServer(d.server, d)
 	drav1beta1.RegisterDRAPluginServer(d.server, drav1beta1.V1ServerWrapper{DRAPluginServer: d})
-	if d.health != nil {
+	if slices.Contains(d.serves, healthapi.DRAResourceHealthService) {
 		healthapi.RegisterDRAResourceHealthServer(d.server, d)
+	}
+	if slices.Contains(d.serves, healthv1alpha1.DRAResourceHealthService) {
+		healthv1alpha1.RegisterDRAResourceHealthServer(d.server, healthapi.V1ServerWrapper{Server: d})
 	}
 	go func() { _ = d.server.Serve(listener) }()
 }

@@ -14,7 +14,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
 // claimsTold is what a driver says of the device that fakeDriver prepares.
@@ -44,7 +46,7 @@ func TestClaimsHealth(t *testing.T) {
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "one request", Resources: v1.ResourceRequirements{
 		Claims: []v1.ResourceClaim{{Name: "of-a", Request: "gpu"}, {Name: "of-a", Request: "another"}},
 	}}, v1.Container{Name: "none"})
-	d, changed := serveHealth(t, "gpu.example.com"), make(chan types.UID, 10)
+	d, changed := serveHealth(t, "gpu.example.com", healthapi.DRAResourceHealthService), make(chan types.UID, 10)
 	n := claimsNewNode(t, claimFor("a", "gpu.example.com", pod), claimFor("quiet", "quiet.example.com", pod))
 	n.config.HealthChanged = func(pod types.UID) { changed <- pod }
 	n.restart()
@@ -106,6 +108,30 @@ func TestClaimsHealth(t *testing.T) {
 	case uid := <-changed:
 		t.Errorf("told of the pod %s, and nothing has changed", uid)
 	default:
+	}
+}
+
+// TestHealthServices: a driver is asked how its devices are at the newest service that it has
+// registered with, and one that has registered with none is not asked (A-DRA-12).
+func TestHealthServices(t *testing.T) {
+	const newer, older = healthapi.DRAResourceHealthService, healthv1alpha1.DRAResourceHealthService
+	for _, test := range []struct{ registered, asked []string }{
+		{registered: []string{newer}, asked: []string{newer}},
+		{registered: []string{older}, asked: []string{older}},
+		{registered: []string{older, newer}, asked: []string{newer}},
+	} {
+		n, d := claimsNewNode(t), serveHealth(t, "d", test.asked...) // at another one nobody would hear it
+		n.register(d, append([]string{drav1.DRAPluginService}, test.registered...)...)
+		select {
+		case d.health <- nil:
+		case <-time.After(time.Minute):
+			t.Errorf("registered with %q: not asked at %q", test.registered, test.asked)
+		}
+	}
+	n, d := claimsNewNode(t), serveHealth(t, "d", newer, older)
+	n.register(d, drav1.DRAPluginService)
+	if n.drivers.drivers["d"][0].health != nil {
+		t.Error("a driver that has registered without health is asked")
 	}
 }
 

@@ -9,14 +9,27 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
-	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 )
 
 // askHealthAgain is how long after its end a driver is asked again for how its devices are.
 const askHealthAgain = 5 * time.Second
 
-// watchHealth hears how a driver's devices are until close. One that does not serve this is
-// not asked again (A-DRA-12).
+// healthClient is for the newest service of health among those that a driver has registered
+// with (A-DRA-12); nil: it has none.
+func healthClient(connection *grpc.ClientConn, versions []string) healthapi.DRAResourceHealthClient {
+	switch {
+	case slices.Contains(versions, healthapi.DRAResourceHealthService):
+		return healthapi.NewDRAResourceHealthClient(connection)
+	case slices.Contains(versions, healthv1alpha1.DRAResourceHealthService):
+		return healthapi.V1Alpha1ClientWrapper{Client: healthv1alpha1.NewDRAResourceHealthClient(connection)}
+	}
+	return nil
+}
+
+// watchHealth hears how a driver's devices are until close. One that does not serve this after
+// all is not asked again (A-DRA-12).
 func (d *Drivers) watchHealth(one *driver) {
 	for {
 		if err := d.hearHealth(one); status.Code(err) == codes.Unimplemented {
@@ -32,8 +45,7 @@ func (d *Drivers) watchHealth(one *driver) {
 
 // hearHealth returns why there is no more to hear.
 func (d *Drivers) hearHealth(one *driver) error {
-	stream, err := healthapi.NewDRAResourceHealthClient(one.connection).
-		NodeWatchResources(one.ctx, &healthapi.NodeWatchResourcesRequest{}, grpc.WaitForReady(true))
+	stream, err := one.health.NodeWatchResources(one.ctx, &healthapi.NodeWatchResourcesRequest{}, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
