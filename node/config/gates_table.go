@@ -178,7 +178,7 @@ var gates = map[string]gate{
 	"RemoteRequestHeaderUID":                               {},
 	"ResilientWatchCacheInitialization":                    {locked: on},
 	"ResourceHealthStatus":                                 {here: on},
-	"ResourceHealthStatusMessage":                          {here: off},
+	"ResourceHealthStatusMessage":                          {here: on},
 	"RestartAllContainersOnContainerExits":                 {here: on},
 	"RetryGenerateName":                                    {locked: on},
 	"RotateKubeletServerCertificate":                       {here: on},

@@ -124,7 +124,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": on, // A-GATE-1
 		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
 		"InPlacePodLevelResourcesVerticalScaling": on,
-		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": on,
+		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": on, "ResourceHealthStatusMessage": on,
 		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
 		"ImageVolumeWithDigest": off, "MemoryQoS": free, "PodCertificateRequest": free, "ContainerCheckpoint": free, "PodsAPI": free, "NodeLogQuery": on, "ChangeContainerStatusOnKubeletRestart": off,
 	}
