@@ -131,6 +131,25 @@ func TestLease(t *testing.T) {
 	})
 }
 
+// While the node shuts down its Lease is renewed as before (B-E2E-12).
+func TestLeaseOfAShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) {
+			c.Senses.NotReady = func() error { return errors.New("node is shutting down") }
+		}, existingNode())
+		w.start()
+		w.takeWrites()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got, want := w.ready(), "False KubeletNotReady: node is shutting down"; got != want {
+			t.Errorf("Ready = %s, want %s", got, want)
+		}
+		if renewed := w.takeWrites()["update leases"]; renewed < 11 {
+			t.Errorf("in 2 minutes the Lease was renewed %d times, want every 10 s", renewed)
+		}
+	})
+}
+
 // A Lease that an agent before has left is renewed at once, and its Node's conditions as
 // soon as the runtime has told its status (B-LOST-1); a new Lease comes with its Node.
 func TestLeaseAtTheStart(t *testing.T) {
