@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
@@ -96,11 +97,11 @@ func (s *setup) podConfig() (criconfig.Node, error) {
 	}
 	c.LimitedSwap = k.MemorySwap.SwapBehavior == config.LimitedSwap
 	c.MemoryQoS = podcgroup.MemoryQoS{
-		On:               k.FeatureGates[config.MemoryQoS] && c.CgroupV2,
+		On:               config.Enabled(k, config.MemoryQoS) && c.CgroupV2,
 		Tiered:           k.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy,
-		ThrottlingFactor: *k.MemoryThrottlingFactor,
+		ThrottlingFactor: ptr.Deref(k.MemoryThrottlingFactor, 0),
 	}
-	if !c.CgroupV2 && (c.LimitedSwap || k.FeatureGates[config.MemoryQoS]) {
+	if !c.CgroupV2 && (c.LimitedSwap || k.FeatureGates[config.MemoryQoS]) { // by default it is on everywhere
 		s.log.Warn("memorySwap and the feature gate MemoryQoS need cgroup v2: pods get no swap, their memory is neither protected nor throttled")
 	}
 	c.Users, err = criconfig.ConfiguredUserNamespaces("/etc", s.idsPerPod(), k.MaxPods)

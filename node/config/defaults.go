@@ -104,7 +104,6 @@ func setResourceDefaults(c *kubeletconfig.KubeletConfiguration) {
 	pointer(&c.FailCgroupV1, true)
 	pointer(&c.LocalStorageCapacityIsolation, true)
 	duration(&c.VolumeStatsAggPeriod, time.Minute)
-	pointer(&c.MemoryThrottlingFactor, 0.9)
 	value(&c.MemoryReservationPolicy, kubeletconfig.NoneMemoryReservationPolicy)
 }
 

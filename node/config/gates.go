@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
 // PodCertificateRequest is the gate of podCertificate sources of volumes (A-CERT-1).
@@ -23,8 +24,9 @@ const SELinuxMount = "SELinuxMount"
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {
-	locked state // the only value it may have; unsaid if both are allowed
-	here   state // unsaid if it concerns no node
+	locked    state // the only value it may have; unsaid if both are allowed
+	here      state // unsaid if it concerns no node
+	byDefault state // of one that lifepod follows: what it is unless it is set; unsaid is off
 }
 
 type state int
@@ -45,6 +47,14 @@ func stateOf(enabled bool) state {
 }
 
 func (s state) String() string { return [...]string{"unsaid", "true", "false", "mixed", "free"}[s] }
+
+// Enabled says whether a feature gate that lifepod follows is on.
+func Enabled(k *kubeletconfig.KubeletConfiguration, name string) bool {
+	if enabled, set := k.FeatureGates[name]; set {
+		return enabled
+	}
+	return gates[name].byDefault == on
+}
 
 // KnownGate says whether the kubelet of Kubernetes 1.36 has a feature gate.
 func KnownGate(name string) bool {

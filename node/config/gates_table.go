@@ -131,7 +131,7 @@ var gates = map[string]gate{
 	"MatchLabelKeysInPodTopologySpread":                    {},
 	"MatchLabelKeysInPodTopologySpreadSelectorMerge":       {},
 	"MaxUnavailableStatefulSet":                            {},
-	"MemoryQoS":                                            {here: free},
+	"MemoryQoS":                                            {here: free, byDefault: on},
 	"MultiCIDRServiceAllocator":                            {locked: on},
 	"MutableCSINodeAllocatableCount":                       {locked: on},
 	"MutablePVNodeAffinity":                                {},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -118,10 +119,15 @@ func isPeriodByGate(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 func validateMemoryQoS(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	errs := oneOf(below("memoryReservationPolicy"), c.MemoryReservationPolicy,
 		kubeletconfig.NoneMemoryReservationPolicy, kubeletconfig.TieredReservationMemoryReservationPolicy)
-	if factor := *c.MemoryThrottlingFactor; factor <= 0 || factor > 1 {
+	const formerDefault = 0.9 // may stand in a file
+	gate, factor := Enabled(c, MemoryQoS), ptr.Deref(c.MemoryThrottlingFactor, formerDefault)
+	if factor <= 0 || factor > 1 {
 		errs = append(errs, field.Invalid(below("memoryThrottlingFactor"), factor, "should be above 0, and 1 at most"))
 	}
-	if c.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy && !c.FeatureGates[MemoryQoS] {
+	if !gate && factor != formerDefault {
+		errs = append(errs, field.Invalid(below("memoryThrottlingFactor"), factor, "requires feature gate "+MemoryQoS))
+	}
+	if !gate && c.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy {
 		errs = append(errs, field.Invalid(below("memoryReservationPolicy"), c.MemoryReservationPolicy, "requires feature gate "+MemoryQoS))
 	}
 	return errs

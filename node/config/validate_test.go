@@ -49,8 +49,9 @@ func TestValidation(t *testing.T) {
 		"topology manager":     {"topologyManagerPolicy: strict", `topologyManagerPolicy: Unsupported value: "strict": supported values: "none", "best-effort", "restricted", "single-numa-node"`},
 		"topology's scope":     {"topologyManagerScope: node", `topologyManagerScope: Unsupported value: "node": supported values: "container", "pod"`},
 		"topology's option":    {"topologyManagerPolicyOptions: {a: b}", `topologyManagerPolicyOptions: Invalid value: {"a":"b"}: unknown Topology Manager Policy option: "a"`}, // A-NUMA-11
-		"reserved memory":      {"memoryReservationPolicy: TieredReservation", `memoryReservationPolicy: Invalid value: "TieredReservation": requires feature gate MemoryQoS`},
+		"reserved memory":      {"memoryReservationPolicy: TieredReservation\nfeatureGates: {MemoryQoS: false}", `memoryReservationPolicy: Invalid value: "TieredReservation": requires feature gate MemoryQoS`},
 		"throttled memory":     {"memoryThrottlingFactor: 1.5", "memoryThrottlingFactor: Invalid value: 1.5: should be above 0, and 1 at most"},
+		"throttled, gate off":  {"memoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: false}", "memoryThrottlingFactor: Invalid value: 0.8: requires feature gate MemoryQoS"}, // A-RES-7
 		"users":                {"userNamespaces: {idsPerPod: 70000}", "userNamespaces.idsPerPod: Invalid value: 70000: should be a multiple of 65536, within 32 bits"},
 		"reserved of NUMA":     {"reservedMemory: [{numaNode: 0, limits: {cpu: 1}}]", `reservedMemory[0].limits[cpu]: Invalid value: "1": should be of memory or of hugepages-SIZE`},
 		"nothing of NUMA":      {"reservedMemory: [{numaNode: 0, limits: {memory: 0}}]", `reservedMemory[0].limits[memory]: Invalid value: "0": should be more than zero`},

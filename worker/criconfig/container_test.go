@@ -159,11 +159,11 @@ func TestContainerResources(t *testing.T) {
 		},
 		{
 			"A-CRI-11 cgroup v2", Node{CgroupV2: true, SwapLimit: true}, v1.PodSpec{}, v1.ResourceRequirements{},
-			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000, Unified: map[string]string{"memory.oom.group": "1", "memory.swap.max": "0"}},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000, Unified: map[string]string{"memory.oom.group": "1", "memory.high": "max", "memory.swap.max": "0"}},
 		},
 		{
 			"A-CRI-11 singleProcessOOMKill", Node{CgroupV2: true, SingleProcessOOMKill: true}, v1.PodSpec{}, v1.ResourceRequirements{},
-			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000, Unified: map[string]string{"memory.high": "max"}},
 		},
 		{
 			"A-CRI-11 cgroup v1 with swap", Node{SwapLimit: true}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("", "1Gi")},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ const (
 	memoryMin  = "memory.min"  // the kernel never reclaims so much
 	memoryLow  = "memory.low"  // the kernel reclaims it last
 	memoryHigh = "memory.high" // whoever has more is slowed down
+
+	unlimited = "max"
 )
 
 // MemoryQoS protects what pods request of memory, and slows down who nears a limit
@@ -31,7 +34,7 @@ type MemoryQoS struct {
 	// Tiered protects requests: memory.min for Guaranteed pods, memory.low for
 	// Burstable ones (memoryReservationPolicy TieredReservation).
 	Tiered bool
-	// ThrottlingFactor is how far between request and limit memory.high is.
+	// ThrottlingFactor is how far between request and limit memory.high is; 0 for none.
 	ThrottlingFactor float64
 	// Allocatable is the node's, in bytes: the limit of containers without one.
 	Allocatable int64
@@ -56,34 +59,53 @@ func (q MemoryQoS) OfPod(pod *v1.Pod) map[string]string {
 		return nil
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	return q.protection(lifecycle.QOSClass(pod), requests.Memory().Value())
-}
-
-// OfContainer is what a container's cgroup has; nil for none.
-func (q MemoryQoS) OfContainer(pod *v1.Pod, container *v1.Container) map[string]string {
-	if !q.On {
-		return nil
+	out := q.protection(lifecycle.QOSClass(pod), requests.Memory().Value())
+	var limit int64
+	if throttledAsAWhole(pod) {
+		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+		limit = limits.Memory().Value()
 	}
-	request, limit := container.Resources.Requests.Memory().Value(), container.Resources.Limits.Memory().Value()
-	out := q.protection(lifecycle.QOSClass(pod), request)
-	out[memoryHigh] = "max" // a resize takes back what it had
-	if high := q.high(request, limit); request != limit && high > request {
-		out[memoryHigh] = strconv.FormatInt(high, 10)
-	}
+	out[memoryHigh] = q.high(requests.Memory().Value(), limit)
 	return out
 }
 
-// high is memory.high of a container, in whole pages; 0 for none.
-func (q MemoryQoS) high(request, limit int64) int64 {
-	if limit == 0 {
+// throttledAsAWhole says whether a pod has resources of its own, and a limit of memory: that itself, or all of its containers.
+func throttledAsAWhole(pod *v1.Pod) bool {
+	if !resourcehelper.IsPodLevelResourcesSet(pod) {
+		return false
+	}
+	limitless := func(c v1.Container) bool { return c.Resources.Limits.Memory().IsZero() }
+	return limitsMemory(pod) || !slices.ContainsFunc(pod.Spec.InitContainers, limitless) && !slices.ContainsFunc(pod.Spec.Containers, limitless)
+}
+
+// limitsMemory says whether the pod itself has a limit of memory.
+func limitsMemory(pod *v1.Pod) bool {
+	return pod.Spec.Resources != nil && !pod.Spec.Resources.Limits.Memory().IsZero()
+}
+
+// OfContainer is what a container's cgroup has.
+func (q MemoryQoS) OfContainer(pod *v1.Pod, container *v1.Container) map[string]string {
+	if !q.On {
+		return map[string]string{memoryHigh: unlimited}
+	}
+	request, limit := container.Resources.Requests.Memory().Value(), container.Resources.Limits.Memory().Value()
+	out := q.protection(lifecycle.QOSClass(pod), request)
+	if limit == 0 && !limitsMemory(pod) { // or else memory.high of the pod's cgroup is its as well
 		limit = q.Allocatable
 	}
-	if limit == 0 {
-		return 0
-	}
+	out[memoryHigh] = q.high(request, limit)
+	return out
+}
+
+// high is memory.high between a request and a limit, in whole pages. Where there is none it is written as well: a resize takes back
+// what a cgroup had.
+func (q MemoryQoS) high(request, limit int64) string {
 	page := int64(os.Getpagesize())
-	high := float64(request) + (float64(limit)-float64(request))*q.ThrottlingFactor
-	return int64(math.Floor(high/float64(page))) * page
+	high := int64(math.Floor((float64(request)+(float64(limit)-float64(request))*q.ThrottlingFactor)/float64(page))) * page
+	if q.ThrottlingFactor == 0 || limit == 0 || request == limit || high <= request {
+		return unlimited
+	}
+	return strconv.FormatInt(high, 10)
 }
 
 // setLevelMemory has the levels above the pods cover what is protected in them; without

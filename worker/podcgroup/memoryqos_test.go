@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
 )
 
 // What is written of a container and a pod of each class (A-RES-7).
@@ -16,34 +17,41 @@ func TestMemoryQoS(t *testing.T) {
 	on := MemoryQoS{On: true, ThrottlingFactor: 0.9, Allocatable: 1000 << 20}
 	tiered := on
 	tiered.Tiered = true
-	none := map[string]string{"memory.min": "0", "memory.low": "0"}
+	unthrottled := on
+	unthrottled.ThrottlingFactor = 0
+	of := func(least, low, high string) map[string]string {
+		return map[string]string{"memory.min": least, "memory.low": low, "memory.high": high}
+	}
+	none, off := of("0", "0", "max"), map[string]string{"memory.high": "max"}
 	guaranteed := podOf(needs(list("1", "64Mi"), list("1", "64Mi")))
 	burstable := podOf(needs(list("", "100Mi"), list("", "200Mi")))
-	unlimited := podOf(needs(list("", "100Mi"), nil))
+	limitless := podOf(needs(list("", "100Mi"), nil))
+	bestEffort := podOf(needs(nil, nil))
+	wholePod := withPodLevel(podOf(needs(list("", "100Mi"), nil)), needs(list("", "100Mi"), list("", "200Mi")))
+	allLimited := withPodLevel(podOf(needs(list("", "100Mi"), list("", "200Mi"))), needs(list("", "100Mi"), nil))
+	notLimited := withPodLevel(podOf(needs(list("", "100Mi"), nil)), needs(list("", "100Mi"), nil))
 	for name, test := range map[string]struct {
 		qos            MemoryQoS
-		pod            string
+		pod            *v1.Pod
 		wantPod, wantC map[string]string
 	}{
-		"off":                      {MemoryQoS{Tiered: true}, "guaranteed", nil, nil},
-		"nothing reserved":         {on, "guaranteed", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "max"}},
-		"Guaranteed":               {tiered, "guaranteed", map[string]string{"memory.min": "67108864", "memory.low": "0"}, map[string]string{"memory.min": "67108864", "memory.low": "0", "memory.high": "max"}},
-		"Burstable":                {tiered, "burstable", map[string]string{"memory.min": "0", "memory.low": "104857600"}, map[string]string{"memory.min": "0", "memory.low": "104857600", "memory.high": "199229440"}},
-		"throttled, not reserved":  {on, "burstable", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "199229440"}},
-		"throttled by allocatable": {on, "unlimited", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "954204160"}},
+		"off":                         {MemoryQoS{Tiered: true}, guaranteed, nil, off},
+		"nothing reserved":            {on, guaranteed, none, none},
+		"Guaranteed":                  {tiered, guaranteed, of("67108864", "0", "max"), of("67108864", "0", "max")},
+		"Burstable":                   {tiered, burstable, of("0", "104857600", "max"), of("0", "104857600", "199229440")},
+		"throttled, not reserved":     {on, burstable, none, of("0", "0", "199229440")},
+		"no factor":                   {unthrottled, burstable, none, none},
+		"throttled by allocatable":    {on, limitless, none, of("0", "0", "954204160")},
+		"BestEffort is throttled":     {on, bestEffort, none, of("0", "0", "943718400")},
+		"by the pod's limit":          {on, wholePod, of("0", "0", "199229440"), none},
+		"by its containers' limits":   {on, allLimited, of("0", "0", "199229440"), of("0", "0", "199229440")},
+		"no limit in a pod with some": {on, notLimited, none, of("0", "0", "954204160")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := guaranteed
-			switch test.pod {
-			case "burstable":
-				pod = burstable
-			case "unlimited":
-				pod = unlimited
-			}
-			if diff := cmp.Diff(test.wantPod, test.qos.OfPod(pod)); diff != "" {
+			if diff := cmp.Diff(test.wantPod, test.qos.OfPod(test.pod)); diff != "" {
 				t.Errorf("A-RES-7 pod (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.wantC, test.qos.OfContainer(pod, &pod.Spec.Containers[0])); diff != "" {
+			if diff := cmp.Diff(test.wantC, test.qos.OfContainer(test.pod, &test.pod.Spec.Containers[0])); diff != "" {
 				t.Errorf("A-RES-7 container (-want +got):\n%s", diff)
 			}
 		})

@@ -71,6 +71,6 @@ func unassignedRequest(pod *v1.Pod) int64 {
 		return 0
 	}
 	claimed := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
-	rest := pod.Spec.Resources.Requests.Memory().Value() - claimed.Memory().Value()
+	rest := max(0, pod.Spec.Resources.Requests.Memory().Value()-claimed.Memory().Value())
 	return rest / int64(len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 }

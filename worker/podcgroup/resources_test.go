@@ -170,6 +170,10 @@ func TestOOMScoreAdjust(t *testing.T) {
 			first, 625,
 		},
 		{
+			"containers with more than the pod", withPodLevel(podOf(needs(list("", "4Gi"), nil)), needs(list("", "1Gi"), nil)),
+			first, 750,
+		},
+		{
 			"sidecar with pod-level request", withPodLevel(withInit(podOf(needs(list("", "4Gi"), nil)), always, v1.ResourceRequirements{}), needs(list("", "8Gi"), nil)),
 			init, 625,
 		},

@@ -4,11 +4,10 @@ package checks
 
 import "time"
 
-// memoryQoS: the feature gate protects what a container requests, and slows it down before
+// memoryQoS: a node that is told so protects what a container requests, and slows it down before
 // it reaches its limit (A-RES-7).
 func memoryQoS(c check) {
-	c.configure(`featureGates: {MemoryQoS: true}
-memoryReservationPolicy: TieredReservation
+	c.configure(`memoryReservationPolicy: TieredReservation
 memoryThrottlingFactor: 0.5`)
 	c.write("/etc/lifepod/manifests/web.yaml", webPod+`
     resources: {requests: {memory: 64Mi}, limits: {memory: 128Mi}}`)
