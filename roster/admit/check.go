@@ -64,7 +64,7 @@ func checkSysctls(pod *v1.Pod, host Host) *Refusal {
 		return nil
 	}
 	for i, sysctl := range pod.Spec.SecurityContext.Sysctls {
-		err := host.Sysctls.check(sysctl.Name, pod.Spec.HostNetwork, pod.Spec.HostIPC)
+		err := host.Sysctls.check(sysctl.Name, &pod.Spec)
 		if err == nil {
 			if err = checkValue(sysctl.Value); err != nil {
 				err = fmt.Errorf("%q: spec.securityContext.sysctls[%d].value: %w", sysctl.Name, i, err)

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"unicode"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/node/util/sysctl"
+	"k8s.io/utils/ptr"
 )
 
 // safeSysctls cannot harm another pod, from the kernel on that has them by
@@ -25,6 +27,8 @@ var safeSysctls = []struct{ name, kernel string }{
 	{"net.ipv4.tcp_keepalive_probes", "4.5"},
 	{"net.ipv4.tcp_rmem", "4.15"},
 	{"net.ipv4.tcp_wmem", "4.15"},
+	{"net.ipv4.tcp_slow_start_after_idle", "4.15"},
+	{"net.ipv4.tcp_notsent_lowat", "4.6"},
 }
 
 // Sysctls are those that a pod may set. The zero value allows none.
@@ -63,7 +67,7 @@ func (s Sysctls) allow(pattern string) error {
 	}
 	namespace, name, isPrefix := sysctl.GetNamespace(pattern)
 	if namespace == sysctl.UnknownNamespace {
-		return fmt.Errorf("sysctl %q is the whole machine's: a pod has only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* for itself", pattern)
+		return fmt.Errorf("sysctl %q is the whole machine's: a pod has only kernel.shm*, kernel.msg*, kernel.sem, kernel.domainname, fs.mqueue.*, net.* and user.* for itself", pattern)
 	}
 	if isPrefix {
 		s.prefixes[name] = namespace
@@ -73,8 +77,11 @@ func (s Sysctls) allow(pattern string) error {
 	return nil
 }
 
-// check is nil for a sysctl that a pod with these namespaces may set.
-func (s Sysctls) check(name string, hostNetwork, hostIPC bool) error {
+// userNamespace is what component-helpers say of user.* from 0.37 on.
+const userNamespace sysctl.Namespace = "User"
+
+// check is nil for a sysctl that a pod of this spec may set.
+func (s Sysctls) check(name string, pod *v1.PodSpec) error {
 	name = sysctl.NormalizeName(name)
 	namespace, found := s.names[name]
 	for prefix, of := range s.prefixes {
@@ -85,7 +92,8 @@ func (s Sysctls) check(name string, hostNetwork, hostIPC bool) error {
 	switch {
 	case !found:
 		return fmt.Errorf("%q not allowlisted", name)
-	case namespace == sysctl.IPCNamespace && hostIPC, namespace == sysctl.NetNamespace && hostNetwork:
+	case namespace == sysctl.IPCNamespace && pod.HostIPC, namespace == sysctl.NetNamespace && pod.HostNetwork,
+		namespace == userNamespace && ptr.Deref(pod.HostUsers, true):
 		return fmt.Errorf("%q not allowed with host %s enabled", name, namespace)
 	}
 	return nil

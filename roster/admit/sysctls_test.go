@@ -3,6 +3,9 @@ package admit
 import (
 	"strings"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/node/util/sysctl"
 )
 
 func TestSysctls(t *testing.T) {
@@ -11,8 +14,7 @@ func TestSysctls(t *testing.T) {
 		kernel   string
 		unsafe   []string
 		sysctl   string
-		hostNet  bool
-		hostIPC  bool
+		pod      v1.PodSpec
 		wantText string
 	}{
 		{name: "safe", kernel: "6.1", sysctl: "kernel.shm_rmid_forced"},
@@ -20,12 +22,15 @@ func TestSysctls(t *testing.T) {
 		{name: "safe by the kernel's version", kernel: "4.15.0-99-generic", sysctl: "net.ipv4.tcp_rmem"},
 		{name: "the kernel is too old", kernel: "4.14.1", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
 		{name: "an unknown kernel", kernel: "?", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
+		{name: "slow start", kernel: "4.15", sysctl: "net.ipv4.tcp_slow_start_after_idle"},
+		{name: "slow start, the kernel is too old", kernel: "4.14", sysctl: "net.ipv4.tcp_slow_start_after_idle", wantText: `"net.ipv4.tcp_slow_start_after_idle" not allowlisted`},
+		{name: "low-water mark", kernel: "4.6", sysctl: "net.ipv4.tcp_notsent_lowat"},
 		{name: "unsafe", kernel: "6.1", sysctl: "net.core.somaxconn", wantText: `"net.core.somaxconn" not allowlisted`},
 		{name: "allowed by name", kernel: "6.1", unsafe: []string{"net.core.somaxconn"}, sysctl: "net/core/somaxconn"},
 		{name: "allowed by prefix", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax"},
-		{name: "with the host's network", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostNet: true, wantText: `"net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
-		{name: "with the host's IPC", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax", hostIPC: true, wantText: `"kernel.msgmax" not allowed with host IPC enabled`},
-		{name: "the other namespace is the host's", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostIPC: true},
+		{name: "with the host's network", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", pod: v1.PodSpec{HostNetwork: true}, wantText: `"net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
+		{name: "with the host's IPC", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax", pod: v1.PodSpec{HostIPC: true}, wantText: `"kernel.msgmax" not allowed with host IPC enabled`},
+		{name: "the other namespace is the host's", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", pod: v1.PodSpec{HostIPC: true}},
 	}
 	for _, tc := range tests {
 		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
@@ -34,13 +39,31 @@ func TestSysctls(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := allowed.check(tc.sysctl, tc.hostNet, tc.hostIPC); err != nil {
+			if err := allowed.check(tc.sysctl, &tc.pod); err != nil {
 				got = err.Error()
 			}
 			if got != tc.wantText {
 				t.Errorf("error %q, want %q", got, tc.wantText)
 			}
 		})
+	}
+}
+
+// Sysctls of a user namespace are for pods that have one (A-ADM-6).
+func TestSysctlsOfUserNamespaces(t *testing.T) {
+	allowed := Sysctls{prefixes: map[string]sysctl.Namespace{"user.": userNamespace}}
+	const refused = `"user.max_ipc_namespaces" not allowed with host User enabled`
+	for name, test := range map[string]struct {
+		hostUsers *bool
+		want      string
+	}{"by default": {nil, refused}, "the host's": {new(true), refused}, "its own": {new(false), ""}} {
+		got := ""
+		if err := allowed.check("user.max_ipc_namespaces", &v1.PodSpec{HostUsers: test.hostUsers}); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("A-ADM-6 %s: error %q, want %q", name, got, test.want)
+		}
 	}
 }
 
