@@ -126,14 +126,19 @@ func (s *Server) otherwise(mux *http.ServeMux) http.Handler {
 			return
 		}
 		probe := *r
+		var allowed []string
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			probe.Method = method
 			if _, pattern := mux.Handler(&probe); pattern != "" {
-				refuse(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
-				return
+				allowed = append(allowed, method)
 			}
 		}
-		refuse(w, http.StatusNotFound, "404: Page Not Found")
+		if len(allowed) == 0 {
+			refuse(w, http.StatusNotFound, "404: Page Not Found")
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		refuse(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 	})
 }
 

@@ -74,6 +74,26 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A method that a path does not have is refused with those that it has (A-NODE-1, A-NODE-6).
+func TestAllow(t *testing.T) {
+	h := (&Server{Config: testConfig(t, &fakeNode{})}).routes()
+	for _, test := range []struct{ method, path, want string }{
+		{"POST", "/pods", "GET"},
+		{"POST", "/containerLogs/a/b/c", "GET"},
+		{"POST", "/runningpods/", "GET"},
+		{"POST", "/logs/x", "GET"},
+		{"PUT", "/debug/pprof/profile", "GET"},
+		{"GET", "/run/a/b/c", "POST"},
+		{"DELETE", "/exec/a/b/c", "GET, POST"},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
+		if got := w.Header().Get("Allow"); got != test.want || w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("A-NODE-1 A-NODE-6 %s %s: %d, Allow %q, want 405, %q", test.method, test.path, w.Code, got, test.want)
+		}
+	}
+}
+
 func TestUnhealthy(t *testing.T) {
 	c := testConfig(t, &fakeNode{sick: errors.New("the worker hangs")})
 	for path, want := range map[string]string{
