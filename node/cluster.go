@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -41,6 +43,8 @@ type cluster struct {
 	volumes  *csi.Volumes
 	groups   *groups.Groups
 	serving  *join.Serving // nil: the node's API is not served
+
+	nodeUID atomic.Value // types.UID; none until the Node is known
 }
 
 // userAgent names lifepod in the API server's audit log.
@@ -121,7 +125,13 @@ func (c *cluster) event(object v1.ObjectReference, kind, reason, message string)
 
 // nodeEvent records an event about the Node.
 func (c *cluster) nodeEvent(kind, reason, message string) {
-	c.events.Record(publish.Event{Object: publish.NodeReference(c.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
+	c.event(c.nodeReference(), kind, reason, message)
+}
+
+// nodeReference has the Node's UID as soon as it is known: kubectl describe finds events by it (A-EVT-1).
+func (c *cluster) nodeReference() v1.ObjectReference {
+	uid, _ := c.nodeUID.Load().(types.UID)
+	return publish.NodeReference(c.name, uid)
 }
 
 // Pod records an event about a pod, after the status that it explains (A-EVT-7).

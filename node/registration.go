@@ -54,6 +54,7 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *space.Conditio
 			against.network.node(node)
 		}
 		if c != nil {
+			c.nodeUID.Store(node.UID)
 			c.csi.Node.Heard(node)
 			c.volumes.NodeChanged(node)
 		}

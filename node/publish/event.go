@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // component is what users' tools filter events of nodes by (A-EVT-1).
@@ -33,9 +34,9 @@ func PodReference(pod *v1.Pod, fieldPath string) v1.ObjectReference {
 	}
 }
 
-// NodeReference refers to a node.
-func NodeReference(name string) v1.ObjectReference {
-	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
+// NodeReference refers to a node; its UID is empty as long as it is not known.
+func NodeReference(name string, uid types.UID) v1.ObjectReference {
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}
 }
 
 // object is the event as the API has it, but for its name.

@@ -179,7 +179,7 @@ func TestObject(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
 		at := time.Now()
 		s.happen("Normal", "Started", "Container started")
-		s.Record(Event{Object: NodeReference("node-1"), Type: "Warning", Reason: "Rebooted", Message: "It has", At: at})
+		s.Record(Event{Object: NodeReference("node-1", "node-uid"), Type: "Warning", Reason: "Rebooted", Message: "It has", At: at})
 		synctest.Wait()
 		time := metav1.NewTime(at.Truncate(time.Second).Local())
 		want := map[string]*v1.Event{}
@@ -187,7 +187,7 @@ func TestObject(t *testing.T) {
 			InvolvedObject: v1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "default", Name: "web", UID: "uid", ResourceVersion: "7", FieldPath: "spec.containers{main}"},
 			Type:           "Normal", Reason: "Started", Message: "Container started",
 		}, {
-			InvolvedObject: v1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "node-1"},
+			InvolvedObject: v1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "node-1", UID: "node-uid"},
 			Type:           "Warning", Reason: "Rebooted", Message: "It has",
 		}} {
 			e.Namespace, e.Name = "default", fmt.Sprintf("%s.%x", e.InvolvedObject.Name, at.UnixNano()+int64(i))

@@ -90,7 +90,7 @@ func (n *node) newObject() (*register.Node, error) {
 		API:       register.API{Client: n.Client, Shared: s.shared.objects},
 		Runtime:   register.Runtime{Service: Still{}, Images: Still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
-			n.events.Record(publish.Event{Object: publish.NodeReference(n.Name), Type: kind, Reason: reason, Message: message, At: time.Now()})
+			n.events.Record(publish.Event{Object: publish.NodeReference(n.Name, n.object.Node().UID), Type: kind, Reason: reason, Message: message, At: time.Now()})
 		}},
 		Log: n.log,
 	}, register.Machine{
