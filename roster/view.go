@@ -19,6 +19,8 @@ type View struct {
 	Reason Reason
 	// Wanted: its source still has it.
 	Wanted bool
+	// Published: a status of this node was published; Pod has that of its source otherwise.
+	Published bool
 	// Evicted: it was told to stop to make room.
 	Evicted bool
 }
@@ -66,7 +68,7 @@ func (p *pod) view() View {
 		v.Reason = p.reason
 	}
 	if p.status.Phase != "" {
-		v.Pod = p.withStatus(&p.status)
+		v.Pod, v.Published = p.withStatus(&p.status), true
 	}
 	return v
 }

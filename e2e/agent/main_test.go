@@ -21,7 +21,7 @@ var (
 
 // sharedConfiguration switches on what is off by default.
 var sharedConfiguration = map[string]any{
-	"featureGates":         map[string]bool{"PodCertificateRequest": true, "PodsAPI": true},
+	"featureGates":         map[string]bool{"PodCertificateRequest": true},
 	"enableSystemLogQuery": true,
 }
 

@@ -161,7 +161,7 @@ var gates = map[string]gate{
 	"PodReadyToStartContainersCondition":                   {here: on},
 	"PodSchedulingReadiness":                               {locked: on},
 	"PodTopologyLabelsAdmission":                           {},
-	"PodsAPI":                                              {here: free},
+	"PodsAPI":                                              {here: free, byDefault: on},
 	"PortForwardWebsockets":                                {},
 	"PreferSameTrafficDistribution":                        {locked: on},
 	"PreventStaticPodAPIReferences":                        {here: on},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
 // gateSources declare the feature gates that the kubelet knows, by module.
@@ -118,6 +119,15 @@ func TestGatesOfTheContract(t *testing.T) {
 	for _, name := range locked {
 		if gates[name].locked != on {
 			t.Errorf("%s is %s, want it locked to true", name, gates[name].locked)
+		}
+	}
+	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": false} { // A-GATE-2, A-GATE-3
+		if got := Enabled(&kubeletconfig.KubeletConfiguration{}, name); got != want {
+			t.Errorf("%s is %v by default, want %v", name, got, want)
+		}
+		set := &kubeletconfig.KubeletConfiguration{FeatureGates: map[string]bool{name: !want}}
+		if Enabled(set, name) == want {
+			t.Errorf("%s is %v, set to %v", name, want, !want)
 		}
 	}
 	here := map[string]state{

@@ -45,13 +45,30 @@ func (c *Changes) change() <-chan struct{} {
 // PodsAPI answers requests about the pods of the node.
 type PodsAPI struct {
 	api.UnimplementedPodsServer
-	pods    func() []*v1.Pod
-	changes *Changes
+	pods     func() []*v1.Pod
+	complete func() <-chan struct{}
+	changes  *Changes
+	counts   podsCounts
 }
 
-// NewPodsAPI makes a server of the pods that the sources want, each with its current status.
-func NewPodsAPI(pods func() []*v1.Pod, changes *Changes) *PodsAPI {
-	return &PodsAPI{pods: pods, changes: changes}
+// NewPodsAPI makes a server of the pods that the sources want, each with its current status. complete is closed, or nil, once all
+// sources have said which.
+func NewPodsAPI(pods func() []*v1.Pod, complete func() <-chan struct{}, changes *Changes) *PodsAPI {
+	return &PodsAPI{pods: pods, complete: complete, changes: changes, counts: newPodsCounts()}
+}
+
+// ready is why nothing is answered yet; nil if it is (A-NODE-8).
+func (s *PodsAPI) ready() error {
+	complete := s.complete()
+	if complete == nil {
+		return nil
+	}
+	select {
+	case <-complete:
+		return nil
+	default:
+		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
+	}
 }
 
 // sorted are the pods by their UIDs.
@@ -70,8 +87,12 @@ func encode(pod *v1.Pod) ([]byte, error) {
 }
 
 // ListPods answers with all pods (A-NODE-8).
-func (s *PodsAPI) ListPods(context.Context, *api.ListPodsRequest) (*api.ListPodsResponse, error) {
-	answer := &api.ListPodsResponse{}
+func (s *PodsAPI) ListPods(context.Context, *api.ListPodsRequest) (answer *api.ListPodsResponse, err error) {
+	defer func() { s.counts.asked(s.counts.list, err) }()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	answer = &api.ListPodsResponse{}
 	for _, pod := range s.sorted() {
 		text, err := encode(pod)
 		if err != nil {
@@ -83,7 +104,11 @@ func (s *PodsAPI) ListPods(context.Context, *api.ListPodsRequest) (*api.ListPods
 }
 
 // GetPod answers with one pod (A-NODE-8).
-func (s *PodsAPI) GetPod(_ context.Context, r *api.GetPodRequest) (*api.GetPodResponse, error) {
+func (s *PodsAPI) GetPod(_ context.Context, r *api.GetPodRequest) (answer *api.GetPodResponse, err error) {
+	defer func() { s.counts.asked(s.counts.get, err) }()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
 	for _, pod := range s.pods() {
 		if string(pod.UID) == r.PodUID {
 			text, err := encode(pod)
@@ -101,7 +126,11 @@ type told struct {
 
 // WatchPods tells of all pods and then of what changes, until the client goes. A client
 // that is slow is told of the newest version only (A-NODE-9).
-func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreamingServer[api.WatchPodsEvent]) error {
+func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreamingServer[api.WatchPodsEvent]) (err error) {
+	defer func() { s.counts.asked(s.counts.watch, err) }()
+	if err := s.ready(); err != nil {
+		return err
+	}
 	known := map[types.UID]told{}
 	for first := true; ; first = false {
 		changed := s.changes.change() // before the look, so that nothing is missed

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -23,6 +25,8 @@ import (
 type node struct {
 	Changes
 	client api.PodsClient
+	server *PodsAPI
+	heard  chan struct{} // nil: it knows all its pods
 
 	lock sync.Mutex
 	list []*v1.Pod
@@ -56,7 +60,8 @@ func newNode(t *testing.T) *node {
 	}
 	t.Cleanup(func() { _ = left.Close() })
 	n := &node{}
-	serve, err := NewPodsAPI(n.all, &n.Changes).Listen(dir)
+	n.server = NewPodsAPI(n.all, func() <-chan struct{} { return n.heard }, &n.Changes)
+	serve, err := n.server.Listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +118,41 @@ func TestListAndGet(t *testing.T) {
 	_, err = n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "c"})
 	if status.Code(err) != codes.NotFound || status.Convert(err).Message() != "pod with UID c not found" {
 		t.Errorf("A-NODE-8 error %v", err)
+	}
+}
+
+// Nobody is answered before the node knows all its pods; requests are counted by what their answer was (A-NODE-8).
+func TestNotReady(t *testing.T) {
+	n := newNode(t)
+	n.heard = make(chan struct{})
+	watch := func() error {
+		stream, err := n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return err
+	}
+	_, list := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
+	_, get := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "a"})
+	for of, err := range map[string]error{"list": list, "get": get, "watch": watch()} {
+		if got := status.Convert(err); got.Code() != codes.FailedPrecondition || got.Message() != "Kubelet is initializing" {
+			t.Errorf("A-NODE-8 %s: %v", of, err)
+		}
+	}
+	close(n.heard)
+	if _, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{}); err != nil {
+		t.Errorf("A-NODE-8 %v", err)
+	}
+	c := n.server.counts
+	for _, count := range []struct {
+		of   *prometheus.CounterVec
+		code string
+		want float64
+	}{{c.requests, "FailedPrecondition", 3}, {c.requests, "OK", 1}, {c.list, "OK", 1}, {c.get, "FailedPrecondition", 1}, {c.watch, "FailedPrecondition", 1}} {
+		var got dto.Metric
+		if err := count.of.WithLabelValues("v1alpha1", count.code).Write(&got); err != nil || got.Counter.GetValue() != count.want {
+			t.Errorf("A-NODE-8 %s: %v requests, want %v (%v)", count.code, got.Counter.GetValue(), count.want, err)
+		}
 	}
 }
 

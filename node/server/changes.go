@@ -1,9 +1,9 @@
 package server
 
 import (
-	"context"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/node/localapi"
@@ -50,10 +50,9 @@ func (c *Changes) forget(uid types.UID, next *change) {
 	}
 }
 
-// ListenPods makes the socket of the pods API in a folder. What it returns serves until
-// ctx ends.
-func (c *Changes) ListenPods(dir string, node Node) (serve func(context.Context) error, err error) {
-	return localapi.NewPodsAPI(node.Pods, &c.any).Listen(dir)
+// PodsAPI answers requests about the pods of the node, as localapi.NewPodsAPI has it.
+func (c *Changes) PodsAPI(pods func() []*v1.Pod, complete func() <-chan struct{}) *localapi.PodsAPI {
+	return localapi.NewPodsAPI(pods, complete, &c.any)
 }
 
 // Changed tells that a pod is another one, has another status, or is gone: who follows its logs looks.
