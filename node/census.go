@@ -1,6 +1,8 @@
 package node
 
 import (
+	"k8s.io/utils/ptr"
+
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster"
@@ -11,7 +13,7 @@ func (v view) census() []stats.MetricsPod {
 	var list []stats.MetricsPod
 	for _, view := range v.Views() {
 		list = append(list, stats.MetricsPod{
-			Status: &view.Pod.Status, Static: view.Source.Static(),
+			Status: &view.Pod.Status, Priority: ptr.Deref(view.Pod.Spec.Priority, 0), Static: view.Source.Static(),
 			Desired: view.Wanted, Runtime: view.Source == roster.Runtime, Lifecycle: asWorker(view),
 		})
 	}

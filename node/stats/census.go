@@ -13,6 +13,7 @@ import (
 // MetricsPod is where a pod of the node stands.
 type MetricsPod struct {
 	Status    *v1.PodStatus
+	Priority  int32
 	Static    bool
 	Desired   bool   // its source has it
 	Runtime   bool   // only the runtime knows it
@@ -27,7 +28,7 @@ var (
 	mirrorPods          = describe("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
 	workingPods         = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
 	ephemeralContainers = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
-	pendingResizes      = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods.", "reason")
+	pendingResizes      = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods, by whether they are deferred or infeasible, and by the pods' priority.", "reason", "priority_bucket")
 	podCertificates     = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
 	resizing            = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
 )
@@ -129,12 +130,12 @@ func (c census) add(pod MetricsPod) {
 	if pod.Lifecycle != "terminated" && !lifecycle.Terminal(pod.Status.Phase) {
 		c.count(activePods, 1, static)
 	}
-	c.conditions(pod.Status)
+	c.conditions(pod)
 	c.containers(pod.Status)
 }
 
-func (c census) conditions(status *v1.PodStatus) {
-	for _, condition := range status.Conditions {
+func (c census) conditions(pod MetricsPod) {
+	for _, condition := range pod.Status.Conditions {
 		if condition.Status != v1.ConditionTrue {
 			continue
 		}
@@ -142,11 +143,28 @@ func (c census) conditions(status *v1.PodStatus) {
 		case v1.PodReadyToStartContainers:
 			c.count(runningPods, 1)
 		case v1.PodResizePending:
-			c.count(pendingResizes, 1, strings.ToLower(condition.Reason))
+			c.count(pendingResizes, 1, strings.ToLower(condition.Reason), priorityBucket(pod.Priority))
 		case v1.PodResizeInProgress:
 			c.count(resizing, 1)
 		}
 	}
+}
+
+// priorityBucket is how the kubelet's metrics class a priority.
+func priorityBucket(priority int32) string {
+	switch {
+	case priority >= 2_000_000_000:
+		return "system-critical"
+	case priority >= 100_000:
+		return "high"
+	case priority > 0:
+		return "medium"
+	case priority == 0:
+		return "normal"
+	case priority > -1000:
+		return "low"
+	}
+	return "very-low"
 }
 
 func (c census) containers(status *v1.PodStatus) {

@@ -272,7 +272,7 @@ func TestCensus(t *testing.T) {
 	}
 	m.Census(func() []MetricsPod {
 		return []MetricsPod{
-			{Status: running, Desired: true, Lifecycle: "sync"},
+			{Status: running, Desired: true, Lifecycle: "sync", Priority: 1000},
 			{Status: running, Desired: true, Static: true, Lifecycle: "sync"},
 			{Status: &v1.PodStatus{Phase: v1.PodFailed}, Desired: true, Lifecycle: "terminated"},
 			{Status: running, Lifecycle: "terminating"},
@@ -288,8 +288,21 @@ func TestCensus(t *testing.T) {
 		`kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"} 1`,
 		`kubelet_working_pods{config="orphan",lifecycle="sync",static="true"} 0`,
 		`kubelet_running_containers{container_state="running"} 4`, `kubelet_running_containers{container_state="exited"} 4`,
-		`kubelet_managed_ephemeral_containers 4`, `kubelet_pod_pending_resizes{reason="deferred"} 4`, `kubelet_pod_in_progress_resizes 0`,
+		`kubelet_managed_ephemeral_containers 4`, `kubelet_pod_in_progress_resizes 0`,
+		`kubelet_pod_pending_resizes{priority_bucket="medium",reason="deferred"} 1`, `kubelet_pod_pending_resizes{priority_bucket="normal",reason="deferred"} 3`,
 	})
+}
+
+// The classes of priorities are the kubelet's.
+func TestPriorityBucket(t *testing.T) {
+	for priority, want := range map[int32]string{
+		2_000_001_000: "system-critical", 2_000_000_000: "system-critical", 1_999_999_999: "high", 100_000: "high", 99_999: "medium", 1: "medium",
+		0: "normal", -1: "low", -999: "low", -1000: "very-low",
+	} {
+		if got := priorityBucket(priority); got != want {
+			t.Errorf("%d: %s, want %s", priority, got, want)
+		}
+	}
 }
 
 func TestHealthAndCertificates(t *testing.T) {
