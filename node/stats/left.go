@@ -24,7 +24,7 @@ type Memory struct {
 	At           time.Time
 	Usage        uint64
 	InactiveFile uint64 // part of the usage that can be taken back
-	Limit        uint64 // the machine's memory if the cgroup has no lower one
+	Limit        uint64 // the machine's memory, for / without huge pages, if the cgroup has no lower one
 	Limited      bool
 }
 
@@ -37,7 +37,7 @@ func ReadMemory(name string) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	m, dir := Memory{At: time.Now(), Limit: machine.memory}, dirOf(name, "memory")
+	m, dir := Memory{At: time.Now(), Limit: machine.limitOf(name, meminfo)}, dirOf(name, "memory")
 	if cgroups.IsCgroup2UnifiedMode() {
 		err = m.readV2(dir, name == "/")
 	} else {

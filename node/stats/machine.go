@@ -25,6 +25,15 @@ func bootTime() (time.Time, error) {
 // ram is the machine's memory and swap, in bytes.
 type ram struct{ memory, swap, freeSwap uint64 }
 
+// limitOf is what a cgroup without a limit of its own may use; / is the machine. Memory that huge pages hold is in no cgroup's usage,
+// whether they are used or not: nobody else has it (B-EVI-1).
+func (r ram) limitOf(cgroup, meminfo string) uint64 {
+	if cgroup == "/" {
+		return minus(r.memory, hugePages(meminfo))
+	}
+	return r.memory
+}
+
 func machineMemory() (ram, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -32,6 +41,14 @@ func machineMemory() (ram, error) {
 	}
 	unit := uint64(info.Unit)
 	return ram{info.Totalram * unit, info.Totalswap * unit, info.Freeswap * unit}, nil
+}
+
+const meminfo = "/proc/meminfo"
+
+// hugePages is how many bytes huge pages of all sizes hold; 0 on a kernel that has none, or does not tell.
+func hugePages(meminfo string) uint64 {
+	kib, _ := lineOf(meminfo, "Hugetlb:")
+	return kib << 10
 }
 
 // fileSystem is the state of the file system that a path is on.

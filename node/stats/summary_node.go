@@ -23,7 +23,7 @@ func (s *Stats) nodeUsage() (statsapi.NodeStats, error) {
 		return statsapi.NodeStats{}, err
 	}
 	addPressure(root.Stats)
-	usage := s.usageOf("/", root, machine.memory)
+	usage := s.usageOf("/", root, machine.limitOf("/", meminfo))
 	node := statsapi.NodeStats{NodeName: s.NodeName, CPU: usage.CPU, Memory: usage.Memory, IO: usage.IO, Swap: &statsapi.SwapStats{
 		Time: usage.Memory.Time, SwapUsageBytes: new(machine.swap - machine.freeSwap), SwapAvailableBytes: &machine.freeSwap,
 	}}
