@@ -24,6 +24,9 @@ func takeDistributed(m cpuMachine, available cpuset.CPUSet, count int, o CPUOpti
 		return cpuset.New(), err
 	}
 	d := distribution{free: map[int]int{}, count: count, group: group}
+	if o.AlignBySocket {
+		d.oneSocket = func(nodes []int) bool { return m.only(m.in(node, nodes...)).groups(socket).Size() == 1 }
+	}
 	nodes := t.nodes()
 	for _, id := range nodes {
 		d.free[id] = t.free.in(node, id).Size()
@@ -46,7 +49,7 @@ func takeDistributed(m cpuMachine, available cpuset.CPUSet, count int, o CPUOpti
 // takeSplit takes the same number of CPUs from each node, and what is left a group at a time.
 func (t *taking) takeSplit(s split, d distribution, o CPUOptions) {
 	for _, id := range s.nodes {
-		t.takeFrom(id, d.each(len(s.nodes)), o)
+		t.takeFrom(id, s.each, o)
 	}
 	for before := t.needs + 1; t.needs > 0 && t.needs < before; {
 		before = t.needs
@@ -77,33 +80,54 @@ func (t *taking) nodesNeeded(group int) (least, most int) {
 type distribution struct {
 	free         map[int]int // CPUs of each NUMA node
 	count, group int
+	// oneSocket says whether NUMA nodes are of one socket, which goes before all else; nil: it does not matter.
+	oneSocket func(nodes []int) bool
 }
 
 // split is a choice of NUMA nodes; those of more get a group of CPUs more.
 type split struct {
 	nodes, more []int
+	each        int     // how many CPUs every one of nodes gives
 	imbalance   float64 // of what is left free on the machine's nodes
+	oneSocket   bool
 }
 
-// each is how many CPUs every one of so many nodes gives.
-func (d distribution) each(nodes int) int { return d.count / nodes / d.group * d.group }
+// each is how many CPUs every one of some nodes gives. With sockets that go before all else it is not more than the one has that has the
+// fewest: others make up for it.
+func (d distribution) each(chosen []int) int {
+	each := d.count / len(chosen)
+	if d.oneSocket != nil {
+		for _, id := range chosen {
+			each = min(each, d.free[id])
+		}
+	}
+	return each / d.group * d.group
+}
 
 // best is the split over some of the nodes that leaves them most alike; nil if none is
 // possible.
 func (d distribution) best(nodes []int, size int) *split {
 	var best *split
 	combinations(nodes, size, func(chosen []int) bool {
-		if s := d.split(chosen); s != nil && (best == nil || s.imbalance < best.imbalance) {
+		if s := d.split(chosen); s != nil && (best == nil || s.betterThan(best)) {
 			best = s
 		}
-		return best == nil || best.imbalance != 0
+		return best == nil || best.imbalance != 0 || d.oneSocket != nil && !best.oneSocket
 	})
 	return best
 }
 
+func (s *split) betterThan(other *split) bool {
+	if s.oneSocket != other.oneSocket {
+		return s.oneSocket
+	}
+	return s.imbalance < other.imbalance
+}
+
 // split is the one over exactly these nodes; nil if it is not possible.
 func (d distribution) split(chosen []int) *split {
-	each, all, groups := d.each(len(chosen)), 0, 0
+	each, all, groups := d.each(chosen), 0, 0
+	oneSocket := d.oneSocket != nil && d.oneSocket(chosen)
 	after := maps.Clone(d.free)
 	for _, id := range chosen {
 		if d.free[id] < each {
@@ -118,7 +142,7 @@ func (d distribution) split(chosen []int) *split {
 	}
 	left := d.count - each*len(chosen)
 	if left == 0 {
-		return &split{nodes: chosen, imbalance: deviation(after)}
+		return &split{nodes: chosen, each: each, imbalance: deviation(after), oneSocket: oneSocket}
 	}
 	var can []int
 	for _, id := range chosen {
@@ -131,7 +155,7 @@ func (d distribution) split(chosen []int) *split {
 		combinations(can, size, func(more []int) bool {
 			if rest := d.remainder(after, more, left); rest != nil {
 				if imbalance := deviation(rest); best == nil || imbalance < best.imbalance {
-					best = &split{nodes: chosen, more: more, imbalance: imbalance}
+					best = &split{nodes: chosen, more: more, each: each, imbalance: imbalance, oneSocket: oneSocket}
 				}
 			}
 			return true

@@ -123,12 +123,12 @@ func (a *CPUAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hint)
 	if count == 0 {
 		return nil
 	}
-	if err := s.checkCores(count); err != nil {
-		return err
-	}
 	set, has := s.state.Given[pod.UID][container.Name]
-	if !has {
-		var err error
+	if !has { // what it has it keeps, also a part of a core
+		err := s.checkCores(count)
+		if err != nil {
+			return err
+		}
 		if set, err = s.choose(count, hint.Nodes, a.reusable); err != nil {
 			return err
 		}

@@ -3,6 +3,9 @@ package numa
 import (
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 )
@@ -81,5 +84,56 @@ func TestRelease(t *testing.T) {
 	}
 	if before.Shared.String() != "0,2-3" {
 		t.Error("the state of before has changed")
+	}
+}
+
+// fourNodes are two sockets of two NUMA nodes with four CPUs each: 0 to 3, 4 to 7, 8 to 11, 12 to 15.
+func fourNodes() cpuMachine {
+	var l Layout
+	for id := range 4 {
+		n := Node{ID: id}
+		for cpu := range 4 {
+			n.CPUs = append(n.CPUs, CPU{ID: id*4 + cpu, Core: id*4 + cpu, Socket: id / 2})
+		}
+		l.Nodes = append(l.Nodes, n)
+	}
+	return machineOf(l)
+}
+
+// A-NUMA-6: with align-by-socket NUMA nodes of one socket go before others, also if they can't give equally many; none gives more than
+// it has.
+func TestDistributedByOneSocket(t *testing.T) {
+	free := cpuset.New(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12)
+	for _, test := range []struct {
+		align bool
+		want  string
+	}{{false, "0-2,8-10"}, {true, "0-5"}} {
+		got, err := takeDistributed(fourNodes(), free, 6, CPUOptions{AcrossNodes: true, AlignBySocket: test.align})
+		if err != nil || got.String() != test.want {
+			t.Errorf("A-NUMA-6 align-by-socket %t: %s, %v, want %s", test.align, got, err, test.want)
+		}
+	}
+}
+
+// A-NUMA-7: a container keeps the CPUs that it was given before full-pcpus-only was set.
+func TestPartOfACoreIsKept(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
+	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: list, Limits: list}
+	s := static(t, cpuset.New(0), 1, CPUOptions{})
+	a := s.Admit()
+	if err := a.Allocate(pod, &pod.Spec.Containers[0], Hint{}); err != nil {
+		t.Fatal(err)
+	}
+	now := static(t, cpuset.New(0), 1, CPUOptions{WholeCores: true})
+	if err := now.Restore(a.static.State()); err != nil {
+		t.Fatal(err)
+	}
+	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err != nil {
+		t.Errorf("A-NUMA-7 of a container that has its CPUs already: %v", err)
+	}
+	pod.UID = "another"
+	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err == nil {
+		t.Error("A-NUMA-7 another pod gets a part of a core")
 	}
 }
