@@ -1,8 +1,10 @@
 package devices_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,6 +21,9 @@ func TestManagerStateUnusable(t *testing.T) {
 		{cpus: `{"policyName":`, want: "unexpected end of JSON input"},
 		{memory: `{"policyName":"None","machineState":{},"checksum":0}`, want: `[memorymanager] configured policy "Static" differs from state checkpoint policy "None", please drain this node and delete the memory manager checkpoint file`},
 		{memory: `{"policyName":"Static","machineState":{},"checksum":7}`, want: "checkpoint is corrupted"},
+		{cpus: `{"policyName":"static","defaultCpuSet":"0","checksum":0,"data":"{}","dataChecksum":1234}`, want: "checkpoint is corrupted"},
+		{cpus: `{"policyName":"static","defaultCpuSet":"0","checksum":0,"dataChecksum":1234}`, want: "data: unexpected end of JSON input"},
+		{memory: `{"policyName":"Static","machineState":{},"checksum":0,"data":"{}"}`, want: "checkpoint is corrupted"},
 	} {
 		dir, text, name := t.TempDir(), test.cpus+test.memory, "cpu_manager_state"
 		if test.memory != "" {
@@ -34,6 +39,57 @@ func TestManagerStateUnusable(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
 			t.Errorf("A-NUMA-15: %s: error %v, want %q", text, err, test.want)
 		}
+	}
+}
+
+// What the kubelet's own tests of 1.37.2 have.
+const (
+	cpusOf137 = `{"policyName": "other", "defaultCPUSet": "1-9", "checksum": 1234,
+		"data": "{\"policyName\":\"static\",\"defaultCPUSet\":\"7-9\",\"entries\":{\"pod\":{\"container1\":\"4-6\",\"container2\":\"1-3\"}}}",
+		"dataChecksum": 1420829534}`
+	memoryOf137 = `{"policyName": "other", "machineState": {}, "checksum": 1234,
+		"data": "{\"policyName\":\"static\",\"machineState\":{\"0\":{\"numberOfAssignments\":0,\"memoryMap\":{\"memory\":{\"total\":2048,\"systemReserved\":512,\"allocatable\":1536,\"reserved\":512,\"free\":1024}},\"cells\":[]}},\"entries\":{\"pod\":{\"container1\":[{\"numaAffinity\":[0],\"type\":\"memory\",\"size\":512}]}}}",
+		"dataChecksum": 1849615440}`
+)
+
+// A-NUMA-14: of a file of Kubernetes 1.37 what is in its envelope counts.
+func TestEnvelope(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{cpuFile: cpusOf137, memoryFile: memoryOf137} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cpus, err := ReadCPUs(dir, "static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := ReadMemory(dir, "static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free; cpus.Shared.String() != "7-9" || got != "1-3" || free != 1024 {
+		t.Errorf("A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
+	}
+	if err := errors.Join(WriteCPUs(dir, "static", cpus), WriteMemory(dir, "static", memory)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{cpuFile, memoryFile} { // as a kubelet of before reads it
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, sealed := strings.Cut(string(text), `,"data":`)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600); err != nil || !sealed || strings.Contains(before, `"checksum":0`) {
+			t.Fatalf("A-NUMA-14 wrote %s, %v", text, err)
+		}
+	}
+	again, err := ReadCPUs(dir, "static")
+	if err != nil || !again.Equal(cpus) {
+		t.Errorf("A-NUMA-14 %v, %v", again, err)
+	}
+	if again, err := ReadMemory(dir, "static"); err != nil || !reflect.DeepEqual(again, memory) {
+		t.Errorf("A-NUMA-14 %v, %v", again, err)
 	}
 }
 

@@ -15,7 +15,14 @@ import (
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
-// CPUManagerCheckpoint is the kubelet's file. Its name is a part of the checksum, as are
+// cpuState is the state in its envelope.
+type cpuState struct {
+	PolicyName    string                       `json:"policyName"`
+	DefaultCPUSet string                       `json:"defaultCpuSet"`
+	Entries       map[string]map[string]string `json:"entries,omitempty"`
+}
+
+// CPUManagerCheckpoint is the file of a kubelet before 1.37. Its name is a part of the checksum, as are
 // those of its fields.
 type CPUManagerCheckpoint struct {
 	PolicyName    string                       `json:"policyName"`
@@ -28,11 +35,21 @@ type CPUManagerCheckpoint struct {
 // of another policy is an error (A-NUMA-15).
 func ReadCPUs(dir, policy string) (numa.CPUState, error) {
 	file := filepath.Join(dir, cpuFile)
-	var c CPUManagerCheckpoint
+	var c struct {
+		CPUManagerCheckpoint
+		envelope
+	}
 	found, err := read(file, &c)
 	if err == nil && found {
+		var is cpuState
+		if found, err = c.open(&is); err == nil && !found {
+			is, err = c.check()
+		}
 		var state numa.CPUState
-		if state, err = c.state(policy); err == nil {
+		if err == nil {
+			state, err = is.state(policy)
+		}
+		if err == nil {
 			return state, nil
 		}
 	}
@@ -42,14 +59,18 @@ func ReadCPUs(dir, policy string) (numa.CPUState, error) {
 	return numa.CPUState{}, err
 }
 
-func (c CPUManagerCheckpoint) state(policy string) (numa.CPUState, error) {
+func (c CPUManagerCheckpoint) check() (cpuState, error) {
 	sum := c.Checksum
 	if c.Checksum = 0; c.Entries == nil {
 		c.Entries = map[string]map[string]string{} // as the kubelet has it when it computes the checksum
 	}
 	if sum != 0 && sum != checksumOf(&c) {
-		return numa.CPUState{}, errCorrupt
+		return cpuState{}, errCorrupt
 	}
+	return cpuState{c.PolicyName, c.DefaultCPUSet, c.Entries}, nil
+}
+
+func (c cpuState) state(policy string) (numa.CPUState, error) {
 	if c.PolicyName != policy {
 		return numa.CPUState{}, fmt.Errorf("configured policy %q differs from state checkpoint policy %q", policy, c.PolicyName)
 	}
@@ -73,15 +94,23 @@ func (c CPUManagerCheckpoint) state(policy string) (numa.CPUState, error) {
 
 // WriteCPUs keeps the state of a policy.
 func WriteCPUs(dir, policy string, state numa.CPUState) error {
-	c := CPUManagerCheckpoint{PolicyName: policy, DefaultCPUSet: state.Shared.String(), Entries: map[string]map[string]string{}}
+	c := cpuState{PolicyName: policy, DefaultCPUSet: state.Shared.String(), Entries: map[string]map[string]string{}}
 	for uid, of := range state.Given {
 		c.Entries[string(uid)] = map[string]string{}
 		for name, set := range of {
 			c.Entries[string(uid)][name] = set.String()
 		}
 	}
-	c.Checksum = checksumOf(&c)
-	return write(filepath.Join(dir, cpuFile), c)
+	before := CPUManagerCheckpoint{PolicyName: c.PolicyName, DefaultCPUSet: c.DefaultCPUSet, Entries: c.Entries}
+	before.Checksum = checksumOf(&before)
+	sealed, err := seal(c)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, cpuFile), struct {
+		CPUManagerCheckpoint
+		envelope
+	}{before, sealed})
 }
 
 const (

@@ -7,7 +7,14 @@ import (
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
-// MemoryManagerCheckpoint is the kubelet's file. Its name is a part of the checksum, as are
+// memoryState is the state in its envelope.
+type memoryState struct {
+	PolicyName   string                          `json:"policyName"`
+	MachineState numa.NUMANodeMap                `json:"machineState"`
+	Entries      numa.ContainerMemoryAssignments `json:"entries,omitempty"`
+}
+
+// MemoryManagerCheckpoint is the file of a kubelet before 1.37. Its name is a part of the checksum, as are
 // those of its fields.
 type MemoryManagerCheckpoint struct {
 	PolicyName   string                          `json:"policyName"`
@@ -20,11 +27,21 @@ type MemoryManagerCheckpoint struct {
 // state of another policy is an error (A-NUMA-15).
 func ReadMemory(dir, policy string) (numa.MemoryState, error) {
 	file := filepath.Join(dir, memoryFile)
-	var c MemoryManagerCheckpoint
+	var c struct {
+		MemoryManagerCheckpoint
+		envelope
+	}
 	found, err := read(file, &c)
 	if err == nil && found {
-		if err = c.check(policy); err == nil {
-			return numa.MemoryState{Nodes: c.MachineState, Given: c.Entries}, nil
+		is := memoryState{MachineState: numa.NUMANodeMap{}, Entries: numa.ContainerMemoryAssignments{}}
+		if found, err = c.open(&is); err == nil && !found {
+			is, err = c.check()
+		}
+		if err == nil && is.PolicyName != policy {
+			err = fmt.Errorf("[memorymanager] configured policy %q differs from state checkpoint policy %q", policy, is.PolicyName)
+		}
+		if err == nil {
+			return numa.MemoryState{Nodes: is.MachineState, Given: is.Entries}, nil
 		}
 	}
 	if err != nil {
@@ -33,7 +50,7 @@ func ReadMemory(dir, policy string) (numa.MemoryState, error) {
 	return numa.MemoryState{}, err
 }
 
-func (c *MemoryManagerCheckpoint) check(policy string) error {
+func (c MemoryManagerCheckpoint) check() (memoryState, error) {
 	if c.Entries == nil {
 		c.Entries = numa.ContainerMemoryAssignments{} // as the kubelet has it when it computes the checksum
 	}
@@ -41,24 +58,29 @@ func (c *MemoryManagerCheckpoint) check(policy string) error {
 		c.MachineState = numa.NUMANodeMap{}
 	}
 	sum := c.Checksum
-	if c.Checksum = 0; sum != 0 && sum != checksumOf(c) {
-		return errCorrupt
+	if c.Checksum = 0; sum != 0 && sum != checksumOf(&c) {
+		return memoryState{}, errCorrupt
 	}
-	if c.PolicyName != policy {
-		return fmt.Errorf("[memorymanager] configured policy %q differs from state checkpoint policy %q", policy, c.PolicyName)
-	}
-	return nil
+	return memoryState{c.PolicyName, c.MachineState, c.Entries}, nil
 }
 
 // WriteMemory keeps the state of a policy.
 func WriteMemory(dir, policy string, state numa.MemoryState) error {
-	c := MemoryManagerCheckpoint{PolicyName: policy, MachineState: state.Nodes, Entries: state.Given}
+	c := memoryState{PolicyName: policy, MachineState: state.Nodes, Entries: state.Given}
 	if c.MachineState == nil {
 		c.MachineState = numa.NUMANodeMap{}
 	}
 	if c.Entries == nil {
 		c.Entries = numa.ContainerMemoryAssignments{}
 	}
-	c.Checksum = checksumOf(&c)
-	return write(filepath.Join(dir, memoryFile), c)
+	before := MemoryManagerCheckpoint{PolicyName: c.PolicyName, MachineState: c.MachineState, Entries: c.Entries}
+	before.Checksum = checksumOf(&before)
+	sealed, err := seal(c)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, memoryFile), struct {
+		MemoryManagerCheckpoint
+		envelope
+	}{before, sealed})
 }
