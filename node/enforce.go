@@ -133,9 +133,6 @@ func reservations(c *config.Config) (out []reservation) {
 
 // listOf is a reservation that was found valid.
 func listOf(amounts map[string]string) v1.ResourceList {
-	out := v1.ResourceList{}
-	for name, amount := range amounts {
-		out[v1.ResourceName(name)] = resource.MustParse(amount)
-	}
-	return out
+	list, _ := register.Reservation("", amounts)
+	return list
 }

@@ -113,10 +113,10 @@ func (r Resources) enforced(m Machine, capacity v1.ResourceList) (v1.ResourceLis
 // reservations are kubeReserved and systemReserved, with reservedSystemCPUs in
 // place of their cpu.
 func (r Resources) reservations(m Machine) (kube, system v1.ResourceList, err error) {
-	if kube, err = reservation("kubeReserved", r.KubeReserved); err != nil {
+	if kube, err = Reservation("kubeReserved", r.KubeReserved); err != nil {
 		return nil, nil, err
 	}
-	if system, err = reservation("systemReserved", r.SystemReserved); err != nil {
+	if system, err = Reservation("systemReserved", r.SystemReserved); err != nil {
 		return nil, nil, err
 	}
 	if r.ReservedSystemCPUs == "" {
@@ -136,7 +136,8 @@ func (r Resources) reservations(m Machine) (kube, system v1.ResourceList, err er
 	return kube, system, nil
 }
 
-func reservation(field string, in map[string]string) (v1.ResourceList, error) {
+// Reservation is what a field of the configuration reserves.
+func Reservation(field string, in map[string]string) (v1.ResourceList, error) {
 	out := v1.ResourceList{}
 	for name, text := range in {
 		switch v1.ResourceName(name) {
@@ -150,6 +151,9 @@ func reservation(field string, in map[string]string) (v1.ResourceList, error) {
 		}
 		if quantity.Sign() < 0 {
 			return nil, fmt.Errorf("%s[%q]: %q: want a quantity that isn't negative", field, name, text)
+		}
+		if v1.ResourceName(name) == v1.ResourceCPU { // to whole millicores (A-RES-1)
+			quantity.SetMilli((quantity.ScaledValue(resource.Micro) + 500) / 1000)
 		}
 		out[v1.ResourceName(name)] = quantity
 	}

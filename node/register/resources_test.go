@@ -123,7 +123,7 @@ func TestReservedErrors(t *testing.T) {
 func TestPodsLimit(t *testing.T) {
 	node, err := newNode(Config{Name: "node-1", Resources: Resources{
 		MaxPods:      110,
-		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "500m"},
+		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "0.5004"},
 		EvictionHard: map[string]string{"memory.available": "100Mi"},
 	}}, testMachine)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestPodsLimit(t *testing.T) {
 	}
 	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
 	if diff := cmp.Diff(want, texts(node.PodsLimit())); diff != "" {
-		t.Errorf("limit (-want +got):\n%s", diff)
+		t.Errorf("A-RES-1 limit (-want +got):\n%s", diff)
 	}
 }
 
