@@ -106,7 +106,7 @@ func (d *Devices) attempt(c claim, reusable numa.DeviceIDs) (p *plugin, preferri
 		need.Has = has.ids()
 	}
 	if r := d.resources[c.name]; r != nil {
-		need.Registered, need.Resource, p = true, r.devices, r.plugin
+		need.Registered, need.Resource, p = true, r.devices, r.plugin()
 		preferring = r.options.GetGetPreferredAllocationAvailable()
 	}
 	choice, err = numa.ChooseDevices(need, preferring)

@@ -60,7 +60,7 @@ func (d *Devices) preStart(ctx context.Context, pod *v1.Pod, container, name str
 	var p *plugin
 	var required bool
 	if r != nil {
-		p, required = r.plugin, r.options.GetPreStartRequired()
+		p, required = r.plugin(), r.options.GetPreStartRequired()
 	}
 	d.mu.Unlock()
 	switch {

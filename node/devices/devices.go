@@ -79,10 +79,18 @@ type Devices struct {
 
 // registered is a resource that a plugin has registered for.
 type registered struct {
-	plugin  *plugin // nil: it has stopped, or not come back yet
-	options *api.DevicePluginOptions
-	devices numa.DeviceResource // none is healthy while there is no plugin
-	expires *time.Timer         // while there is no plugin
+	plugins []*plugin                // the last is asked; none: it has stopped, or not come back yet
+	options *api.DevicePluginOptions // of the plugin that is asked, or was
+	devices numa.DeviceResource      // as any of the plugins has told last; none is healthy while there is no plugin
+	expires *time.Timer              // while there is no plugin
+}
+
+// plugin is the one that is asked; nil: there is none.
+func (r *registered) plugin() *plugin {
+	if len(r.plugins) == 0 {
+		return nil
+	}
+	return r.plugins[len(r.plugins)-1]
 }
 
 // containers are what the containers of a pod have, by resource.

@@ -233,21 +233,69 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A plugin that registers again takes the place of the one before, whose end does no harm.
+// Several plugins serve one resource, each at its socket; the last one is asked, and the resource is there as long as one of them is.
+func TestSeveralPluginsOfAResource(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	askedOf := func(socket string) func(*devicesFake) {
+		return func(f *devicesFake) {
+			f.allocate = func(ctx context.Context, ids []string) (*api.AllocateResponse, error) {
+				given, err := answer(ctx, ids)
+				given.ContainerResponses[0].Envs = map[string]string{"SOCKET": socket}
+				return given, err
+			}
+		}
+	}
+	asked := func(pod types.UID, want string) {
+		t.Helper()
+		if got := n.Allocate(t.Context(), podOf(pod, "1")); got.Refusal != nil {
+			t.Fatalf("A-DEV-2: %+v", got.Refusal)
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if got := n.pods[pod]["main"][gpu].given.Envs["SOCKET"]; got != want {
+			t.Errorf("A-DEV-2: %s was asked for the device of %s, want %s", got, pod, want)
+		}
+	}
+	n.plugin("a.sock", askedOf("a"), "g0", "g1", "g2")
+	n.await(gpu, 3, 3)
+	b := n.plugin("b.sock", askedOf("b"), "g0", "g1", "g2", "g3")
+	n.await(gpu, 4, 4)
+	asked("p", "b")
+	b.server.Stop()
+	for late := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		n.mu.Lock()
+		left := len(n.resources[gpu].plugins)
+		n.mu.Unlock()
+		if left == 1 {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatal("A-DEV-4: the end of a plugin was not noticed")
+		}
+	}
+	n.await(gpu, 4, 4)
+	asked("q", "a")
+	n.Deregister(gpu, "/elsewhere")
+	n.await(gpu, 4, 4)
+	n.Deregister(gpu, filepath.Join(n.Config.Dir, "a.sock"))
+	n.await(gpu, 4, 0) // A-DEV-4
+}
+
+// A plugin that begins anew at its socket takes its own place, also if its end was not noticed yet (A-DEV-2).
 func TestRegistersAgain(t *testing.T) {
 	n := begin(t, folder(t), nil)
 	f := n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
-	n.plugin("b.sock", nil, "g0", "g1")
+	if err := os.Remove(filepath.Join(n.Config.Dir, "a.sock")); err != nil {
+		t.Fatal(err)
+	}
+	n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	f.server.Stop()
 	if got := n.Allocate(t.Context(), podOf("p", "2")); got.Refusal != nil {
 		t.Errorf("A-DEV-2: %+v", got.Refusal)
 	}
-	n.Deregister(gpu, "/elsewhere")
 	n.await(gpu, 2, 2)
-	n.Deregister(gpu, filepath.Join(n.Config.Dir, "b.sock"))
-	n.await(gpu, 2, 0)
 }
 
 // A-DEV-5: what is asked for, and of whom.

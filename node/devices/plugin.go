@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,10 +18,12 @@ import (
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
-// plugin is one that has registered. Of a resource the last one counts.
+// plugin is one that has registered. A resource may have several, each with a socket of its own, as while a plugin is replaced by a newer
+// version: the last one is asked.
 type plugin struct {
 	resource string
 	socket   string
+	options  *api.DevicePluginOptions
 	conn     *grpc.ClientConn
 	client   api.DevicePluginClient
 	end      context.CancelFunc // of its ListAndWatch
@@ -39,13 +42,12 @@ func (d *Devices) connect(ctx context.Context, name, socket string) error {
 		return fmt.Errorf("failed to dial device plugin: %w", err)
 	}
 	p := &plugin{resource: name, socket: socket, conn: conn, client: api.NewDevicePluginClient(conn)}
-	options, err := p.client.GetDevicePluginOptions(ctx, &api.Empty{}, grpc.WaitForReady(true))
-	if err != nil {
+	if p.options, err = p.client.GetDevicePluginOptions(ctx, &api.Empty{}, grpc.WaitForReady(true)); err != nil {
 		return errors.Join(fmt.Errorf("failed to get device plugin options: %w", err), conn.Close())
 	}
 	watch, end := context.WithCancel(d.ctx)
 	p.end = end
-	d.use(p, options)
+	d.use(p)
 	d.beside.Go(func() {
 		err := d.watch(watch, p)
 		end()
@@ -55,8 +57,8 @@ func (d *Devices) connect(ctx context.Context, name, socket string) error {
 	return nil
 }
 
-// use puts a plugin into the place of the one before.
-func (d *Devices) use(p *plugin, options *api.DevicePluginOptions) {
+// use adds a plugin, in the place of the one that had its socket.
+func (d *Devices) use(p *plugin) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.resources[p.resource]
@@ -64,13 +66,17 @@ func (d *Devices) use(p *plugin, options *api.DevicePluginOptions) {
 		r = &registered{devices: numa.DeviceResource{}}
 		d.resources[p.resource] = r
 	}
-	if r.plugin != nil {
-		r.plugin.end()
-	}
+	r.plugins = slices.DeleteFunc(r.plugins, func(before *plugin) bool {
+		if before.socket != p.socket {
+			return false
+		}
+		before.end()
+		return true
+	})
 	if r.expires != nil {
 		r.expires.Stop()
 	}
-	r.plugin, r.options, r.expires = p, options, nil
+	r.plugins, r.options, r.expires = append(r.plugins, p), p.options, nil
 	d.removed.Delete(p.resource)
 	d.Config.Log.Info("device plugin registered", "resource", p.resource, "socket", p.socket)
 }
@@ -102,7 +108,7 @@ func (d *Devices) told(p *plugin, list []*api.Device) {
 	}
 	d.mu.Lock()
 	r := d.resources[p.resource]
-	if r == nil || r.plugin != p { // another has taken its place
+	if r == nil || !slices.Contains(r.plugins, p) { // another has taken its place
 		d.mu.Unlock()
 		return
 	}
@@ -150,16 +156,23 @@ func (d *Devices) tell(pods sets.Set[types.UID]) {
 	}
 }
 
-// stopped files that a plugin has ended: none of its devices can be used until it registers
+// stopped files that a plugin has ended: if the resource has no other, none of its devices can be used until one registers
 // again (A-DEV-4). Containers keep theirs.
 func (d *Devices) stopped(p *plugin, why error) {
 	d.mu.Lock()
 	r := d.resources[p.resource]
-	if r == nil || r.plugin != p || d.ctx.Err() != nil {
+	if r == nil || !slices.Contains(r.plugins, p) || d.ctx.Err() != nil {
 		d.mu.Unlock()
 		return
 	}
-	r.plugin, r.devices = nil, r.devices.Unhealthy()
+	r.plugins = slices.DeleteFunc(r.plugins, func(one *plugin) bool { return one == p })
+	if next := r.plugin(); next != nil {
+		r.options = next.options
+		d.mu.Unlock()
+		d.Config.Log.Info("device plugin has stopped, another goes on", "resource", p.resource, "socket", p.socket)
+		return
+	}
+	r.devices = r.devices.Unhealthy()
 	d.expireLater(p.resource)
 	d.mu.Unlock()
 	if errors.Is(why, io.EOF) {
@@ -175,7 +188,7 @@ func (d *Devices) expireLater(name string) {
 	r := d.resources[name]
 	r.expires = time.AfterFunc(d.Config.Timeouts.Stopped, func() {
 		d.mu.Lock()
-		gone := d.resources[name] == r && r.plugin == nil && d.ctx.Err() == nil
+		gone := d.resources[name] == r && len(r.plugins) == 0 && d.ctx.Err() == nil
 		if gone {
 			delete(d.resources, name)
 			d.removed.Insert(name)

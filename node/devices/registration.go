@@ -104,7 +104,11 @@ func (d *Devices) Register(ctx context.Context, name, endpoint string, _ []strin
 func (d *Devices) Deregister(name, endpoint string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r := d.resources[name]; r != nil && r.plugin != nil && r.plugin.socket == endpoint {
-		r.plugin.end()
+	if r := d.resources[name]; r != nil {
+		for _, p := range r.plugins {
+			if p.socket == endpoint {
+				p.end()
+			}
+		}
 	}
 }
