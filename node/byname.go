@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/stats"
@@ -26,10 +25,8 @@ func (s *setup) allot(m *machine, node *register.Node, c *cluster, plugins *devi
 		return nil, nil, err
 	}
 	s.counts.Register(counts.Collectors(given.Figures)...)
-	if config.OnUnlessSet(k, config.DisableCPUQuotaWithExclusiveCPUs) {
-		own := func(uid types.UID, container string) bool { return given.CPUs(uid, container) != nil }
-		m.config.CPULimits.OwnCPUs, m.cgroups.CPULimits.OwnCPUs = own, own
-	}
+	own := func(uid types.UID, container string) bool { return given.CPUs(uid, container) != nil }
+	m.config.CPULimits.OwnCPUs, m.cgroups.CPULimits.OwnCPUs = own, own
 	limits, err := enforce(s, m, node, c)
 	return given, limits, err
 }

@@ -23,7 +23,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csi.Registry) (
 	root := s.options.rootDir()
 	settings := csi.Config{
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: pluginsDir(root), Boot: boot, Log: s.log,
-		LabelAllModes: s.config.Kubelet.FeatureGates[config.SELinuxMount],
+		LabelAllModes: config.Enabled(s.config.Kubelet, config.SELinuxMount),
 		CountLabel:    s.counts.SELinuxLabel,
 		Operation:     s.counts.VolumeOperation,
 	}

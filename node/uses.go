@@ -28,7 +28,7 @@ func (s *setup) newUses(ctx context.Context, c *cluster, node *register.Node, in
 		u.objects = objects.New(ctx, objects.Options{
 			Client: c.client, Log: s.log, Changed: inbox.ObjectsChanged,
 			NodeLabels:      func() (map[string]string, error) { return node.Node().Labels, nil },
-			PodCertificates: s.config.Kubelet.FeatureGates[config.PodCertificateRequest], Node: node.Node, Warn: c.warn,
+			PodCertificates: config.Enabled(s.config.Kubelet, config.PodCertificateRequest), Node: node.Node, Warn: c.warn,
 		})
 		s.counts.PodCertificates(u.objects.States)
 		u.giveVolumes(inbox)

@@ -22,26 +22,17 @@ const (
 const (
 	cpuAlphaOptions = "CPUManagerPolicyAlphaOptions"
 	cpuBetaOptions  = "CPUManagerPolicyBetaOptions"
-	// DisableCPUQuotaWithExclusiveCPUs: the CPU limit of who has CPUs for itself is not
-	// enforced; on unless it is set.
-	DisableCPUQuotaWithExclusiveCPUs = "DisableCPUQuotaWithExclusiveCPUs"
 	// ResizeExclusiveCPUs and ResizeExclusiveMemory: Guaranteed pods can be resized in spite of
-	// the policies static and Static; off unless they are set.
+	// the policies static and Static.
 	ResizeExclusiveCPUs   = "InPlacePodVerticalScalingExclusiveCPUs"
 	ResizeExclusiveMemory = "InPlacePodVerticalScalingExclusiveMemory"
 )
-
-// OnUnlessSet says whether a feature gate that is on by default was left on.
-func OnUnlessSet(k *kubeletconfig.KubeletConfiguration, gate string) bool {
-	on, set := k.FeatureGates[gate]
-	return on || !set
-}
 
 var errOptionsOfNone = errors.New("the policy none has no options")
 
 // CPUOptionGates let cpuManagerPolicyOptions in (A-NUMA-4).
 func CPUOptionGates(k *kubeletconfig.KubeletConfiguration) numa.CPUGates {
-	return numa.CPUGates{Alpha: k.FeatureGates[cpuAlphaOptions], Beta: OnUnlessSet(k, cpuBetaOptions)}
+	return numa.CPUGates{Alpha: Enabled(k, cpuAlphaOptions), Beta: Enabled(k, cpuBetaOptions)}
 }
 
 func checkCPUOptions(k *kubeletconfig.KubeletConfiguration) error {

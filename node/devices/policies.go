@@ -37,8 +37,8 @@ func ExclusiveShares(k *kubeletconfig.KubeletConfiguration) bool {
 // feature gates say that they keep what they have (A-ACT-15).
 func FixedResources(k *kubeletconfig.KubeletConfiguration) roster.Fixed {
 	return roster.Fixed{
-		CPUs:   k.CPUManagerPolicy == cpuStatic && !k.FeatureGates[config.ResizeExclusiveCPUs],
-		Memory: k.MemoryManagerPolicy == memoryStatic && !k.FeatureGates[config.ResizeExclusiveMemory],
+		CPUs:   k.CPUManagerPolicy == cpuStatic && !config.Enabled(k, config.ResizeExclusiveCPUs),
+		Memory: k.MemoryManagerPolicy == memoryStatic && !config.Enabled(k, config.ResizeExclusiveMemory),
 	}
 }
 
