@@ -118,11 +118,15 @@ func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Nod
 	}
 }
 
-// wantNodeEvent demands that the Node has an event.
+// wantNodeEvent demands that the Node has an event, with its UID (A-EVT-1).
 func (c *cluster) wantNodeEvent(reason, message string) {
 	c.t.Helper()
+	node, err := client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	list, err := client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
-		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",reason=" + reason,
+		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",involvedObject.uid=" + string(node.UID) + ",reason=" + reason,
 	})
 	if err != nil {
 		c.t.Fatal(err)
