@@ -66,11 +66,11 @@ containers:
 		want map[v1.PodConditionType]string
 	}{
 		{"first", all[0], map[v1.PodConditionType]string{
-			"PodScheduled": "True", "PodReadyToStartContainers": "False", "Initialized": "False ContainersNotInitialized",
+			"PodScheduled": "True", "PodReadyToStartContainers": "False PodSandboxNotReady", "Initialized": "False ContainersNotInitialized",
 			"ContainersReady": "False ContainersNotReady", "Ready": "False ContainersNotReady",
 		}},
 		{"last", told.last(t), map[v1.PodConditionType]string{
-			"PodScheduled": "True", "PodReadyToStartContainers": "False", "Initialized": "True PodCompleted",
+			"PodScheduled": "True", "PodReadyToStartContainers": "False PodSandboxNotReady", "Initialized": "True PodCompleted",
 			"ContainersReady": "False PodCompleted", "Ready": "False PodCompleted",
 		}},
 	} {

@@ -54,7 +54,12 @@ func (m *Machine) adoptNewestSandbox(seen Observed) {
 	newest := slices.MaxFunc(seen.Sandboxes, func(a, b ObservedSandbox) int { return int(a.Attempt) - int(b.Attempt) })
 	m.sandbox = sandbox{State: sandboxLost, ID: newest.ID, Attempt: newest.Attempt}
 	m.kept.StraySandbox = len(seen.Sandboxes) > 1
-	if newest.Ready && m.addressed(newest.IPs) && readySandboxes(seen) == 1 {
+	switch {
+	case readySandboxes(seen) > 1:
+		m.sandbox.unfit = unfitSeveral
+	case newest.Ready && !m.addressed(newest.IPs):
+		m.sandbox.unfit = unfitNoAddress
+	case newest.Ready:
 		m.sandbox.State = sandboxReady
 	}
 	m.sandbox.IPs = primaryFirst(newest.IPs, m.options.HostIPs)

@@ -28,7 +28,7 @@ func conditions(s *step, phase v1.PodPhase) []v1.PodCondition {
 
 // ownConditions adds those that are always there, and that of restarts of all containers.
 func ownConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodCondition {
-	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
+	readyToStart := readyToStartCondition(s)
 	initialized := initializedCondition(s, phase)
 	containersReady := containersReadyCondition(s, phase)
 	var closed []string

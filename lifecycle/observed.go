@@ -52,7 +52,7 @@ func observeSandbox(s *step, f Observed) {
 		case i < 0 || !f.Sandboxes[i].Ready:
 			applySandboxExited(s, b.ID)
 		case !s.addressed(f.Sandboxes[i].IPs):
-			loseSandbox(s, "sandbox has no address any more")
+			loseSandbox(s, "sandbox has no address any more", unfitNoAddress)
 		}
 	case sandboxUncertain:
 		adoptSandbox(s, f)

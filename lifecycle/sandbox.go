@@ -17,6 +17,7 @@ type sandbox struct {
 	RetryAt time.Time    `json:"retryAt,omitzero"`
 
 	failure *Failure // of the last call; what is still wrong shows again soon
+	unfit   string   // why one that is ready can't be used; another process replaces it for the same reason
 	underWay
 }
 
@@ -105,6 +106,32 @@ func (m *Machine) startable() bool {
 	return m.sandbox.State == sandboxReady && (m.setup.volumes.done || isTrue(m.kept.Reported.Conditions, v1.PodReadyToStartContainers))
 }
 
+// Why a sandbox that is ready can't be used, in Kubernetes' words (A-COND-3). A network that is not what hostNetwork asks for
+// can't be: the field never changes.
+const (
+	unfitNoAddress = "pod sandbox has no IP address"
+	unfitSeveral   = "multiple pod sandboxes are ready and need to be reconciled"
+)
+
+// readyToStartCondition follows A-COND-3. A sandbox that waits for the first volumes counts as none, as in Kubernetes, where it comes
+// after them (A-SYNC-8).
+func readyToStartCondition(s *step) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
+	if c.Status == v1.ConditionTrue {
+		return c
+	}
+	c.Reason = "PodSandboxNotReady"
+	switch b := &s.sandbox; {
+	case b.State == sandboxLost && b.unfit != "":
+		c.Message = b.unfit
+	case b.ID == "" || b.State == sandboxReady && b.Attempt == 0:
+		c.Message = "no pod sandbox exists"
+	default:
+		c.Message = "pod sandbox is not ready"
+	}
+	return c
+}
+
 // shownIPs are the addresses in the status: none before the volumes are mounted, as in
 // Kubernetes, where the sandbox comes after them (A-SYNC-8).
 func (m *Machine) shownIPs() []string {
@@ -133,7 +160,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	s.sandbox.State, s.sandbox.ID, s.sandbox.Attempt, s.sandbox.failure = sandboxReady, id, attempt, nil
 	s.sandbox.IPs = primaryFirst(ips, s.options.HostIPs)
 	if !s.addressed(s.sandbox.IPs) {
-		loseSandbox(s, KindNoAddress)
+		loseSandbox(s, KindNoAddress, unfitNoAddress)
 		return
 	}
 	report := Report{Subject: ofPod, Kind: "sandbox-ready", Rule: "A-COND-3"}
@@ -179,12 +206,12 @@ func applySandboxExited(s *step, id string) {
 	if s.sandbox.State != sandboxReady || s.sandbox.ID != id {
 		return
 	}
-	loseSandbox(s, KindSandboxNotReady)
+	loseSandbox(s, KindSandboxNotReady, "")
 }
 
-// loseSandbox files that the sandbox can't be used and must be replaced.
-func loseSandbox(s *step, why Kind) {
-	s.sandbox.State, s.sandbox.touchedAt = sandboxLost, s.now
+// loseSandbox files that the sandbox can't be used and must be replaced. It is unfit for that reason; empty: it is not ready.
+func loseSandbox(s *step, why Kind, unfit string) {
+	s.sandbox.State, s.sandbox.unfit, s.sandbox.touchedAt = sandboxLost, unfit, s.now
 	tell(s, Report{Subject: ofPod, Kind: why, Outcome: "stop-all-containers", Rule: "A-SBX-1"})
 }
 
