@@ -132,6 +132,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)
 		l.withImages(w, e)
+		l.withRoom(w, e)
 		l.initsInOrder(w, e)
 	case StopContainer:
 		l.sidecarsLast(w, e)
@@ -163,6 +164,13 @@ func (l *invariants) effect(w *walk, e Effect) {
 func (l *invariants) withGroups(w *walk) {
 	if SandboxNeedsVolumeGroups(w.m.pod) && !w.m.setup.volumes.done && (w.found == 0 || w.found != w.m.setup.volumes.op) {
 		l.t.Fatalf("the sandbox is made before the volumes were found")
+	}
+}
+
+// withRoom: nothing is created while the pod's cgroup is getting room for it (A-ACT-18).
+func (l *invariants) withRoom(w *walk, e CreateContainer) {
+	if call := w.m.resize.call; call.op != 0 && call.room {
+		l.t.Fatalf("%s is created before the pod's cgroup has room for it", e.Container)
 	}
 }
 

@@ -22,11 +22,22 @@ func planResize(s *step) {
 	case !r.measured && s.sandbox.State == sandboxReady && anyMemoryLimitShrinks(r.Held):
 		r.call = resizeCall{op: s.nextID()}
 		s.do(MeasureMemory{ID: r.call.op, SandboxID: s.sandbox.ID})
-	case !r.room && (anyGrows(r.Held, v1.ResourceMemory) || anyGrows(r.Held, v1.ResourceCPU)):
+	case r.lacksRoom():
 		resizeCgroup(s, true)
 	default:
 		resizeContainers(s)
 	}
+}
+
+// lacksRoom says whether the pod's cgroup may be smaller than what is allocated.
+func (r *resize) lacksRoom() bool {
+	return !r.room && (anyGrows(r.Held, v1.ResourceMemory) || anyGrows(r.Held, v1.ResourceCPU))
+}
+
+// makesRoom says whether the pod's cgroup is about to get the room that it lacks: the next instance of a container, which has what
+// is allocated, comes after that (A-ACT-18). A failure keeps nobody waiting.
+func (s *step) makesRoom() bool {
+	return s.resize.Progress != nil && s.resize.lacksRoom() && !s.now.Before(s.resize.retryAt)
 }
 
 // resizeContainers takes the next step to give the containers what is allocated to them.

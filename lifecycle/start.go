@@ -89,6 +89,9 @@ func tryStart(s *step, c *container) bool {
 		}
 		return c.Exit == nil // only the first start keeps the others waiting for a pull
 	}
+	if s.makesRoom() {
+		return true
+	}
 	create(s, c)
 	return true
 }
