@@ -4,7 +4,7 @@ import v1 "k8s.io/api/core/v1"
 
 // imageVolume is a volume with the files of an image (KEP-4639). Its image is fetched by
 // the rules of container images, for the containers that mount it, and only when one of
-// them is about to start (A-IMG-10's better). The runtime mounts it.
+// them is about to start (A-IMG-10). The runtime mounts it.
 type imageVolume struct {
 	// immutable
 	name      string
