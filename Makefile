@@ -217,12 +217,9 @@ test-simulated: test-packages build jobset kubelet metrics-server ## simulated n
 	@cd e2e/simulated/operator && $(call gotest,operator,./...,-timeout 10m -count=1)
 
 # Control planes of other versions run as their users have them, the kubelet is the one whose
-# place lifepod takes (a kubelet of another minor version begins static pods anew). Then some tests once
-# more with the gates of what 1.36 has on and 1.35 has not.
-SKEW      ?= v1.35.4 v1.37.2
+# place lifepod takes (a kubelet of another minor version begins static pods anew).
+SKEW      ?= v1.36.3
 SKEWTESTS := ./e2e/agent ./e2e/controlplane ./e2e/nodeparts
-SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
-SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
 test-skew: test-packages build drivers kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
@@ -231,8 +228,6 @@ test-skew: test-packages build drivers kubelet metrics-server ## the tests of li
 		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
-		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \
-		LIFEPOD_CONTROLPLANE_GATES=$(SKEWGATES) $(GO) test -p 1 -timeout 20m -count=1 -run '$(SKEWGATED)' ./e2e/agent ./e2e/nodeparts; \
 	done
 
 # CHECKS is a regular expression of their names; CGROUP=v1 boots with cgroup v1, SUITE=trixie another Debian.
@@ -374,16 +369,11 @@ BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)
 	$(GO) run ./bench/up -lifepod bin/lifepod $(BENCHUP)
 
-# The kubelet of 1.37 hears of its containers by events, as lifepod does. No kubelet may be newer than
-# its API server, so that it has a control plane of its own version.
-BENCHAGENT   ?= -blocks 3 -n 5
-BENCHNEWER   ?= v1.37.2
-NEWERKUBELET := .cache/controlplane/$(BENCHNEWER)/bin
-bench-agent: test-packages build controlplane kubelet ## lifepod agent against two kubelets, each on a real control plane (as root)
-	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER)
-	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER) -kubelet
+# With EventedPLEG, which is off, the kubelet hears of its containers by events, as lifepod does.
+BENCHAGENT ?= -blocks 3 -n 5
+bench-agent: test-packages build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
-	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
+	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
 BENCHGROUPS ?= -n 10 -kubelet
 bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as one on three nodes with containers, beside JobSet's agents and the kubelet (as root)

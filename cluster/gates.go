@@ -14,22 +14,14 @@ import (
 	"github.com/lifepod/lifepod/node/config"
 )
 
-// open are the feature gates that are off in Kubernetes 1.36 and that lifepod's node
-// supports. RestartAllContainersOnContainerExits and what it depends on are on.
-var open = map[string]bool{
-	"ClusterTrustBundle":           true,
-	"ClusterTrustBundleProjection": true,
-}
-
-// gates are what the cluster's parts are to have: ours, and what the user says.
+// gates are what the user says, and what follows of it.
 func (c Config) gates() map[string]bool {
-	all := maps.Clone(open)
-	maps.Copy(all, c.FeatureGates)
-	if !all["ClusterTrustBundle"] { // the other one is nothing without it
-		if _, set := c.FeatureGates["ClusterTrustBundleProjection"]; !set {
-			all["ClusterTrustBundleProjection"] = false
-		}
+	const bundle, projection = "ClusterTrustBundle", "ClusterTrustBundleProjection"
+	if on, set := c.FeatureGates[bundle]; on || !set {
+		return c.FeatureGates
 	}
+	all := map[string]bool{projection: false} // which is nothing without the other one
+	maps.Copy(all, c.FeatureGates)
 	return all
 }
 
@@ -55,7 +47,7 @@ func (c Config) checkGates() error {
 		if slices.Contains(known, name) {
 			continue
 		}
-		err := fmt.Errorf("--feature-gates: %s is no feature gate of Kubernetes 1.36", name)
+		err := fmt.Errorf("--feature-gates: %s is no feature gate of Kubernetes 1.37", name)
 		if near := plain.NearestNames(name, known, 3); len(near) > 0 {
 			err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, ", "))
 		}

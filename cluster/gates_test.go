@@ -17,9 +17,9 @@ import (
 // names that may be meant.
 func TestCheckGates(t *testing.T) {
 	for gates, want := range map[string]string{
-		"PodLogsQuerySplitStream=true": "--feature-gates: PodLogsQuerySplitStream is no feature gate of Kubernetes 1.36: did you mean PodLogsQuerySplitStreams?",
-		"podcertificaterequest=true":   "--feature-gates: podcertificaterequest is no feature gate of Kubernetes 1.36: did you mean PodCertificateRequest?",
-		"Xyzzy=true":                   "--feature-gates: Xyzzy is no feature gate of Kubernetes 1.36",
+		"PodLogsQuerySplitStream=true": "--feature-gates: PodLogsQuerySplitStream is no feature gate of Kubernetes 1.37: did you mean PodLogsQuerySplitStreams?",
+		"podcertificaterequest=true":   "--feature-gates: podcertificaterequest is no feature gate of Kubernetes 1.37: did you mean PodCertificateRequest?",
+		"Xyzzy=true":                   "--feature-gates: Xyzzy is no feature gate of Kubernetes 1.37",
 		"SidecarContainers=false":      "--feature-gates: cannot set feature gate SidecarContainers to false, feature is locked to true",
 		"PodLogsQuerySplitStreams=true,PodCertificateRequest=true": "",
 		"ClusterTrustBundle=false":                                 "",

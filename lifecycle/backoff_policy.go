@@ -16,7 +16,7 @@ type BackoffPolicy struct {
 	FactorThousandths int64
 }
 
-// DefaultBackoff returns the policy of Kubernetes 1.36, for containers and images alike (A-BO-3,
+// DefaultBackoff returns the policy of Kubernetes 1.37, for containers and images alike (A-BO-3,
 // A-IMG-5).
 func DefaultBackoff() BackoffPolicy {
 	return BackoffPolicy{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second}

@@ -44,7 +44,7 @@ type Options struct {
 	RecursiveReadOnly bool // the pod's runtime handler can make mounts recursively read-only (A-CST-16)
 }
 
-// DefaultOptions are those of Kubernetes 1.36 (A-BO-3, A-IMG-5, A-SYNC-9).
+// DefaultOptions are those of Kubernetes 1.37 (A-BO-3, A-IMG-5, A-SYNC-9).
 func DefaultOptions() Options {
 	return Options{
 		RuntimeName:      "containerd",

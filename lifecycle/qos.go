@@ -1,7 +1,10 @@
 package lifecycle
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // QOSClass is the pod's class (A-API-3): what its status says, which never
@@ -10,63 +13,32 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	if pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
 	}
-	requests, limits := v1.ResourceList{}, v1.ResourceList{}
-	guaranteed := true
-	for _, r := range qosResources(pod) {
-		addPositive(requests, r.Requests)
-		if addPositive(limits, r.Limits) < 2 {
-			guaranteed = false
+	if resourcehelper.IsPodLevelResourcesSet(pod) {
+		return classOf(pod.Spec.Resources)
+	}
+	var class v1.PodQOSClass
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) { // ephemeral ones have no resources
+		own := classOf(&c.Resources)
+		if class != "" && own != class {
+			return v1.PodQOSBurstable
 		}
+		class = own
 	}
-	switch {
-	case len(requests) == 0 && len(limits) == 0:
-		return v1.PodQOSBestEffort
-	case guaranteed && sameQuantities(requests, limits):
-		return v1.PodQOSGuaranteed
-	}
-	return v1.PodQOSBurstable
+	return class
 }
 
-// qosResources is what the class depends on: the pod's own resources if set,
-// else those of its regular and init containers. Ephemeral containers have none.
-func qosResources(pod *v1.Pod) []v1.ResourceRequirements {
-	if pod.Spec.Resources != nil {
-		return []v1.ResourceRequirements{*pod.Spec.Resources}
-	}
-	var out []v1.ResourceRequirements
-	for _, c := range pod.Spec.Containers {
-		out = append(out, c.Resources)
-	}
-	for _, c := range pod.Spec.InitContainers {
-		out = append(out, c.Resources)
-	}
-	return out
-}
-
-// addPositive adds the positive quantities of cpu and memory to sum and returns
-// how many of the two there were.
-func addPositive(sum, list v1.ResourceList) int {
-	count := 0
+func classOf(r *v1.ResourceRequirements) v1.PodQOSClass {
+	asked := 0
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		quantity, found := list[name]
-		if !found || quantity.Sign() <= 0 {
-			continue
+		request, limit := r.Requests[name], r.Limits[name]
+		if request.Cmp(limit) != 0 {
+			return v1.PodQOSBurstable
 		}
-		count++
-		total := sum[name].DeepCopy()
-		total.Add(quantity)
-		sum[name] = total
-	}
-	return count
-}
-
-func sameQuantities(requests, limits v1.ResourceList) bool {
-	for name, request := range requests {
-		if limit, found := limits[name]; !found || limit.Cmp(request) != 0 {
-			return false
+		if !request.IsZero() {
+			asked++
 		}
 	}
-	return len(requests) == len(limits)
+	return [...]v1.PodQOSClass{v1.PodQOSBestEffort, v1.PodQOSBurstable, v1.PodQOSGuaranteed}[asked]
 }
 
 // MaySwap reports a container that has a part of the swap by its memory, where containers have one

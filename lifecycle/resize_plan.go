@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // planResize carries out an allocation, one call at a time (A-ACT-12): the pod's cgroup
@@ -237,7 +239,10 @@ func resizeFailed(s *step, message string, after time.Duration) {
 // none.
 func tooMuchUsed(s *step, f MemoryMeasured) string {
 	var problems []string
-	was, is := podLimit(s.resize.Held[0].On(s.pod), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
+	limitOf := func(pod *v1.Pod) resource.Quantity {
+		return PodLimits(pod, resourcehelper.PodResourcesOptions{})[v1.ResourceMemory]
+	}
+	was, is := limitOf(s.resize.Held[0].On(s.pod)), limitOf(s.pod)
 	if limit := is.Value(); limit != 0 && (was.IsZero() || is.Cmp(was) < 0) && f.Pod >= limit {
 		problems = append(problems, fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit, f.Pod))
 	}

@@ -2,9 +2,9 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
@@ -113,35 +113,32 @@ func (m *Machine) cgroupPod() *v1.Pod {
 // podResources is the status resources of the pod as a whole: what its cgroup
 // is given (A-CST-15).
 func podResources(pod *v1.Pod) *v1.ResourceRequirements {
-	out := &v1.ResourceRequirements{Requests: podRequests(pod), Limits: v1.ResourceList{}}
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		if limit := podLimit(pod, name); !limit.IsZero() {
-			out.Limits[name] = limit
-		}
-	}
-	return out
+	return &v1.ResourceRequirements{Requests: podRequests(pod), Limits: PodLimits(pod, resourcehelper.PodResourcesOptions{})}
 }
 
 func podRequests(pod *v1.Pod) v1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
-// podLimit is the limit of the pod's cgroup: there is one if the pod or every
-// container declares it (A-CRI-9).
-func podLimit(pod *v1.Pod, name v1.ResourceName) resource.Quantity {
-	declared := true
-	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{
-		ContainerFn: func(list v1.ResourceList, _ resourcehelper.ContainerType) {
-			own := list[name]
-			declared = declared && !own.IsZero()
-		},
-	})
-	if own := pod.Spec.Resources; own != nil {
-		limit := own.Limits[name]
-		declared = declared || !limit.IsZero()
+// PodLimits are the limits of a pod's cgroup of CPU and memory: each only if the pod or every
+// container declares it, because a sum of some would limit those that declare none, too (A-CRI-9).
+func PodLimits(pod *v1.Pod, options resourcehelper.PodResourcesOptions) v1.ResourceList {
+	sums, limits := resourcehelper.PodLimits(pod, options), v1.ResourceList{}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if sum, found := sums[name]; found && limitDeclared(&pod.Spec, name) {
+			limits[name] = sum
+		}
 	}
-	if !declared {
-		return resource.Quantity{}
-	}
-	return limits[name]
+	return limits
+}
+
+func limitDeclared(spec *v1.PodSpec, name v1.ResourceName) bool {
+	lacks := func(c v1.Container) bool { return isZero(c.Resources.Limits, name) }
+	return spec.Resources != nil && !isZero(spec.Resources.Limits, name) ||
+		!slices.ContainsFunc(spec.Containers, lacks) && !slices.ContainsFunc(spec.InitContainers, lacks)
+}
+
+func isZero(list v1.ResourceList, name v1.ResourceName) bool {
+	quantity := list[name]
+	return quantity.IsZero()
 }

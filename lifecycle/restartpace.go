@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The pace of rounds that directly follow each other. Kubernetes 1.36 has no back-off for
+// The pace of rounds that directly follow each other. Kubernetes 1.37 has no back-off for
 // them (B-RAC-18), and pods that take their next task this way depend on that, but a loop
 // must not harm its node.
 const (

@@ -32,7 +32,8 @@ func samePodText(a, b *v1.PodStatus) bool {
 func sameApart(a, b *v1.PodStatus) bool {
 	return a.NominatedNodeName == b.NominatedNodeName && a.Resize == b.Resize &&
 		equalOrNone(a.ResourceClaimStatuses, b.ResourceClaimStatuses) &&
-		equalOrNone(a.NodeAllocatableResourceClaimStatuses, b.NodeAllocatableResourceClaimStatuses) && sameBehind(a.ExtendedResourceClaimStatus, b.ExtendedResourceClaimStatus)
+		equalOrNone(a.NodeAllocatableResourceClaimStatuses, b.NodeAllocatableResourceClaimStatuses) && sameBehind(a.ExtendedResourceClaimStatus, b.ExtendedResourceClaimStatus) &&
+		equalOrNone(a.VolumeHealth, b.VolumeHealth)
 }
 
 // equalOrNone and sameBehind compare what is seldom there, or seldom changes.

@@ -26,10 +26,10 @@ import (
 // (A-API-1, A-API-2, A-API-3, A-API-5), by the same code.
 func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 	capabilities.Setup(true, 0) // privileged containers are allowed, as with every distribution's API server
-	corev1.SetObjectDefaults_Pod(pod)
 	if pod.Spec.ServiceAccountName == "" && pod.Spec.DeprecatedServiceAccount == "" {
 		pod.Spec.ServiceAccountName = "default" // what the ServiceAccount admission plugin does
 	}
+	corev1.SetObjectDefaults_Pod(pod)
 	internal := &core.Pod{}
 	if err := corev1.Convert_v1_Pod_To_core_Pod(pod, internal, nil); err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}, nil
@@ -40,8 +40,10 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 
 // admitInternal is the second half, for a Pod that has its defaults: internal becomes pod.
 func admitInternal(pod *v1.Pod, internal *core.Pod) (field.ErrorList, []string) {
-	internal.Status = core.PodStatus{Phase: core.PodPending, QOSClass: qos.GetPodQOS(internal)}
 	podutil.DropDisabledPodFields(internal, stopSignalInUse())
+	podutil.DefaultPodLevelResources(internal)
+	internal.Status = core.PodStatus{Phase: core.PodPending}
+	internal.Status.QOSClass = qos.GetPodQOS(internal)
 
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
 	options.ResourceIsPod = true
@@ -61,7 +63,7 @@ func admitInternal(pod *v1.Pod, internal *core.Pod) (field.ErrorList, []string) 
 	return errs, warnings
 }
 
-// stopSignalInUse is a Pod that has what is off in Kubernetes 1.36 and on in lifepod: an API server
+// stopSignalInUse is a Pod that has what is off in Kubernetes 1.37 and on in lifepod: an API server
 // keeps a field that a feature gate would drop if the Pod before has used it (B-SIG-1).
 func stopSignalInUse() *core.Pod {
 	signal := core.SIGTERM

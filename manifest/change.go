@@ -95,6 +95,7 @@ func update(old, changed *v1.Pod, validate validateUpdate, also ...*Error) (*v1.
 	if err := corev1.Convert_v1_Pod_To_core_Pod(changed, is, nil); err != nil {
 		return nil, &Error{Problem: err.Error()}
 	}
+	podutil.DefaultPodLevelResources(is)
 	was.ResourceVersion, is.ResourceVersion = "1", "1" // whoever keeps the Pod may have none
 	podutil.DropDisabledPodFields(is, was)
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&is.Spec, &was.Spec, &is.ObjectMeta, &was.ObjectMeta)

@@ -1,6 +1,6 @@
 // Package manifest reads what a user of lifepod run writes: one Pod and the ConfigMaps, Secrets,
 // PersistentVolumeClaims and RuntimeClass that it uses, in YAML or JSON, in any number of files and documents. What Read returns is what a
-// Kubernetes 1.36 API server would have stored on create: defaulted, validated, with the metadata
+// Kubernetes 1.37 API server would have stored on create: defaulted, validated, with the metadata
 // that a server adds (contract rules A-API-1 to A-API-5).
 //
 // The way through the package, in order:

@@ -31,6 +31,7 @@ type support struct {
 var (
 	used        = support{verdict: isUsed}
 	notYet      = refused("not supported yet by lifepod run")
+	alphaOff    = refused("not supported by lifepod: an alpha feature, which is off in Kubernetes 1.37")
 	noDriver    = refused("lifepod run has no storage drivers, a persistentVolumeClaim is a folder on this machine")
 	noWindows   = refused("lifepod runs Linux containers")
 	oneMachine  = ignored("there is one machine, nothing is scheduled")

@@ -26,6 +26,9 @@ func refusesVolume(source v1.VolumeSource, name string) agentAnswer {
 	}
 }
 
+// offInKubernetes are fields that the API server drops, unless their gates are on.
+var offInKubernetes = agentAnswer{honours: "nobody, as in a kubelet whose feature gate is off"}
+
 // agentAnswers has each field that lifepod run refuses.
 var agentAnswers = map[string]agentAnswer{
 	"PodSpec.ephemeralContainers": {honours: "package lifecycle, ephemeral.go"},
@@ -37,6 +40,18 @@ var agentAnswers = map[string]agentAnswer{
 
 	"PodSecurityContext.windowsOptions": {honours: "nobody, as in a kubelet on Linux: what says that the pod is for Windows is spec.os"},
 	"SecurityContext.windowsOptions":    {honours: "nobody, as in a kubelet on Linux"},
+
+	"PodSpec.evictionResponders":          offInKubernetes,
+	"HTTPGetAction.protocol":              offInKubernetes,
+	"GRPCAction.mode":                     offInKubernetes,
+	"VolumeMount.bindMountOptions":        offInKubernetes,
+	"EmptyDirVolumeSource.mode":           offInKubernetes,
+	"SecretVolumeSource.defaultUser":      offInKubernetes,
+	"ConfigMapVolumeSource.defaultUser":   offInKubernetes,
+	"DownwardAPIVolumeSource.defaultUser": offInKubernetes,
+	"DownwardAPIVolumeFile.user":          offInKubernetes,
+	"ProjectedVolumeSource.defaultUser":   offInKubernetes,
+	"KeyToPath.user":                      offInKubernetes,
 
 	"Container.volumeDevices":              {honours: "package volumes, device.go"},
 	"VolumeProjection.serviceAccountToken": {honours: "package volumes, projected.go"},

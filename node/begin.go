@@ -92,7 +92,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 
 // ofMachine is what works until ctx ends on every node.
 func (p *parts) ofMachine() []func(context.Context) {
-	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.workers.KeepJournal, p.collect.Run, p.relief.Run, p.devices.Run, p.byName.Run, p.limits.run, p.ooms.run, p.view.figures.WatchHealth}
+	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.workers.KeepJournal, p.collect.Run, p.relief.Run, p.devices.Run, p.byName.Run, p.limits.run, p.ooms.run}
 	if p.shuts != nil {
 		all = append(all, p.shuts.Run)
 	}

@@ -3,8 +3,6 @@ package node
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/node/config"
-	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/worker"
@@ -26,17 +24,11 @@ func measured(list func() []*v1.Pod, engine *worker.Engine, m machine, u uses) s
 }
 
 // newStats measures the node and its pods.
-func (s *setup) newStats(of stats.Pods, c *cluster) *stats.Stats {
-	settings := stats.Config{
+func (s *setup) newStats(of stats.Pods) *stats.Stats {
+	return stats.New(stats.Config{
 		NodeName: s.name, Runtime: s.calls.Runtime, Images: s.calls.Images, RuntimeSocket: s.runtime.Socket(),
 		Pods: of, VolumePeriod: s.config.Kubelet.VolumeStatsAggPeriod.Duration, Measured: s.counts.VolumeMeasured, Log: s.log,
-	}
-	if c != nil && s.config.Kubelet.FeatureGates[config.CSIVolumeHealth] {
-		settings.Abnormal = func(pod *v1.Pod, message string) {
-			c.event(publish.PodReference(pod, ""), v1.EventTypeWarning, "VolumeConditionAbnormal", message)
-		}
-	}
-	return stats.New(settings)
+	})
 }
 
 // figures are what is measured of the node and its pods, for others.

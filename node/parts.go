@@ -78,7 +78,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	workers := s.newEngine(machine, node, given)
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(s.counts.VolumeOperation), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
-	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses), cluster)
+	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
 	relief := s.newRelief(cluster, figures, machine.pressure, space.PressureConfig{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),

@@ -20,8 +20,8 @@ func TestAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version); err != nil {
 		t.Fatal(err)
 	}
-	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.36.3") {
-		t.Errorf("kubectl is %s, the server %s, want both v1.36.3", client, server)
+	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.37.2") {
+		t.Errorf("kubectl is %s, the server %s, want both v1.37.2", client, server)
 	}
 	got := strings.Fields(s.kubectl("api-versions"))
 	got = slices.DeleteFunc(got, func(version string) bool {
@@ -39,7 +39,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// apiVersions are those of 1.36 that are not alpha, without storagemigration.k8s.io, whose
+// apiVersions are those of 1.37 that are not alpha, without storagemigration.k8s.io, whose
 // feature gate is off. The API of volume snapshots is added.
 const apiVersions = `
 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1beta1

@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 		{"up --listen 127.0.0.1:7000", `--listen on a loopback address: pods could not reach the API server`},
 		{"up --listen 0.0.0.0:" + listen, "API server: another lifepod has 0.0.0.0:" + listen + ": address already in use: give another with --listen ADDRESS:PORT"},
 		{"up --node-name Bad_Name", `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
-		{"up --feature-gates PodLogsQuerySplitStream=true", "--feature-gates: PodLogsQuerySplitStream is no feature gate of Kubernetes 1.36: did you mean PodLogsQuerySplitStreams?"},
+		{"up --feature-gates PodLogsQuerySplitStream=true", "--feature-gates: PodLogsQuerySplitStream is no feature gate of Kubernetes 1.37: did you mean PodLogsQuerySplitStreams?"},
 		{"up --feature-gates PodLogsQuerySplitStreams=maybe", `--feature-gates "PodLogsQuerySplitStreams=maybe": want NAME=true or NAME=false, several with commas between them`},
 		{"up --runtime-config apps/v9=true", "--runtime-config: group version apps/v9 that has not been registered: want "},
 		{"up --config /nonexistent", "--config: read configuration: open /nonexistent: no such file or directory"},

@@ -23,7 +23,7 @@ var (
 )
 
 // kubernetesLevel is the release whose Pod lifecycle lifepod follows.
-const kubernetesLevel = "v1.36.3"
+const kubernetesLevel = "v1.37.2"
 
 // global are the flags that all commands have.
 type global struct {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -66,8 +66,8 @@ func TestPodCertificate(t *testing.T) {
 
 	c.create(strings.ReplaceAll(podWithCertificate, "NAME", "denied"))
 	request = c.awaitRequest("denied")
-	c.decide(request, certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{
-		Type: certificatesv1beta1.PodCertificateRequestConditionTypeDenied, Status: metav1.ConditionTrue, Reason: "NotYou", Message: "no", LastTransitionTime: metav1.Now(),
+	c.decide(request, certificatesv1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{
+		Type: certificatesv1.PodCertificateRequestConditionTypeDenied, Status: metav1.ConditionTrue, Reason: "NotYou", Message: "no", LastTransitionTime: metav1.Now(),
 	}}})
 	event = c.awaitEvent("denied", v1.EventTypeWarning, "Denied")
 	if want := fmt.Sprintf(`PodCertificateRequest %s/%s was denied, reason="NotYou", message="no"`, c.namespace, request.Name); event.Message != want {
@@ -79,32 +79,32 @@ func TestPodCertificate(t *testing.T) {
 }
 
 // awaitRequest waits until the node has asked for the certificate of a pod.
-func (c *cluster) awaitRequest(pod string) *certificatesv1beta1.PodCertificateRequest {
+func (c *cluster) awaitRequest(pod string) *certificatesv1.PodCertificateRequest {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	list := cache.NewListWatchFromClient(client.CertificatesV1beta1().RESTClient(), "podcertificaterequests", c.namespace, fields.Everything())
-	last, err := watchtools.UntilWithSync(ctx, list, &certificatesv1beta1.PodCertificateRequest{}, nil, func(e watch.Event) (bool, error) {
-		return e.Object.(*certificatesv1beta1.PodCertificateRequest).Spec.PodName == pod, nil
+	list := cache.NewListWatchFromClient(client.CertificatesV1().RESTClient(), "podcertificaterequests", c.namespace, fields.Everything())
+	last, err := watchtools.UntilWithSync(ctx, list, &certificatesv1.PodCertificateRequest{}, nil, func(e watch.Event) (bool, error) {
+		return e.Object.(*certificatesv1.PodCertificateRequest).Spec.PodName == pod, nil
 	})
 	if err != nil {
 		c.t.Fatalf("no certificate is asked for by pod %s: %v", pod, err)
 	}
-	return last.Object.(*certificatesv1beta1.PodCertificateRequest)
+	return last.Object.(*certificatesv1.PodCertificateRequest)
 }
 
 // decide does what a signer does.
-func (c *cluster) decide(request *certificatesv1beta1.PodCertificateRequest, status certificatesv1beta1.PodCertificateRequestStatus) {
+func (c *cluster) decide(request *certificatesv1.PodCertificateRequest, status certificatesv1.PodCertificateRequestStatus) {
 	c.t.Helper()
 	request = request.DeepCopy()
 	request.Status = status
-	if _, err := client.CertificatesV1beta1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.CertificatesV1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // issue makes a certificate for an hour.
-func issue(t *testing.T, request *certificatesv1beta1.PodCertificateRequest) certificatesv1beta1.PodCertificateRequestStatus {
+func issue(t *testing.T, request *certificatesv1.PodCertificateRequest) certificatesv1.PodCertificateRequestStatus {
 	t.Helper()
 	proof, err := x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)
 	if err != nil {
@@ -121,9 +121,9 @@ func issue(t *testing.T, request *certificatesv1beta1.PodCertificateRequest) cer
 	if err != nil {
 		t.Fatal(err)
 	}
-	return certificatesv1beta1.PodCertificateRequestStatus{
+	return certificatesv1.PodCertificateRequestStatus{
 		Conditions: []metav1.Condition{{
-			Type: certificatesv1beta1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Issued", LastTransitionTime: metav1.Now(),
+			Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Issued", LastTransitionTime: metav1.Now(),
 		}},
 		CertificateChain: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		NotBefore:        new(metav1.NewTime(from)), BeginRefreshAt: new(metav1.NewTime(from.Add(30 * time.Minute))), NotAfter: new(metav1.NewTime(from.Add(time.Hour))),

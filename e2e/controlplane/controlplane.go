@@ -19,8 +19,7 @@ type ControlPlane struct {
 	dir      string
 	binaries string
 	up       string // the program of lifepod up
-	gates    map[string]bool
-	port     int // of the API server
+	port     int    // of the API server
 	ca       *authority
 	admin    *rest.Config
 	client   kubernetes.Interface
@@ -57,9 +56,6 @@ func start(ctx context.Context, c *ControlPlane) (*ControlPlane, error) {
 
 // prepare makes all that is needed before the first process can start.
 func (c *ControlPlane) prepare() error {
-	if err := c.mergeGates(); err != nil {
-		return err
-	}
 	if err := c.findPrograms(); err != nil {
 		return err
 	}

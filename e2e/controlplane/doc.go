@@ -26,8 +26,7 @@
 // # Other versions
 //
 // $LIFEPOD_CONTROLPLANE names the folder of other parts, as those that
-// `go run ./e2e/controlplane/build -kubernetes v1.35.4` built. Start starts them, with no feature
-// gates but those of $LIFEPOD_CONTROLPLANE_GATES.
+// `go run ./e2e/controlplane/build -kubernetes v1.36.3` built. Start starts them.
 //
 // # Lifetime
 //

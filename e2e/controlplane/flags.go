@@ -53,10 +53,6 @@ func (c *ControlPlane) apiServerFlags() []string {
 		// There is no kube-proxy: aggregated API servers are reached at their pods.
 		"--enable-aggregator-routing",
 		"--profiling=" + strconv.FormatBool(c.parts.Profile),
-		c.featureGates(),
-	}
-	if !isOther() {
-		flags = append(flags, "--runtime-config="+runtimeConfig)
 	}
 	return append(flags, c.auditFlags()...)
 }
@@ -65,7 +61,6 @@ func (c *ControlPlane) schedulerFlags() []string {
 	return append([]string{
 		"--kubeconfig=" + schedulerConfig,
 		"--leader-elect=false", "--secure-port=0", "--profiling=false",
-		c.featureGates(),
 	}, c.rateFlags()...)
 }
 
@@ -85,6 +80,5 @@ func (c *ControlPlane) controllerFlags() []string {
 		"--root-ca-file=" + caName + ".crt",
 		"--service-account-private-key-file=" + serviceAccountName + ".key",
 		"--leader-elect=false", "--secure-port=0", "--profiling=false",
-		c.featureGates(),
 	}, c.rateFlags()...)
 }

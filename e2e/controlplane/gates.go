@@ -4,25 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// gates are the feature gates that are off in Kubernetes 1.36 and that lifepod
-// supports; RestartAllContainersOnContainerExits and what it depends on
-// (ContainerRestartRules, NodeDeclaredFeatures) are on.
-var gates = map[string]bool{
-	"ClusterTrustBundle":           true,
-	"ClusterTrustBundleProjection": true,
-	"PodCertificateRequest":        true,
-}
-
-// runtimeConfig serves the API versions that the gates need.
-const runtimeConfig = "certificates.k8s.io/v1beta1/clustertrustbundles=true,certificates.k8s.io/v1beta1/podcertificaterequests=true"
 
 // ParseGates reads feature gates as people write them: NAME=true,NAME=false.
 func ParseGates(text string) (map[string]bool, error) {
@@ -39,31 +24,6 @@ func ParseGates(text string) (map[string]bool, error) {
 		gates[name] = on
 	}
 	return gates, nil
-}
-
-// gatesVariable names the variable with feature gates for a control plane of another
-// version. It has none of gates: it is tested as its users have it.
-const gatesVariable = "LIFEPOD_CONTROLPLANE_GATES"
-
-// mergeGates has c.gates be those of the tests and of the environment.
-func (c *ControlPlane) mergeGates() error {
-	given, err := ParseGates(os.Getenv(gatesVariable))
-	if err != nil {
-		return fmt.Errorf("$%s: %w", gatesVariable, err)
-	}
-	c.gates = given
-	if !isOther() {
-		maps.Copy(c.gates, gates)
-	}
-	return nil
-}
-
-func (c *ControlPlane) featureGates() string {
-	var settings []string
-	for _, name := range slices.Sorted(maps.Keys(c.gates)) {
-		settings = append(settings, fmt.Sprintf("%s=%t", name, c.gates[name]))
-	}
-	return "--feature-gates=" + strings.Join(settings, ",")
 }
 
 // featureOn says whether the API server has a feature and it is on.

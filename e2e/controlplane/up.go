@@ -20,6 +20,6 @@ func (c *ControlPlane) keys() string { return filepath.Join(c.state().Dir, "clus
 func (c *ControlPlane) upFlags() []string {
 	return []string{
 		"up", "--root=" + c.state().Dir, "--disable=" + disabled,
-		"--listen=0.0.0.0:" + strconv.Itoa(c.port), c.featureGates(),
+		"--listen=0.0.0.0:" + strconv.Itoa(c.port),
 	}
 }

@@ -1,14 +1,12 @@
 package nodeparts
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,9 +168,9 @@ func TestLocalClaim(t *testing.T) {
 func TestTrustBundles(t *testing.T) {
 	plane.Needs(t, "ClusterTrustBundle")
 	n := newObjectsNode(t)
-	bundle := &certificatesv1beta1.ClusterTrustBundle{
+	bundle := &certificatesv1.ClusterTrustBundle{
 		ObjectMeta: metav1.ObjectMeta{Name: "example.com:signer:" + n.namespace, Labels: map[string]string{"use": n.namespace}},
-		Spec:       certificatesv1beta1.ClusterTrustBundleSpec{SignerName: "example.com/signer", TrustBundle: n.rootCertificate()},
+		Spec:       certificatesv1.ClusterTrustBundleSpec{SignerName: "example.com/signer", TrustBundle: n.rootCertificate()},
 	}
 	projection := v1.ClusterTrustBundleProjection{
 		SignerName: new("example.com/signer"), LabelSelector: &metav1.LabelSelector{MatchLabels: bundle.Labels}, Path: "anchors.pem",
@@ -182,7 +180,9 @@ func TestTrustBundles(t *testing.T) {
 	n.await("no bundle", func() error {
 		return n.refused(pod, dir, "combination of signerName and labelSelector matched zero ClusterTrustBundles")
 	})
-	n.createBundle(bundle)
+	if _, err := n.admin.CertificatesV1().ClusterTrustBundles().Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	n.hears("ClusterTrustBundles changed")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
 	if err != nil {
@@ -190,27 +190,6 @@ func TestTrustBundles(t *testing.T) {
 	}
 	if got := n.read(m, "trust", "anchors.pem"); got != bundle.Spec.TrustBundle {
 		t.Errorf("anchors %q, want %q", got, bundle.Spec.TrustBundle)
-	}
-}
-
-// createBundle creates a trust bundle in the version that the API server serves: the
-// libraries of 1.36 know the beta one only.
-func (n *testNode) createBundle(bundle *certificatesv1beta1.ClusterTrustBundle) {
-	n.Helper()
-	bundle.Kind, bundle.APIVersion = "ClusterTrustBundle", "certificates.k8s.io/v1"
-	served, err := n.admin.Discovery().ServerResourcesForGroupVersion(bundle.APIVersion)
-	if err != nil {
-		n.Fatal(err)
-	}
-	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == bundle.Kind }) {
-		bundle.APIVersion = certificatesv1beta1.SchemeGroupVersion.String()
-	}
-	text, err := json.Marshal(bundle)
-	if err != nil {
-		n.Fatal(err)
-	}
-	if _, err := plane.Kubectl(n.Context(), string(text), "create", "--filename=-"); err != nil {
-		n.Fatal(err)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Ready", "v1.36.3+lifepod", "containerd://2.4.2"} {
+	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
 		}

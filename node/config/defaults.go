@@ -18,7 +18,7 @@ const (
 	maxRestartPeriod = 300 * time.Second
 )
 
-// setDefaults gives fields that are not set the defaults of the kubelet 1.36 with
+// setDefaults gives fields that are not set the defaults of the kubelet 1.37 with
 // the feature gates that lifepod behaves as.
 func setDefaults(c *kubeletconfig.KubeletConfiguration) {
 	setSourceDefaults(c)

@@ -9,7 +9,7 @@
 // An unknown or repeated field, a value of the wrong type and an invalid one are
 // errors that name file and field; unlike the kubelet, which then decodes again
 // leniently, nothing is overlooked. What every field means to lifepod is in the
-// table of fields.go, what every feature gate of 1.36 means in gates_table.go; tests
+// table of fields.go, what every feature gate of 1.37 means in gates_table.go; tests
 // hold both against the Kubernetes sources, so that no field is dropped silently.
 //
 // Merging is the kubelet's: the file with its defaults, then each *.conf of the

@@ -154,6 +154,7 @@ var fields = map[string]treatment{
 	"containerLogMonitorInterval":                harmless("logs are looked at when they can have grown to the limit"),
 	"seccompDefault":                             honoured("worker/criconfig"),
 	"allowedUnsafeSysctls":                       honoured("roster/admit"),
+	"defaultPodSysctls":                          refused("the feature gate DefaultPodSysctls is off"),
 	"crashLoopBackOff.maxContainerRestartPeriod": honoured("lifecycle: A-BO-8"),
 	"shutdownGracePeriod":                        honoured("roster: B-SHD-3"),
 	"shutdownGracePeriodCriticalPods":            honoured("roster: B-SHD-3"),

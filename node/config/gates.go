@@ -15,13 +15,10 @@ const PodCertificateRequest = "PodCertificateRequest"
 // PodsAPI is the gate of the API of pods at a socket (A-NODE-8).
 const PodsAPI = "PodsAPI"
 
-// CSIVolumeHealth is the gate of how volumes are, as CSI drivers say (A-CSI-16).
-const CSIVolumeHealth = "CSIVolumeHealth"
-
 // SELinuxMount is the gate of mounts with an SELinux label for volumes of every access mode (A-CSI-18).
 const SELinuxMount = "SELinuxMount"
 
-// gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
+// gate is a feature gate: what Kubernetes 1.37 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {
 	locked    state // the only value it may have; unsaid if both are allowed
@@ -56,7 +53,7 @@ func Enabled(k *kubeletconfig.KubeletConfiguration, name string) bool {
 	return gates[name].byDefault == on
 }
 
-// KnownGate says whether the kubelet of Kubernetes 1.36 has a feature gate.
+// KnownGate says whether the kubelet of Kubernetes 1.37 has a feature gate.
 func KnownGate(name string) bool {
 	_, known := gates[name]
 	return known
@@ -69,7 +66,7 @@ func validateGates(set map[string]bool, path *field.Path) field.ErrorList {
 		known, ok := gates[name]
 		switch {
 		case !ok:
-			errs = append(errs, field.Invalid(path.Key(name), set[name], "is no feature gate of Kubernetes 1.36"))
+			errs = append(errs, field.Invalid(path.Key(name), set[name], "is no feature gate of Kubernetes 1.37"))
 		case known.locked != unsaid && known.locked != stateOf(set[name]):
 			errs = append(errs, field.Invalid(path.Key(name), set[name], fmt.Sprintf("is locked to %s since it is no longer a choice", known.locked)))
 		}

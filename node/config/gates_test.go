@@ -112,9 +112,10 @@ func lastSpec(value ast.Expr) (locked state, isGate bool) {
 // way (A-GATE-1, A-GATE-2, A-GATE-3).
 func TestGatesOfTheContract(t *testing.T) {
 	locked := []string{ // A-GATE-1
-		"SidecarContainers", "InPlacePodVerticalScaling", "PodObservedGenerationTracking", "ImageVolume", "UserNamespacesSupport",
-		"PodLifecycleSleepAction", "PodLifecycleSleepActionAllowZero", "RecursiveReadOnlyMounts", "SupplementalGroupsPolicy",
-		"NodeSwap", "ExecProbeTimeout", "ProcMountType", "RelaxedEnvironmentVariableValidation", "DynamicResourceAllocation",
+		"InPlacePodVerticalScaling", "InPlacePodVerticalScalingInitContainers", "PodObservedGenerationTracking", "ImageVolume", "UserNamespacesSupport",
+		"RecursiveReadOnlyMounts", "SupplementalGroupsPolicy", "PodReadyToStartContainersCondition", "HostnameOverride", "NodeDeclaredFeatures",
+		"NodeSwap", "ExecProbeTimeout", "ProcMountType", "RelaxedEnvironmentVariableValidation", "DynamicResourceAllocation", "DRAExtendedResource",
+		"PLEGOnDemandRelist",
 	}
 	for _, name := range locked {
 		if gates[name].locked != on {

@@ -31,7 +31,7 @@ func write(t *testing.T, files map[string]string) string {
 }
 
 // TestDefaultsAreTheKubelets holds the defaults against those that the kubelet
-// 1.36.3's own SetDefaults_KubeletConfiguration gives an empty configuration.
+// 1.37.2's own SetDefaults_KubeletConfiguration gives an empty configuration.
 func TestDefaultsAreTheKubelets(t *testing.T) {
 	data, err := os.ReadFile("testdata/defaults.json")
 	if err != nil {

@@ -70,14 +70,14 @@ func TestValidation(t *testing.T) {
 		"time of calls":        {"runtimeRequestTimeout: 1ms", `runtimeRequestTimeout: Invalid value: "1ms": should be from 1s to`},
 		"reserved by class":    {"qosReserved: {memory: 50%}", "qosReserved: Forbidden: not supported: it is alpha since Kubernetes 1.11; memoryReservationPolicy protects what pods request"},
 		"no cgroups by QoS":    {"cgroupsPerQOS: false", "cgroupsPerQOS: Forbidden: not supported: pods always are in cgroups by QoS class"},
-		"unknown feature gate": {"featureGates: {Sorcery: true}", "featureGates[Sorcery]: Invalid value: true: is no feature gate of Kubernetes 1.36"},
+		"unknown feature gate": {"featureGates: {Sorcery: true}", "featureGates[Sorcery]: Invalid value: true: is no feature gate of Kubernetes 1.37"},
 		"shutdown":             {"shutdownGracePeriod: 10ms", `shutdownGracePeriod: Invalid value: "10ms": should be 0, or at least 1s`},
 		"critical's part":      {"shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s", `shutdownGracePeriodCriticalPods: Invalid value: "20s": is a part of shutdownGracePeriod, and should be 10s at most`},
 		"two shutdowns":        {"shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 5}]", "shutdownGracePeriodByPodPriority: Forbidden: may not be set together with shutdownGracePeriod"},
 		"shutdown's time":      {"shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: -5}]", "shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSeconds: Invalid value: -5: should be at least 0"},
 		"shutdown's gate":      {"shutdownGracePeriod: 10s\nfeatureGates: {GracefulNodeShutdown: false}", "shutdownGracePeriod: Forbidden: requires feature gate GracefulNodeShutdown"},
 		"priorities' gate":     {"shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 5}]\nfeatureGates: {GracefulNodeShutdownBasedOnPodPriority: false}", "shutdownGracePeriodByPodPriority: Forbidden: requires feature gate GracefulNodeShutdownBasedOnPodPriority"},
-		"locked feature gate":  {"featureGates: {SidecarContainers: false}", "featureGates[SidecarContainers]: Invalid value: false: is locked to true since it is no longer a choice"},
+		"locked feature gate":  {"featureGates: {ImageVolume: false}", "featureGates[ImageVolume]: Invalid value: false: is locked to true since it is no longer a choice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(write(t, map[string]string{"c": header + test.content}), "c")

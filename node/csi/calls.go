@@ -14,7 +14,6 @@ type Capabilities struct {
 	StageUnstage          bool // volumes are staged once for all pods, before they are published
 	VolumeStats           bool
 	Expand                bool
-	Condition             bool // the stats say whether a volume is healthy
 	SingleNodeMultiWriter bool // knows the access modes for one writer, and for several on a node
 	MountGroup            bool // gives the volume to a group by itself
 }
@@ -34,8 +33,6 @@ func (d *Driver) Capabilities(ctx context.Context) (has Capabilities, err error)
 			has.VolumeStats = true
 		case csi.NodeServiceCapability_RPC_EXPAND_VOLUME:
 			has.Expand = true
-		case csi.NodeServiceCapability_RPC_VOLUME_CONDITION:
-			has.Condition = true
 		case csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER:
 			has.SingleNodeMultiWriter = true
 		case csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP:

@@ -36,7 +36,7 @@ func calls(ctx context.Context, d *Driver) map[string]func() error {
 		},
 		"Stats": func() error {
 			stats, err := d.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: "v", VolumePath: "/target"})
-			if err == nil && stats.GetVolumeCondition().GetMessage() != "worn" {
+			if err == nil && stats.GetUsage()[0].Total != 7 {
 				return fmt.Errorf("stats %v", stats)
 			}
 			return err
@@ -102,7 +102,6 @@ func TestCapabilities(t *testing.T) {
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}, Capabilities{StageUnstage: true}},
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_GET_VOLUME_STATS}, Capabilities{VolumeStats: true}},
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_EXPAND_VOLUME}, Capabilities{Expand: true}},
-		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_CONDITION}, Capabilities{Condition: true}},
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER}, Capabilities{SingleNodeMultiWriter: true}},
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP, 99}, Capabilities{MountGroup: true}},
 	} {

@@ -32,6 +32,7 @@ type driver struct {
 	calls    []string
 	requests []*csi.NodePublishVolumeRequest
 	staged   []*csi.NodeStageVolumeRequest
+	figured  string           // the path whose figures were asked for last
 	fault    map[string]fault // by call: once
 	server   *grpc.Server
 	socket   string
@@ -173,8 +174,11 @@ func (d *driver) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRe
 }
 
 func (d *driver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
-	answer := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: 7}}, VolumeCondition: &csi.VolumeCondition{Message: r.VolumePath}}
-	return answer, d.do(ctx, "Stats", func() error { return nil })
+	answer := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: 7}}}
+	return answer, d.do(ctx, "Stats", func() error {
+		d.figured = r.VolumePath
+		return nil
+	})
 }
 
 // publishDevice makes a node of the device.

@@ -125,7 +125,7 @@ func (d *fakeDriver) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolu
 }
 
 func (d *fakeDriver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
-	return &csi.NodeGetVolumeStatsResponse{VolumeCondition: &csi.VolumeCondition{Abnormal: true, Message: "worn"}}, d.note(ctx, r)
+	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Total: 7}}}, d.note(ctx, r)
 }
 
 // csidriverMachine is a node with its drivers, in a test.

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Stats asks the driver of a pod's volume how full it is, and how it is if the driver knows
-// (A-CSI-16); nil: the pod has no such volume yet, or the driver does not say. It is neither held
+// Stats asks the driver of a pod's volume how full it is (A-CSI-16); nil: the pod has no such volume yet, or the driver does not say. It is neither held
 // up by other calls for the volume, nor does it hold them up.
 func (v *Volumes) Stats(ctx context.Context, pod types.UID, name string) (*csi.NodeGetVolumeStatsResponse, error) {
 	uses, err := v.layout.usesOf(pod)
@@ -31,14 +30,5 @@ func (v *Volumes) stats(ctx context.Context, u use) (*csi.NodeGetVolumeStatsResp
 	if err != nil || !can.VolumeStats {
 		return nil, err
 	}
-	answer, err := driver.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: u.handle(), VolumePath: v.layout.published(u)})
-	switch {
-	case err != nil:
-		return nil, err
-	case !can.Condition:
-		answer.VolumeCondition = nil
-	case answer.VolumeCondition == nil:
-		answer.VolumeCondition = &csi.VolumeCondition{}
-	}
-	return answer, nil
+	return driver.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: u.handle(), VolumePath: v.layout.published(u)})
 }

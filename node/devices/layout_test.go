@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/cadvisor/utils/sysfs"
+	"github.com/google/cadvisor/lib/utils/sysfs"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/cpuset"
 

@@ -2,10 +2,9 @@ package objects
 
 import (
 	"context"
-	"errors"
 	"maps"
 
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -23,23 +22,20 @@ type bundleWatch struct {
 	synced  bool
 	refused bool  // somebody got an error, and is to hear when it is over
 	err     error // the last failure before
-	now     map[string]*certificatesv1beta1.ClusterTrustBundle
+	now     map[string]*certificatesv1.ClusterTrustBundle
 }
-
-// errNoTrustBundles is for API servers without the API, which is off by default before 1.37.
-var errNoTrustBundles = errors.New("the API server serves ClusterTrustBundle neither in certificates.k8s.io/v1 nor in v1beta1")
 
 func (w *bundleWatch) lister() cache.ListerWatcher {
 	client := w.bundles.options.Client
-	clients := bundleClients(client)
+	bundles := client.CertificatesV1().ClusterTrustBundles()
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := inServedVersion(clients, func(c bundleClient) (runtime.Object, error) { return c.List(ctx, o) })
+			list, err := bundles.List(ctx, o)
 			w.note(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			events, err := inServedVersion(clients, func(c bundleClient) (apiwatch.Interface, error) { return c.Watch(ctx, o) })
+			events, err := bundles.Watch(ctx, o)
 			w.note(err)
 			return events, err
 		},
@@ -56,7 +52,7 @@ func (w *bundleWatch) note(err error) {
 }
 
 // change makes the bundles others and tells the pods that use any.
-func (w *bundleWatch) change(to func(now map[string]*certificatesv1beta1.ClusterTrustBundle)) error {
+func (w *bundleWatch) change(to func(now map[string]*certificatesv1.ClusterTrustBundle)) error {
 	w.bundles.mu.Lock()
 	to(w.now)
 	tell := w.synced || w.refused
@@ -76,7 +72,7 @@ func (w *bundleWatch) change(to func(now map[string]*certificatesv1beta1.Cluster
 
 // Replace takes over a list of all.
 func (w *bundleWatch) Replace(list []any, _ string) error {
-	return w.change(func(now map[string]*certificatesv1beta1.ClusterTrustBundle) {
+	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) {
 		clear(now)
 		for _, item := range list {
 			keepBundle(now, item)
@@ -86,7 +82,7 @@ func (w *bundleWatch) Replace(list []any, _ string) error {
 
 // Add takes over a bundle.
 func (w *bundleWatch) Add(item any) error {
-	return w.change(func(now map[string]*certificatesv1beta1.ClusterTrustBundle) { keepBundle(now, item) })
+	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) { keepBundle(now, item) })
 }
 
 // Update takes over a bundle.
@@ -94,8 +90,8 @@ func (w *bundleWatch) Update(item any) error { return w.Add(item) }
 
 // Delete forgets a bundle.
 func (w *bundleWatch) Delete(item any) error {
-	return w.change(func(now map[string]*certificatesv1beta1.ClusterTrustBundle) {
-		if b, ok := item.(*certificatesv1beta1.ClusterTrustBundle); ok {
+	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) {
+		if b, ok := item.(*certificatesv1.ClusterTrustBundle); ok {
 			delete(now, b.Name)
 		}
 	})
@@ -104,8 +100,8 @@ func (w *bundleWatch) Delete(item any) error {
 // Resync does nothing: there is nothing to repeat.
 func (w *bundleWatch) Resync() error { return nil }
 
-func keepBundle(now map[string]*certificatesv1beta1.ClusterTrustBundle, item any) {
-	if b, ok := item.(*certificatesv1beta1.ClusterTrustBundle); ok {
+func keepBundle(now map[string]*certificatesv1.ClusterTrustBundle, item any) {
+	if b, ok := item.(*certificatesv1.ClusterTrustBundle); ok {
 		b = b.DeepCopy()
 		b.ManagedFields = nil
 		now[b.Name] = b

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -79,15 +79,15 @@ func (have *podCertificate) due(now time.Time) bool {
 }
 
 // decide takes over what the signer has made of the request.
-func (have *podCertificate) decide(request *certificatesv1beta1.PodCertificateRequest) news {
+func (have *podCertificate) decide(request *certificatesv1.PodCertificateRequest) news {
 	name := request.Namespace + "/" + request.Name
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
-		case certificatesv1beta1.PodCertificateRequestConditionTypeDenied:
+		case certificatesv1.PodCertificateRequestConditionTypeDenied:
 			return have.refuse("denied", "PodCertificateRequest "+name+" was denied", condition)
-		case certificatesv1beta1.PodCertificateRequestConditionTypeFailed:
+		case certificatesv1.PodCertificateRequestConditionTypeFailed:
 			return have.refuse("failed", "PodCertificateRequest "+name+" failed", condition)
-		case certificatesv1beta1.PodCertificateRequestConditionTypeIssued:
+		case certificatesv1.PodCertificateRequestConditionTypeIssued:
 			have.shown = &issued{Credentials: volumes.Credentials{Key: have.asked.key, Chain: onlyCertificates([]byte(request.Status.CertificateChain))}}
 			if at := request.Status.BeginRefreshAt; at != nil {
 				have.shown.renew = at.Add(rand.N(longestCertificateJitter))

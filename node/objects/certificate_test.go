@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +28,7 @@ type signer struct {
 	t *testing.T
 
 	pod    *v1.Pod
-	asked  []*certificatesv1beta1.PodCertificateRequest
+	asked  []*certificatesv1.PodCertificateRequest
 	refuse error // the next request
 	events []string
 }
@@ -66,7 +66,7 @@ func (s *signer) name(a clienttesting.Action) (bool, runtime.Object, error) {
 		s.refuse = nil
 		return true, nil, err
 	}
-	request := a.(clienttesting.CreateAction).GetObject().(*certificatesv1beta1.PodCertificateRequest)
+	request := a.(clienttesting.CreateAction).GetObject().(*certificatesv1.PodCertificateRequest)
 	request.Name = fmt.Sprint(request.GenerateName, len(s.asked)+1)
 	s.asked = append(s.asked, request.DeepCopy())
 	return false, nil, nil
@@ -86,11 +86,11 @@ func (s *signer) requests() int {
 }
 
 // answer decides on the newest request.
-func (s *signer) answer(status certificatesv1beta1.PodCertificateRequestStatus) {
+func (s *signer) answer(status certificatesv1.PodCertificateRequestStatus) {
 	s.t.Helper()
 	request := s.asked[s.requests()-1].DeepCopy()
 	request.Status = status
-	if _, err := s.client.CertificatesV1beta1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.client.CertificatesV1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -99,8 +99,8 @@ func (s *signer) answer(status certificatesv1beta1.PodCertificateRequestStatus) 
 // issue answers with a certificate for two hours, to be renewed after one.
 func (s *signer) issue(content string) {
 	s.t.Helper()
-	s.answer(certificatesv1beta1.PodCertificateRequestStatus{
-		Conditions:       []metav1.Condition{{Type: certificatesv1beta1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue}},
+	s.answer(certificatesv1.PodCertificateRequestStatus{
+		Conditions:       []metav1.Condition{{Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue}},
 		CertificateChain: "text\n" + certificate(content), BeginRefreshAt: new(metav1.NewTime(time.Now().Add(time.Hour))), NotAfter: new(metav1.NewTime(time.Now().Add(2 * time.Hour))),
 	})
 }
@@ -171,7 +171,7 @@ func TestCertificateRequest(t *testing.T) {
 			t.Fatalf("A-CERT-1 %d requests, want 1", n)
 		}
 		got := s.asked[0]
-		want := certificatesv1beta1.PodCertificateRequestSpec{
+		want := certificatesv1.PodCertificateRequestSpec{
 			SignerName: "example.com/signer", PodName: "pod-p1", PodUID: "p1", ServiceAccountName: "default", ServiceAccountUID: "account",
 			NodeName: "node-1", NodeUID: "node", MaxExpirationSeconds: new(int32(7200)), UnverifiedUserAnnotations: map[string]string{"example.com/a": "b"},
 			StubPKCS10Request: got.Spec.StubPKCS10Request,
@@ -247,17 +247,17 @@ func TestSlowSigner(t *testing.T) {
 
 func TestRefusedCertificate(t *testing.T) {
 	for kind, want := range map[string]struct{ why, event, state string }{
-		certificatesv1beta1.PodCertificateRequestConditionTypeDenied: {
+		certificatesv1.PodCertificateRequestConditionTypeDenied: {
 			`PodCertificateRequest was permanently denied: reason="No" message="not you"`, `Denied: PodCertificateRequest ns/req-1 was denied, reason="No", message="not you"`, "denied",
 		},
-		certificatesv1beta1.PodCertificateRequestConditionTypeFailed: {
+		certificatesv1.PodCertificateRequestConditionTypeFailed: {
 			`PodCertificateRequest was permanently failed: reason="No" message="not you"`, `Failed: PodCertificateRequest ns/req-1 failed, reason="No", message="not you"`, "failed",
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			newSigner(t, true, func(s *signer) {
 				s.shows()
-				s.answer(certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: "No", Message: "not you"}}})
+				s.answer(certificatesv1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: "No", Message: "not you"}}})
 				_, err := s.PodCertificate(t.Context(), s.pod, &s.pod.Spec.Volumes[0], 0)
 				if !errors.As(err, new(*volumes.RefusedError)) || err.Error() != want.why {
 					t.Errorf("A-CERT-5 error = %v, want %s", err, want.why)
@@ -277,7 +277,7 @@ func TestRefusedCertificate(t *testing.T) {
 func TestDeletedRequest(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
 		s.shows()
-		if err := s.client.CertificatesV1beta1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}); err != nil {
+		if err := s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -15,7 +15,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,20 +43,20 @@ func (c *certificates) request(ctx context.Context, pod *v1.Pod, source *v1.PodC
 		return nil, fmt.Errorf("while encoding the key: %w", err)
 	}
 	node := c.options.Node()
-	request := &certificatesv1beta1.PodCertificateRequest{
+	request := &certificatesv1.PodCertificateRequest{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, GenerateName: "req-",
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
 		},
-		Spec: certificatesv1beta1.PodCertificateRequestSpec{
+		Spec: certificatesv1.PodCertificateRequestSpec{
 			SignerName: source.SignerName, StubPKCS10Request: proof,
 			PodName: pod.Name, PodUID: pod.UID, NodeName: types.NodeName(node.Name), NodeUID: node.UID,
 			ServiceAccountName: account.Name, ServiceAccountUID: account.UID,
 			MaxExpirationSeconds: source.MaxExpirationSeconds, UnverifiedUserAnnotations: source.UserAnnotations,
 		},
 	}
-	made, err := soon(ctx, func(ctx context.Context) (*certificatesv1beta1.PodCertificateRequest, error) {
-		return c.options.Client.CertificatesV1beta1().PodCertificateRequests(pod.Namespace).Create(ctx, request, metav1.CreateOptions{})
+	made, err := soon(ctx, func(ctx context.Context) (*certificatesv1.PodCertificateRequest, error) {
+		return c.options.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Create(ctx, request, metav1.CreateOptions{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("while creating PodCertificateRequest: %w", err)

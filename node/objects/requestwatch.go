@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,20 +21,20 @@ type requestWatch struct {
 	cancel       context.CancelFunc
 
 	// guarded by certificates.mu
-	now map[string]*certificatesv1beta1.PodCertificateRequest // by namespace and name
+	now map[string]*certificatesv1.PodCertificateRequest // by namespace and name
 }
 
 // watchRequests starts the watch; its one goroutine ends with cancel.
 func (c *certificates) watchRequests() {
 	ctx, cancel := context.WithCancel(c.ctx)
-	w := &requestWatch{certificates: c, cancel: cancel, now: map[string]*certificatesv1beta1.PodCertificateRequest{}}
+	w := &requestWatch{certificates: c, cancel: cancel, now: map[string]*certificatesv1.PodCertificateRequest{}}
 	c.watch = w
-	go newReflector(w.lister(), &certificatesv1beta1.PodCertificateRequest{}, w).RunWithContext(klog.NewContext(ctx, logr.Discard()))
+	go newReflector(w.lister(), &certificatesv1.PodCertificateRequest{}, w).RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
 func (w *requestWatch) lister() cache.ListerWatcher {
 	client := w.certificates.options.Client
-	requests := client.CertificatesV1beta1().PodCertificateRequests(metav1.NamespaceAll)
+	requests := client.CertificatesV1().PodCertificateRequests(metav1.NamespaceAll)
 	ours := func(o metav1.ListOptions) metav1.ListOptions {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", w.certificates.options.Node().Name).String()
 		return o
@@ -50,7 +50,7 @@ func (w *requestWatch) lister() cache.ListerWatcher {
 }
 
 // seen is a request as it is now; nil if it is not there, or there is no watch any more.
-func (w *requestWatch) seen(name string) *certificatesv1beta1.PodCertificateRequest {
+func (w *requestWatch) seen(name string) *certificatesv1.PodCertificateRequest {
 	if w == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (w *requestWatch) Replace(list []any, _ string) error {
 
 // Add takes over a request.
 func (w *requestWatch) Add(item any) error {
-	if r, ok := item.(*certificatesv1beta1.PodCertificateRequest); ok {
+	if r, ok := item.(*certificatesv1.PodCertificateRequest); ok {
 		w.certificates.heard(w, r, false)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (w *requestWatch) Update(item any) error { return w.Add(item) }
 
 // Delete forgets a request.
 func (w *requestWatch) Delete(item any) error {
-	if r, ok := item.(*certificatesv1beta1.PodCertificateRequest); ok {
+	if r, ok := item.(*certificatesv1.PodCertificateRequest); ok {
 		w.certificates.heard(w, r, true)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (w *requestWatch) Delete(item any) error {
 func (w *requestWatch) Resync() error { return nil }
 
 // heard files what has become of a request.
-func (c *certificates) heard(w *requestWatch, r *certificatesv1beta1.PodCertificateRequest, deleted bool) {
+func (c *certificates) heard(w *requestWatch, r *certificatesv1.PodCertificateRequest, deleted bool) {
 	name := r.Namespace + "/" + r.Name
 	c.mu.Lock()
 	w.now[name] = r

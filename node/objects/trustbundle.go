@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +56,9 @@ func (b *bundles) register(pod types.UID, uses bool) {
 // begin starts the watch; its one goroutine ends with cancel.
 func (b *bundles) begin() {
 	ctx, cancel := context.WithCancel(b.ctx)
-	w := &bundleWatch{bundles: b, cancel: cancel, heard: make(chan struct{}), now: map[string]*certificatesv1beta1.ClusterTrustBundle{}}
+	w := &bundleWatch{bundles: b, cancel: cancel, heard: make(chan struct{}), now: map[string]*certificatesv1.ClusterTrustBundle{}}
 	b.watch = w
-	reflector := newReflector(w.lister(), &certificatesv1beta1.ClusterTrustBundle{}, w)
+	reflector := newReflector(w.lister(), &certificatesv1.ClusterTrustBundle{}, w)
 	go reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
@@ -81,7 +81,7 @@ func (o *Objects) TrustAnchors(ctx context.Context, projection *v1.ClusterTrustB
 		if optional {
 			return nil, nil
 		}
-		resource := certificatesv1beta1.Resource("clustertrustbundle")
+		resource := certificatesv1.Resource("clustertrustbundle")
 		return nil, fmt.Errorf("while getting ClusterTrustBundle: %w", apierrors.NewNotFound(resource, *projection.Name))
 	case projection.SignerName != nil:
 		chosen, err := ofSigner(list, projection)
@@ -94,7 +94,7 @@ func (o *Objects) TrustAnchors(ctx context.Context, projection *v1.ClusterTrustB
 }
 
 // list waits for the first answer of the API server, as long as Kubernetes does.
-func (b *bundles) list(ctx context.Context) ([]*certificatesv1beta1.ClusterTrustBundle, error) {
+func (b *bundles) list(ctx context.Context) ([]*certificatesv1.ClusterTrustBundle, error) {
 	b.mu.Lock()
 	w := b.watch
 	b.mu.Unlock()
@@ -121,19 +121,19 @@ func (b *bundles) list(ctx context.Context) ([]*certificatesv1beta1.ClusterTrust
 
 // ofSigner picks the bundles of a signer. No selector matches nothing, an empty
 // one everything.
-func ofSigner(list []*certificatesv1beta1.ClusterTrustBundle, projection *v1.ClusterTrustBundleProjection) ([]*certificatesv1beta1.ClusterTrustBundle, error) {
+func ofSigner(list []*certificatesv1.ClusterTrustBundle, projection *v1.ClusterTrustBundleProjection) ([]*certificatesv1.ClusterTrustBundle, error) {
 	selector, err := metav1.LabelSelectorAsSelector(projection.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("while parsing label selector: %w", err)
 	}
-	return slices.DeleteFunc(list, func(b *certificatesv1beta1.ClusterTrustBundle) bool {
+	return slices.DeleteFunc(list, func(b *certificatesv1.ClusterTrustBundle) bool {
 		return b.Spec.SignerName != *projection.SignerName || !selector.Matches(labels.Set(b.Labels))
 	}), nil
 }
 
 // anchors are the certificates of bundles, each once. Their order means nothing
 // and is stable, so that files change only when certificates do.
-func anchors(list ...*certificatesv1beta1.ClusterTrustBundle) []byte {
+func anchors(list ...*certificatesv1.ClusterTrustBundle) []byte {
 	found := map[string]bool{}
 	for _, b := range list {
 		rest := []byte(b.Spec.TrustBundle)

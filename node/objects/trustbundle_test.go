@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -15,10 +15,10 @@ func certificate(content string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(content)}))
 }
 
-func newBundle(name, signer, use, content string) *certificatesv1beta1.ClusterTrustBundle {
-	return &certificatesv1beta1.ClusterTrustBundle{
+func newBundle(name, signer, use, content string) *certificatesv1.ClusterTrustBundle {
+	return &certificatesv1.ClusterTrustBundle{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"use": use}},
-		Spec:       certificatesv1beta1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: content},
+		Spec:       certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: content},
 	}
 }
 
@@ -64,7 +64,7 @@ func TestTrustBundlesChange(t *testing.T) {
 		w.Register(newPod("p1", inTrustBundle(byName)))
 		w.Register(newPod("p2"))
 		synctest.Wait()
-		if _, err := w.client.CertificatesV1beta1().ClusterTrustBundles().Update(t.Context(), newBundle("one", "", "", certificate("B")), metav1.UpdateOptions{}); err != nil {
+		if _, err := w.client.CertificatesV1().ClusterTrustBundles().Update(t.Context(), newBundle("one", "", "", certificate("B")), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

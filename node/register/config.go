@@ -15,7 +15,7 @@ import (
 // Version is what the Node says its kubelet's version is: the Kubernetes level
 // that lifepod keeps to, with a build part that semantic version comparison
 // ignores, as other distributions do it.
-const Version = "v1.36.3+lifepod"
+const Version = "v1.37.2+lifepod"
 
 // Config is what the node is and where its facts come from. It is not changed
 // after New.

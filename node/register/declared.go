@@ -10,7 +10,7 @@ import (
 )
 
 // FeaturesOn are the feature gates of declared features that lifepod has on:
-// what it does, of what a Node of 1.36 can declare (KEP-5328). It is a new map.
+// what it does, of what a Node of 1.37 can declare (KEP-5328). It is a new map.
 //
 //   - RestartAllContainersOnContainerExits: lifecycle's restart rules (KEP-5532).
 //

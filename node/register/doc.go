@@ -3,7 +3,7 @@
 // the Lease in kube-node-lease by which the cluster knows that the node lives
 // (contract B-LOST-1).
 //
-// What is reported is what the kubelet of Kubernetes 1.36 reports, in its words,
+// What is reported is what the kubelet of Kubernetes 1.37 reports, in its words,
 // because controllers, the scheduler and kubeadm read them. What differs is when:
 //
 //   - Status is compared with the API's object when something has happened (the

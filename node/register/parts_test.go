@@ -23,8 +23,8 @@ func TestVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	level := version.MustParseSemantic("v1.36.3")
-	if got.Major() != 1 || got.Minor() != 36 || got.LessThan(level) || level.LessThan(got) {
+	level := version.MustParseSemantic("v1.37.2")
+	if got.Major() != 1 || got.Minor() != 37 || got.LessThan(level) || level.LessThan(got) {
 		t.Errorf("%s is not equal to %s", got, level)
 	}
 }

@@ -1,6 +1,6 @@
 // Package server is the node's API, which API servers, metrics-server and
 // monitoring ask on port 10250: the paths, the authentication and authorisation
-// and the errors of the kubelet 1.36.
+// and the errors of the kubelet 1.37.
 //
 // A request is authenticated by a client certificate (authentication.x509), a
 // bearer token that the API server reviews (authentication.webhook), or as

@@ -11,7 +11,7 @@
 // CPU, memory and topology manager (contract A-NUMA-19).
 //
 // metrics.go counts what happens in the node: /metrics, /metrics/probes and
-// /metrics/slis of the node's API, with the names and labels of the kubelet 1.36 for
+// /metrics/slis of the node's API, with the names and labels of the kubelet 1.37 for
 // what lifepod has the same facts of (B-WRK-26), and lifepod_… for its own. What it
 // has no fact of isn't there.
 //

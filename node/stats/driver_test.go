@@ -8,7 +8,6 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,17 +51,13 @@ func bytesUsed(capacity, used int64) []*csi.VolumeUsage {
 	return []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: capacity, Used: used, Available: capacity - used}}
 }
 
-// TestFiguresOfDrivers: the figures of volumes are those of their drivers; how volumes are is told
-// where somebody wants to know (A-CSI-16).
+// TestFiguresOfDrivers: the figures of volumes are those of their drivers; an answer without any is an
+// error (A-CSI-16).
 func TestFiguresOfDrivers(t *testing.T) {
-	answers := map[string]*csi.NodeGetVolumeStatsResponse{
-		"pv":  {Usage: bytesUsed(100, 30), VolumeCondition: &csi.VolumeCondition{Abnormal: true, Message: "it is on fire"}},
-		"own": {VolumeCondition: &csi.VolumeCondition{}},
-	}
-	ask := func(_ context.Context, _ types.UID, name string) (*csi.NodeGetVolumeStatsResponse, error) {
+	answers := map[string]*csi.NodeGetVolumeStatsResponse{"pv": {Usage: bytesUsed(100, 30)}, "own": {}}
+	s := newDriverStats(func(_ context.Context, _ types.UID, name string) (*csi.NodeGetVolumeStatsResponse, error) {
 		return answers[name], nil
-	}
-	s := newDriverStats(ask)
+	})
 	asked := make(chan string, 2)
 	s.Measured = func(source string, _ time.Duration) { asked <- source }
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
@@ -73,41 +68,6 @@ func TestFiguresOfDrivers(t *testing.T) {
 	if sources := []string{<-asked, <-asked}; sources[0] != "d" || sources[1] != "d" {
 		t.Errorf("A-VOL-8: measured by %q", sources)
 	}
-	const metric = "kubelet_volume_stats_health_status_abnormal"
-	if count := countOf(t, s, metric); count != 0 {
-		t.Errorf("%s is told %d times", metric, count)
-	}
-
-	told := ""
-	s = newDriverStats(ask)
-	s.Abnormal = func(_ *v1.Pod, message string) { told = message }
-	want[0].VolumeHealthStats = &statsapi.VolumeHealthStats{Abnormal: true}
-	want = append(want, statsapi.VolumeStats{Name: "own", FsStats: fsOf(0, 0), VolumeHealthStats: &statsapi.VolumeHealthStats{}})
-	if diff := cmp.Diff(want, s.ofPod(t.Context())); diff != "" {
-		t.Errorf("with health (-want +got):\n%s", diff)
-	}
-	if told != "Volume data: it is on fire" {
-		t.Errorf("told %q", told)
-	}
-	if count := countOf(t, s, metric); count != 1 {
-		t.Errorf("%s is told %d times", metric, count)
-	}
-}
-
-func countOf(t *testing.T, s *Stats, metric string) int {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == metric {
-			return len(family.Metric)
-		}
-	}
-	return 0
 }
 
 // TestDriverThatHangs holds up the first answer for a moment, and no other volume (A-CSI-16).

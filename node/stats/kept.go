@@ -22,8 +22,6 @@ var (
 	claimInodes     = desc("kubelet_volume_stats_inodes", "Maximum number of inodes in the volume", ofClaim...)
 	claimInodesFree = desc("kubelet_volume_stats_inodes_free", "Number of free inodes in the volume", ofClaim...)
 	claimInodesUsed = desc("kubelet_volume_stats_inodes_used", "Number of used inodes in the volume", ofClaim...)
-	claimAbnormal   = desc("kubelet_volume_stats_health_status_abnormal",
-		"Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ofClaim...)
 
 	logSize = desc("kubelet_container_log_filesystem_used_bytes", "Bytes used by the container's logs on the filesystem.", "uid", "namespace", "pod", "container")
 )
@@ -61,13 +59,6 @@ func writeClaim(out chan<- prometheus.Metric, v statsapi.VolumeStats) {
 		claimInodes: v.Inodes, claimInodesFree: v.InodesFree, claimInodesUsed: v.InodesUsed,
 	} {
 		out <- gauge(d, float64(deref(value)), v.PVCRef.Namespace, v.PVCRef.Name)
-	}
-	if v.VolumeHealthStats != nil {
-		abnormal := 0.0
-		if v.VolumeHealthStats.Abnormal {
-			abnormal = 1
-		}
-		out <- gauge(claimAbnormal, abnormal, v.PVCRef.Namespace, v.PVCRef.Name)
 	}
 }
 

@@ -24,9 +24,6 @@ type Config struct {
 	// VolumePeriod is how long the measured size of a volume is good
 	// (volumeStatsAggPeriod); below zero volumes are not measured.
 	VolumePeriod time.Duration
-	// Abnormal is told of a volume whose driver says that it is; nil: nobody wants to know how
-	// volumes are (A-CSI-16).
-	Abnormal func(pod *v1.Pod, message string)
 	// Measured is told how long it took to measure a volume, and in which way (A-VOL-8).
 	Measured func(source string, took time.Duration)
 	Log      *slog.Logger

@@ -40,16 +40,10 @@ type volumeSizes struct {
 
 // volumeSize is the newest size of a volume. Guarded by volumeSizes.mu.
 type volumeSize struct {
-	measured
-	at       time.Time     // when the last measuring ended, well or not
-	underWay chan struct{} // closed at its end; nil: none
-	began    time.Time     // when that has
-}
-
-// measured is what is known of a volume.
-type measured struct {
-	stats  *statsapi.FsStats // nil: nothing
-	health *statsapi.VolumeHealthStats
+	stats    *statsapi.FsStats // nil: nothing is known
+	at       time.Time         // when the last measuring ended, well or not
+	underWay chan struct{}     // closed at its end; nil: none
+	began    time.Time         // when that has
 }
 
 // sizedVolume is a volume with its size.
@@ -103,7 +97,7 @@ func (s *Stats) known(pods map[types.UID]*v1.Pod, which func(*v1.Volume) bool) m
 			v := &pod.Spec.Volumes[i]
 			if size := s.volumes.of[volumeKey{uid, v.Name}]; which(v) && size != nil && size.stats != nil {
 				found[uid] = append(found[uid], sizedVolume{
-					statsapi.VolumeStats{FsStats: *size.stats, Name: v.Name, PVCRef: claimOf(pod, v), VolumeHealthStats: size.health}, ephemeral(v),
+					statsapi.VolumeStats{FsStats: *size.stats, Name: v.Name, PVCRef: claimOf(pod, v)}, ephemeral(v),
 				})
 			}
 		}
@@ -154,30 +148,29 @@ func (s *Stats) measure(key volumeKey, pod *v1.Pod, v *v1.Volume) chan struct{} 
 		}
 		z.mu.Lock()
 		defer z.mu.Unlock()
-		size.at, size.underWay, size.measured = time.Now(), nil, found
+		size.at, size.underWay, size.stats = time.Now(), nil, found
 	}()
 	return over
 }
 
 // measureNow finds nothing of a volume that isn't made, or of which nothing is to be said.
-func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (measured, error) {
+func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*statsapi.FsStats, error) {
 	bound, err := s.bound(ctx, pod, v)
 	if err != nil || isClaim(v) && bound == nil {
-		return measured{}, err
+		return nil, err
 	}
 	began := time.Now()
 	if bound != nil && bound.Spec.CSI != nil {
 		defer func() { s.Measured(bound.Spec.CSI.Driver, time.Since(began)) }()
-		return s.askDriver(ctx, pod, v.Name, bound.Name)
+		return s.askDriver(ctx, pod, bound.Name)
 	}
 	if v.CSI != nil {
 		defer func() { s.Measured(v.CSI.Driver, time.Since(began)) }()
-		return s.askDriver(ctx, pod, v.Name, v.Name)
+		return s.askDriver(ctx, pod, v.Name)
 	}
 	s.volumes.slot <- struct{}{}
 	defer func() { <-s.volumes.slot }()
-	stats, err := s.measureFolder(ctx, pod, v, bound)
-	return measured{stats: stats}, err
+	return s.measureFolder(ctx, pod, v, bound)
 }
 
 func (s *Stats) measureFolder(ctx context.Context, pod *v1.Pod, v *v1.Volume, bound *v1.PersistentVolume) (*statsapi.FsStats, error) {

@@ -82,7 +82,7 @@ func rejected(reason, message string) Answer {
 }
 
 // target is the version whose features a pod may ask a node for.
-var target = version.MustParseSemantic("1.36.3")
+var target = version.MustParseSemantic("1.37.2")
 
 // undeclared says which features the pod needs that the Node does not declare.
 func undeclared(candidate *v1.Pod, node *v1.Node) string {

@@ -1,7 +1,7 @@
 // Package admit says whether a node has room for a pod, which pods have to go to
 // make room for a critical one, and whether a pod may be resized in place
 // (contract A-ADM, A-ACT-15, B-PRE). Order, reasons and messages are those of
-// Kubernetes 1.36.3. It is pure: pods and the Node come in, an Answer goes out.
+// Kubernetes 1.37.2. It is pure: pods and the Node come in, an Answer goes out.
 //
 // Decide and Resize are the whole of admission. Decide goes, in the order of
 // A-ADM-1, through what the machine enforces (check.go: sysctls, operating

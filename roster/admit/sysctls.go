@@ -77,10 +77,7 @@ func (s Sysctls) allow(pattern string) error {
 	return nil
 }
 
-// userNamespace is what component-helpers say of user.* from 0.37 on.
-const userNamespace sysctl.Namespace = "User"
-
-// check is nil for a sysctl that a pod of this spec may set.
+// check is nil for a sysctl that a pod with its namespaces may set.
 func (s Sysctls) check(name string, pod *v1.PodSpec) error {
 	name = sysctl.NormalizeName(name)
 	namespace, found := s.names[name]
@@ -93,7 +90,7 @@ func (s Sysctls) check(name string, pod *v1.PodSpec) error {
 	case !found:
 		return fmt.Errorf("%q not allowlisted", name)
 	case namespace == sysctl.IPCNamespace && pod.HostIPC, namespace == sysctl.NetNamespace && pod.HostNetwork,
-		namespace == userNamespace && ptr.Deref(pod.HostUsers, true):
+		namespace == sysctl.UserNamespace && ptr.Deref(pod.HostUsers, true):
 		return fmt.Errorf("%q not allowed with host %s enabled", name, namespace)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/node/util/sysctl"
 )
 
 func TestSysctls(t *testing.T) {
@@ -30,6 +29,8 @@ func TestSysctls(t *testing.T) {
 		{name: "allowed by prefix", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax"},
 		{name: "with the host's network", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", pod: v1.PodSpec{HostNetwork: true}, wantText: `"net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
 		{name: "with the host's IPC", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax", pod: v1.PodSpec{HostIPC: true}, wantText: `"kernel.msgmax" not allowed with host IPC enabled`},
+		{name: "of the host's users", kernel: "6.1", unsafe: []string{"user.*"}, sysctl: "user.max_net_namespaces", wantText: `"user.max_net_namespaces" not allowed with host User enabled`},
+		{name: "of the pod's own users", kernel: "6.1", unsafe: []string{"user.*"}, sysctl: "user.max_net_namespaces", pod: v1.PodSpec{HostUsers: new(false)}},
 		{name: "the other namespace is the host's", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", pod: v1.PodSpec{HostIPC: true}},
 	}
 	for _, tc := range tests {
@@ -46,24 +47,6 @@ func TestSysctls(t *testing.T) {
 				t.Errorf("error %q, want %q", got, tc.wantText)
 			}
 		})
-	}
-}
-
-// Sysctls of a user namespace are for pods that have one (A-ADM-6).
-func TestSysctlsOfUserNamespaces(t *testing.T) {
-	allowed := Sysctls{prefixes: map[string]sysctl.Namespace{"user.": userNamespace}}
-	const refused = `"user.max_ipc_namespaces" not allowed with host User enabled`
-	for name, test := range map[string]struct {
-		hostUsers *bool
-		want      string
-	}{"by default": {nil, refused}, "the host's": {new(true), refused}, "its own": {new(false), ""}} {
-		got := ""
-		if err := allowed.check("user.max_ipc_namespaces", &v1.PodSpec{HostUsers: test.hostUsers}); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("A-ADM-6 %s: error %q, want %q", name, got, test.want)
-		}
 	}
 }
 

@@ -82,10 +82,10 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 // stopSignal is lifecycle.stopSignal, else the image's own (A-CRI-12, KEP-4960).
 func stopSignal(c *v1.Container) runtimeapi.Signal {
 	if c.Lifecycle == nil || c.Lifecycle.StopSignal == nil {
-		return runtimeapi.Signal_RUNTIME_DEFAULT
+		return runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT
 	}
 	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(*c.Lifecycle.StopSignal)) // SIGRTMIN+3
-	return runtimeapi.Signal(runtimeapi.Signal_value[name])
+	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
 }
 
 func envs(variables []KeyValue) []*runtimeapi.KeyValue {

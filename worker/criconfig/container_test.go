@@ -217,10 +217,10 @@ func TestStopSignal(t *testing.T) {
 		lifecycle *v1.Lifecycle
 		want      runtimeapi.Signal
 	}{
-		"no lifecycle": {nil, runtimeapi.Signal_RUNTIME_DEFAULT},
-		"no signal":    {&v1.Lifecycle{}, runtimeapi.Signal_RUNTIME_DEFAULT},
-		"SIGUSR1":      {signal(v1.SIGUSR1), runtimeapi.Signal_SIGUSR1},
-		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGRTMINPLUS3},
+		"no lifecycle": {nil, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT},
+		"no signal":    {&v1.Lifecycle{}, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT},
+		"SIGUSR1":      {signal(v1.SIGUSR1), runtimeapi.Signal_SIGNAL_SIGUSR1},
+		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3},
 	} {
 		got, err := Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})
 		if err != nil {

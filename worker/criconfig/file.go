@@ -16,7 +16,7 @@ import (
 
 // fileKey reads a fileKeyRef (A-ENV-6). A file that is missing counts as a
 // missing key, so that `optional` covers it, as the API's documentation says
-// and Kubernetes 1.36 does not do.
+// and Kubernetes 1.37 does not do.
 func (b *builder) fileKey(ref *v1.FileKeySelector) (string, bool, error) {
 	var dir string
 	known := false

@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // SandboxInput is everything a sandbox config depends on.
@@ -133,7 +133,7 @@ func namespaces(pod *v1.Pod, userNamespace *runtimeapi.UserNamespace) *runtimeap
 // that make a virtual machine.
 func sandboxResources(node Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
 	options := resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
-	return linuxResources(node, node.CPULimits.AnyOwn(pod), resourcehelper.PodRequests(pod, options), podcgroup.Limits(pod, options))
+	return linuxResources(node, node.CPULimits.AnyOwn(pod), resourcehelper.PodRequests(pod, options), lifecycle.PodLimits(pod, options))
 }
 
 func overhead(node Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {

@@ -56,13 +56,13 @@ func TestRequest(t *testing.T) {
 		{
 			name: "defaults", get: v1.HTTPGetAction{Port: intstr.FromString("web")}, podIP: "10.0.0.7",
 			wantURL: "http://10.0.0.7:8080", wantHost: "10.0.0.7:8080",
-			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.36"}, "Accept": {"*/*"}},
+			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.37"}, "Accept": {"*/*"}},
 		},
 		{
 			name: "IPv6, scheme in capitals, a query", podIP: "fd00::7",
 			get:     v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Path: "/ready?deep=1&x=%20", Port: intstr.FromInt32(443)},
 			wantURL: "https://[fd00::7]:443/ready?deep=1&x=%20", wantHost: "[fd00::7]:443",
-			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.36"}, "Accept": {"*/*"}},
+			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.37"}, "Accept": {"*/*"}},
 		},
 		{
 			name: "host and headers of its own", podIP: "10.0.0.7",
@@ -77,7 +77,7 @@ func TestRequest(t *testing.T) {
 			name: "a path that can't be read", podIP: "10.0.0.7",
 			get:     v1.HTTPGetAction{Path: "/%zz", Port: intstr.FromInt32(80)},
 			wantURL: "http://10.0.0.7:80/%25zz", wantHost: "10.0.0.7:80",
-			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.36"}, "Accept": {"*/*"}},
+			wantHeaders: http.Header{"User-Agent": {"kube-probe/1.37"}, "Accept": {"*/*"}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

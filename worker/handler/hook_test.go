@@ -185,7 +185,7 @@ func TestHookHTTPGet(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("%v, %v", warnings, err)
 	}
-	if seen.UserAgent() != "kube-lifecycle/1.36" || seen.URL.Path != "/bye" || seen.Header.Get("Authorization") != "secret" {
+	if seen.UserAgent() != "kube-lifecycle/1.37" || seen.URL.Path != "/bye" || seen.Header.Get("Authorization") != "secret" {
 		t.Errorf("the server was asked for %s with %v", seen.URL, seen.Header)
 	}
 	if !strings.Contains(log.String(), "status=500") {

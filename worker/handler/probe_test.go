@@ -229,7 +229,7 @@ func TestGRPC(t *testing.T) {
 			tc.want.check(t, a.Make(t.Context()))
 		})
 	}
-	if agent := <-agents; !strings.HasPrefix(agent, "kube-probe/1.36 grpc-go/") {
+	if agent := <-agents; !strings.HasPrefix(agent, "kube-probe/1.37 grpc-go/") {
 		t.Errorf("user agent %q", agent)
 	}
 }

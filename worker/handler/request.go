@@ -14,8 +14,8 @@ import (
 // Who asks, as the User-Agent header says it: the version is that of the
 // Kubernetes whose behaviour this is (A-PROBE-9, A-HOOK-3).
 const (
-	ProbeAgent = "kube-probe/1.36"
-	HookAgent  = "kube-lifecycle/1.36"
+	ProbeAgent = "kube-probe/1.37"
+	HookAgent  = "kube-lifecycle/1.37"
 )
 
 // HTTPRequest is the request that get describes (A-PROBE-9). It goes to podIP unless

@@ -7,7 +7,7 @@ import (
 )
 
 // PortMappings lists the ports of the pod's containers for the sandbox
-// (A-CRI-3). Sidecars are included, which Kubernetes 1.36 leaves out although
+// (A-CRI-3). Sidecars are included, which Kubernetes 1.37 leaves out although
 // the scheduler reserves their host ports. A port declared twice is sent once.
 func PortMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
 	var out []*runtimeapi.PortMapping

@@ -32,29 +32,10 @@ type Resources struct {
 // NoQuota takes away the quota that a cgroup may have.
 const NoQuota = -1
 
-// Limits are a pod's limits of CPU and memory: each only if the pod or every container
-// declares it, because a sum of some would limit those that declare none, too.
-func Limits(pod *v1.Pod, options resourcehelper.PodResourcesOptions) v1.ResourceList {
-	names, undeclared := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}, map[v1.ResourceName]bool{}
-	options.ContainerFn = func(list v1.ResourceList, _ resourcehelper.ContainerType) {
-		for _, name := range names {
-			undeclared[name] = undeclared[name] || list.Name(name, resource.DecimalSI).IsZero()
-		}
-	}
-	sums, limits := resourcehelper.PodLimits(pod, options), v1.ResourceList{}
-	for _, name := range names {
-		own := pod.Spec.Resources != nil && !pod.Spec.Resources.Limits.Name(name, resource.DecimalSI).IsZero()
-		if sum, found := sums[name]; found && (own || !undeclared[name]) {
-			limits[name] = sum
-		}
-	}
-	return limits
-}
-
 // ResourcesOf computes the resources of a pod's cgroup, overhead included.
 func ResourcesOf(pod *v1.Pod, cpu CPULimits) Resources {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	limits := Limits(pod, resourcehelper.PodResourcesOptions{})
+	limits := lifecycle.PodLimits(pod, resourcehelper.PodResourcesOptions{})
 	out := Resources{CPUShares: MinCPUShares, HugePages: HugePages(requests)}
 	class := lifecycle.QOSClass(pod)
 	if class == v1.PodQOSBestEffort {

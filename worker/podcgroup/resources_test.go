@@ -40,10 +40,10 @@ func TestQOSClass(t *testing.T) {
 		{"limit above request", podOf(needs(list("500m", "1Gi"), full)), v1.PodQOSBurstable},
 		{"one limit missing", podOf(needs(list("1", "1Gi"), list("1", ""))), v1.PodQOSBurstable},
 		{"one container without limits", podOf(needs(full, full), v1.ResourceRequirements{}), v1.PodQOSBurstable},
-		{"sums are equal, containers are not", podOf(needs(list("1", "1Gi"), list("2", "1Gi")), needs(list("3", "1Gi"), list("2", "1Gi"))), v1.PodQOSGuaranteed},
+		{"sums are equal, containers are not", podOf(needs(list("1", "1Gi"), list("2", "1Gi")), needs(list("3", "1Gi"), list("2", "1Gi"))), v1.PodQOSBurstable},
 		{"init containers count", withInit(podOf(needs(full, full)), nil, v1.ResourceRequirements{}), v1.PodQOSBurstable},
 		{"pod level replaces containers", withPodLevel(podOf(v1.ResourceRequirements{}), needs(full, full)), v1.PodQOSGuaranteed},
-		{"pod level empty replaces too", withPodLevel(podOf(needs(full, full)), v1.ResourceRequirements{}), v1.PodQOSBestEffort},
+		{"pod level empty counts as none", withPodLevel(podOf(needs(full, full)), v1.ResourceRequirements{}), v1.PodQOSGuaranteed},
 		{"the status wins", saved, v1.PodQOSBurstable},
 	}
 	for _, tc := range tests {
