@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/userns"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
@@ -25,6 +26,7 @@ type Machine struct {
 
 	MachineID, SystemUUID, BootID string
 	Kernel, OSImage               string
+	InUserNamespace               bool // lifepod's root is not the machine's
 
 	// Annotations are those of its Node, beside those that each has.
 	Annotations map[string]string
@@ -48,6 +50,8 @@ func readMachine(root, rootDir string) (Machine, error) {
 			"proc/device-tree/vm,uuid", "etc/machine-id"),
 		OSImage: osImage(root),
 		Kernel:  kernelRelease(),
+
+		InUserNamespace: userns.RunningInUserNS(),
 	}
 	var err error
 	if m.CPUs, err = onlineCPUs(root); err != nil {

@@ -52,6 +52,7 @@ func TestNewNode(t *testing.T) {
 				MachineID: "machine", SystemUUID: "system", BootID: "boot", KernelVersion: "6.12",
 				OSImage: "Debian GNU/Linux 13 (trixie)", ContainerRuntimeVersion: "containerd://2.4.2",
 				KubeletVersion: "v1.37.2+lifepod", OperatingSystem: "linux", Architecture: goarch,
+				RunningInUserNamespace: &no,
 			},
 			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: 10250}},
 			RuntimeHandlers: []v1.NodeRuntimeHandler{

@@ -74,6 +74,7 @@ func (f *facts) setMachine(node *v1.Node) (events []event) {
 	info.KubeletVersion = Version
 	info.KubeProxyVersion = "" //nolint:staticcheck // deprecated, and cleared as the kubelet does: an older one may have set it
 	info.OperatingSystem, info.Architecture = runtime.GOOS, runtime.GOARCH
+	info.RunningInUserNamespace = &f.machine.InUserNamespace
 	info.Swap = nil
 	if f.machine.SwapBytes != 0 {
 		info.Swap = &v1.NodeSwapStatus{Capacity: &f.machine.SwapBytes}
