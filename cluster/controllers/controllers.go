@@ -75,7 +75,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	var list []app.Controller
 	for name, descriptor := range app.NewControllerDescriptors() {
-		if absent[name] || descriptor.RequiresSpecialHandling() || descriptor.IsCloudProviderController() {
+		if absent[name] || descriptor.RequiresSpecialHandling() {
 			continue
 		}
 		controller, err := descriptor.BuildController(ctx, context)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/proxy/apis/config"
 	"k8s.io/kubernetes/pkg/proxy/healthcheck"
 	"k8s.io/kubernetes/pkg/proxy/nftables"
 	"k8s.io/kubernetes/pkg/proxy/runner"
@@ -128,8 +130,11 @@ func (c Config) proxier(ctx context.Context, table knftables.Interface) (*proxie
 	}
 	ctx = klog.NewContext(ctx, c.klog())
 	health := newHealth()
-	made, err := nftables.NewProxier(ctx, core.IPv4Protocol, retry, betweenSyncs, false, masqueradeBit,
-		local, c.Node, c.NodeIP, nil, health.ProxyHealthServer, nil, false)
+	settings := &config.KubeProxyConfiguration{
+		SyncPeriod: metav1.Duration{Duration: retry}, MinSyncPeriod: metav1.Duration{Duration: betweenSyncs},
+		NFTables: config.KubeProxyNFTablesConfiguration{MasqueradeBit: new(int32(masqueradeBit))},
+	}
+	made, err := nftables.NewProxier(ctx, settings, core.IPv4Protocol, local, c.Node, c.NodeIP, nil, health.ProxyHealthServer, false)
 	if err != nil {
 		return nil, fmt.Errorf("service traffic: %w", err)
 	}

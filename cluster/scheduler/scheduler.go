@@ -24,7 +24,7 @@ func Run(ctx context.Context, client kubernetes.Interface, shared informers.Shar
 	}
 	broadcaster := events.NewEventBroadcasterAdapterWithContext(ctx, client)
 	defer broadcaster.Shutdown()
-	own := scheduler.NewInformerFactory(client, 0)
+	own := scheduler.NewInformerFactory(client, 0, nil)
 	own.Core().V1().Pods().Informer()
 	s, err := scheduler.New(ctx, client, factory{shared, own}, nil, profile.RecorderFactory(func(name string) events.EventRecorderLogger {
 		return broadcaster.NewRecorder(name)
@@ -74,4 +74,4 @@ type coreV1 struct {
 	own informers.SharedInformerFactory
 }
 
-func (g coreV1) Pods() corev1.PodInformer { return g.own.Core().V1().Pods() }
+func (g coreV1) Pods() corev1.TypedPodInformer { return g.own.Core().V1().Pods() }
