@@ -20,10 +20,10 @@ func TestCheckGates(t *testing.T) {
 		"PodLogsQuerySplitStream=true": "--feature-gates: PodLogsQuerySplitStream is no feature gate of Kubernetes 1.37: did you mean PodLogsQuerySplitStreams?",
 		"podcertificaterequest=true":   "--feature-gates: podcertificaterequest is no feature gate of Kubernetes 1.37: did you mean PodCertificateRequest?",
 		"Xyzzy=true":                   "--feature-gates: Xyzzy is no feature gate of Kubernetes 1.37",
-		"SidecarContainers=false":      "--feature-gates: cannot set feature gate SidecarContainers to false, feature is locked to true",
+		"ImageVolume=false":            "--feature-gates: cannot set feature gate ImageVolume to false, feature is locked to true",
 		"PodLogsQuerySplitStreams=true,PodCertificateRequest=true": "",
 		"ClusterTrustBundle=false":                                 "",
-		"AllAlpha=true":                                            "",
+		"AllAlpha=true,AllBeta=true":                               "",
 	} {
 		c := Config{FeatureGates: map[string]bool{}}
 		for pair := range strings.SplitSeq(gates, ",") {
@@ -73,7 +73,7 @@ func TestFeatureGates(t *testing.T) {
 		"autoscaling/v1": "false", "storage.k8s.io/v1beta1": "false",
 	}})
 	for version, want := range map[string]string{
-		"certificates.k8s.io/v1beta1":     "podcertificaterequests",
+		"certificates.k8s.io/v1":          "podcertificaterequests",
 		"storagemigration.k8s.io/v1beta1": "storageversionmigrations",
 		"autoscaling/v1":                  "",
 		"autoscaling/v2":                  "horizontalpodautoscalers",

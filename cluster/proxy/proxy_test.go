@@ -105,7 +105,7 @@ func TestFollows(t *testing.T) {
 	if _, err := slices.Update(ctx, webSlice(false), meta.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	table.until(t, "the ready pod only", has("map { 0 : 10.203.0.5 . 8080 }"))
+	table.until(t, "the ready pod only", has("dnat to 10.203.0.5:8080"))
 
 	other := webService("web")
 	other.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "mesh"}

@@ -51,7 +51,7 @@ func TestTellsThatTheAPIServerServes(t *testing.T) {
 	if _, err := slices.Create(ctx, slice, meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	table.until(t, "the endpoint", has("192.0.2.1 . 6443"))
+	table.until(t, "the endpoint", has("dnat to 192.0.2.1:6443"))
 	select {
 	case <-served:
 	case <-time.After(time.Minute):
