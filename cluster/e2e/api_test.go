@@ -39,8 +39,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// apiVersions are those of 1.37 that are not alpha, without storagemigration.k8s.io, whose
-// feature gate is off. The API of volume snapshots is added.
+// apiVersions are those of 1.37 that are not alpha. The API of volume snapshots is added.
 const apiVersions = `
 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1beta1
 apiextensions.k8s.io/v1
@@ -55,13 +54,14 @@ coordination.k8s.io/v1 coordination.k8s.io/v1beta1
 discovery.k8s.io/v1
 events.k8s.io/v1
 flowcontrol.apiserver.k8s.io/v1
-networking.k8s.io/v1 networking.k8s.io/v1beta1
+networking.k8s.io/v1
 node.k8s.io/v1
 policy/v1
 rbac.authorization.k8s.io/v1
 resource.k8s.io/v1 resource.k8s.io/v1beta1 resource.k8s.io/v1beta2
 scheduling.k8s.io/v1
 snapshot.storage.k8s.io/v1
-storage.k8s.io/v1 storage.k8s.io/v1beta1
+storage.k8s.io/v1
+storagemigration.k8s.io/v1 storagemigration.k8s.io/v1beta1
 v1
 `
