@@ -150,11 +150,11 @@ func checkWhy(t *testing.T, got, want []string) {
 func (r *root) sentences(t *testing.T, name string) (list []string) {
 	t.Helper()
 	got := r.lifepod(t, "", "why", name, "-o", "json")
-	var told struct{ Sentences []struct{ Text string } }
-	if err := json.Unmarshal([]byte(got.stdout), &told); got.code != 0 || err != nil {
+	var explanation struct{ Sentences []struct{ Text string } }
+	if err := json.Unmarshal([]byte(got.stdout), &explanation); got.code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v: %s%s", got.code, err, got.stdout, got.stderr)
 	}
-	for _, s := range told.Sentences {
+	for _, s := range explanation.Sentences {
 		list = append(list, clockTime.ReplaceAllString(s.Text, "TIME"))
 	}
 	return list

@@ -8,10 +8,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// NewestRound are, of the pods that had the name of one group, those of the newest one: a group all of whose pods were
+// NewestGroup are, of the pods that had the name of one group, those of the newest one: a group all of whose pods were
 // deleted before those of the next were created is another one, whose attempts begin with 0 again. Pods of one group
 // live at the same time, or one after the other beside a third.
-func NewestRound(records []*Record, now time.Time) (group []*Record) {
+func NewestGroup(records []*Record, now time.Time) (group []*Record) {
 	list := slices.Clone(records)
 	slices.SortStableFunc(list, func(a, b *Record) int {
 		return cmp.Or(endOf(b, now).Compare(endOf(a, now)), cmp.Compare(a.Pod.Name, b.Pod.Name))

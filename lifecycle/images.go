@@ -67,7 +67,7 @@ func (f fetch) subject() string {
 // image may change during the grace.
 func planImages(s *step) {
 	for _, c := range s.containers {
-		if c.Position == absent || s.round.Active && !s.round.Graceful && c.takesPartInRound() {
+		if c.Position == absent || s.restartAll.Active && !s.restartAll.Graceful && c.restartsWithAll() {
 			ensureImages(s, c)
 		}
 	}

@@ -252,13 +252,13 @@ func sandboxIsStopped(s *step) {
 // the "Better" of A-ACT-4: each container is judged by its own policy).
 func afterSandboxLoss(s *step) {
 	s.stop.Deadline = time.Time{}
-	inRound := s.round.Active
-	if inRound {
-		finishRound(s) // all records go with the old sandbox (B-RAC-24)
+	inRestartAll := s.restartAll.Active
+	if inRestartAll {
+		finishRestartAll(s) // all records go with the old sandbox (B-RAC-24)
 	} else {
 		nextAttempt(s, Because{Kind: "the-sandbox-was-lost"})
 	}
-	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
+	if !inRestartAll && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{Cause: Completed}, s.specGrace(),
 			Report{Kind: KindEnds, Because: Because{Kind: "its-sandbox-is-gone-and-no-container-is-to-be-started-again"}, Rule: "B-RST-13"})
 		return

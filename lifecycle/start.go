@@ -7,14 +7,14 @@ import "slices"
 // (A-ACT-11).
 func planStarts(s *step) {
 	s.holds = ""
-	if s.lacks() != "" || s.round.Active {
+	if s.lacks() != "" || s.restartAll.Active {
 		return
 	}
 	if i := slices.IndexFunc(s.ordered(), (*container).startUnderWay); i >= 0 {
 		s.holds = s.ordered()[i].spec.Name
 		return
 	}
-	if !s.due(s.round.NotBefore) {
+	if !s.due(s.restartAll.NotBefore) {
 		return
 	}
 	advanceInit(s)

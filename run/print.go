@@ -31,7 +31,7 @@ type printer struct {
 	view           *liveView // nil: there is no terminal for one
 
 	// owned by the worker
-	teller story.Teller
+	format story.Formatter
 	hinted map[string]bool // by container
 
 	mu      sync.Mutex
@@ -46,7 +46,7 @@ type printer struct {
 func newPrinter(o Options, pod *v1.Pod) *printer {
 	ignoreBrokenPipes()
 	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), hinted: map[string]bool{}}
-	p.teller = story.Teller{Began: o.Began, JSON: p.json(), Verbose: o.Verbose}
+	p.format = story.Formatter{Began: o.Began, JSON: p.json(), Verbose: o.Verbose}
 	p.raw = !p.json() && story.Unprefixed(pod)
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
@@ -129,7 +129,7 @@ func (p *printer) json() bool { return p.options.Output == "json" }
 // object writes one line of JSON.
 func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encode(at, l)}) }
 
-func (p *printer) encode(at time.Time, l line) string { return p.teller.Encode(at, l) }
+func (p *printer) encode(at time.Time, l line) string { return p.format.Encode(at, l) }
 
 func (p *printer) encodeLeftOut(lines int) string {
 	text := strings.TrimPrefix(strings.TrimSpace(saidLeftOut(lines)), "warning: ")
@@ -138,12 +138,12 @@ func (p *printer) encodeLeftOut(lines int) string {
 
 // say writes a line of text to stderr.
 func (p *printer) say(text string) {
-	p.show(func(v *View) { v.Told(text) })
+	p.show(func(v *View) { v.Said(text) })
 	p.stderr.put(item{text: plain.Text(text) + "\n"})
 }
 
-// told writes what the teller has worded, if anything.
-func (p *printer) told(text string) {
+// showText writes what package story has worded, if anything.
+func (p *printer) showText(text string) {
 	switch {
 	case text == "":
 	case p.json():
@@ -154,12 +154,12 @@ func (p *printer) told(text string) {
 }
 
 // report tells a line of the pod's story.
-func (p *printer) report(at time.Time, r lifecycle.Report) { p.told(p.teller.Report(at, r)) }
+func (p *printer) report(at time.Time, r lifecycle.Report) { p.showText(p.format.Report(at, r)) }
 
 // lifecycle is one line of text on stderr.
-func (p *printer) lifecycle(at time.Time, text string) { p.told(p.teller.Milestone(at, text)) }
+func (p *printer) lifecycle(at time.Time, text string) { p.showText(p.format.Milestone(at, text)) }
 
-func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.told(p.teller.Event(at, e)) }
+func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.showText(p.format.Event(at, e)) }
 
 func (p *printer) warn(text string) {
 	if p.json() {

@@ -49,7 +49,7 @@ const (
 	ImageRow     RowKind = "image"
 	ContainerRow RowKind = "container" // of any kind: Of says which
 	ProbeRow     RowKind = "probe"
-	RoundsRow    RowKind = "rounds" // of a group: what it waits for
+	AttemptsRow  RowKind = "rounds" // of a group: what it waits for
 	MemberRow    RowKind = "member" // of a group: one of its pods
 )
 

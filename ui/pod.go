@@ -76,9 +76,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		p.Row.UID, p.Row.Namespace, p.Row.Name = record.Pod.UID, plain.Line(record.Pod.Namespace), plain.Line(record.Pod.Name)
 		p.Row.Status, p.Row.Tone, p.Notice = "Gone", "done", "This pod is gone. What the journal has of it stays for some days."
 	}
-	told := why.Explain(record, now)
-	p.Standing = told.Standing
-	for _, s := range told.Sentences {
+	explanation := why.Explain(record, now)
+	p.Standing = explanation.Standing
+	for _, s := range explanation.Sentences {
 		p.Why = append(p.Why, sentence{s.Kind, s.Text, s.Rules})
 	}
 	return p, nil

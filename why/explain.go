@@ -64,7 +64,7 @@ const ofPod = "pod"
 // Explain says why the pod of a record is as it is at that time, which is shown in now's time
 // zone. The record is not changed.
 func Explain(record *journal.Record, now time.Time) Explanation {
-	t := newTeller(record, now)
+	t := newExplainer(record, now)
 	t.unled()
 	t.waits()
 	past := t.past()
@@ -89,16 +89,16 @@ func (e Explanation) About(container string) Explanation {
 	return e
 }
 
-// teller makes the sentences of one record.
-type teller struct {
+// explainer makes the sentences of one record.
+type explainer struct {
 	*journal.Record
 	now       time.Time
 	byID      map[int64]int // index in Entries
 	sentences []Sentence
 }
 
-func newTeller(record *journal.Record, now time.Time) *teller {
-	t := &teller{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
+func newExplainer(record *journal.Record, now time.Time) *explainer {
+	t := &explainer{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
 	for i, e := range record.Entries {
 		t.byID[e.ID] = i
 	}
@@ -106,13 +106,13 @@ func newTeller(record *journal.Record, now time.Time) *teller {
 }
 
 // over says whether nothing of the pod is left on its node.
-func (t *teller) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
+func (t *explainer) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
 
 // ending says whether the pod does not start anything any more.
-func (t *teller) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
+func (t *explainer) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
 
 // unled says that nobody leads the pod, so that nothing goes on.
-func (t *teller) unled() {
+func (t *explainer) unled() {
 	if t.Living || t.Object || t.over() || t.Now == nil && len(t.Entries) == 0 {
 		return
 	}
@@ -124,8 +124,8 @@ func (t *teller) unled() {
 	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + "."})
 }
 
-// left says that the journal has given up entries: what is told may lack something.
-func (t *teller) left() {
+// left says that the journal has given up entries: what is reported may lack something.
+func (t *explainer) left() {
 	if t.Left == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func (t *teller) left() {
 }
 
 // lastKnown is the time of the last thing that the journal has of the pod.
-func (t *teller) lastKnown() (last time.Time) {
+func (t *explainer) lastKnown() (last time.Time) {
 	if t.Now != nil {
 		last = t.Now.At
 	}
@@ -154,7 +154,7 @@ func (t *teller) lastKnown() (last time.Time) {
 }
 
 // standing is how the pod is.
-func (t *teller) standing() string {
+func (t *explainer) standing() string {
 	name := t.Pod.Namespace + "/" + t.Pod.Name
 	if t.Now == nil {
 		return "Of " + name + " nothing is known yet."
@@ -182,7 +182,7 @@ func (t *teller) standing() string {
 }
 
 // milestone is the newest change of that name of the pod's status; zero: there is none.
-func (t *teller) milestone(name string) journal.Entry {
+func (t *explainer) milestone(name string) journal.Entry {
 	for _, e := range slices.Backward(t.Entries) {
 		if e.Kind == journal.Milestone && e.Name == name && e.Container == "" {
 			return e
@@ -192,7 +192,7 @@ func (t *teller) milestone(name string) journal.Entry {
 }
 
 // kindOf is init, sidecar, container or ephemeral.
-func (t *teller) kindOf(container string) string {
+func (t *explainer) kindOf(container string) string {
 	for _, c := range t.Pod.Containers {
 		if c.Name == container {
 			return c.Kind
@@ -202,7 +202,7 @@ func (t *teller) kindOf(container string) string {
 }
 
 // stateOf is how a container is; nil: that is not known.
-func (t *teller) stateOf(container string) *journal.ContainerNow {
+func (t *explainer) stateOf(container string) *journal.ContainerNow {
 	if t.Now == nil {
 		return nil
 	}

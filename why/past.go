@@ -16,21 +16,21 @@ func endsPod(e journal.Entry) bool { return e.Container == "" && e.Says().Kind.E
 
 // past tells what has happened: of each container the last end that was not as it should be, how often all were
 // restarted, and why the pod ends.
-func (t *teller) past() (told []Sentence) {
+func (t *explainer) past() (list []Sentence) {
 	for _, c := range t.Pod.Containers {
-		told = append(told, t.exits(c)...)
+		list = append(list, t.exits(c)...)
 	}
-	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(told) == 0) {
-		told = append(told, all)
+	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(list) == 0) {
+		list = append(list, all)
 	}
 	if end, found := t.podEnd(); found {
-		told = append(told, end)
+		list = append(list, end)
 	}
-	return told
+	return list
 }
 
 // restartsOfAll says how often all containers were restarted in place.
-func (t *teller) restartsOfAll() (s Sentence, found bool) {
+func (t *explainer) restartsOfAll() (s Sentence, found bool) {
 	var all []journal.Entry
 	for _, e := range t.Entries {
 		if e.Says().Kind == lifecycle.KindRestartsAll {
@@ -53,7 +53,7 @@ func (t *teller) restartsOfAll() (s Sentence, found bool) {
 }
 
 // podEnd is what decided that the pod ends: the newest decision that does.
-func (t *teller) podEnd() (s Sentence, found bool) {
+func (t *explainer) podEnd() (s Sentence, found bool) {
 	for _, e := range slices.Backward(t.Entries) {
 		if endsPod(e) {
 			chain := t.follow(e)
@@ -64,7 +64,7 @@ func (t *teller) podEnd() (s Sentence, found bool) {
 }
 
 // endText is why the pod ends, and whose decision that was.
-func (t *teller) endText(e journal.Entry) string {
+func (t *explainer) endText(e journal.Entry) string {
 	at := " at " + t.clock(e.At)
 	switch says := e.Says(); says.Kind {
 	case lifecycle.KindRejected:
@@ -87,7 +87,7 @@ func (t *teller) endText(e journal.Entry) string {
 }
 
 // exits tells of a container's last end that was not as it should be, and how often it was restarted.
-func (t *teller) exits(c journal.Container) (told []Sentence) {
+func (t *explainer) exits(c journal.Container) (list []Sentence) {
 	all := slices.DeleteFunc(t.endings(c.Name), ending.withPod)
 	i := len(all) - 1
 	for i >= 0 && all[i].completed() {
@@ -97,20 +97,20 @@ func (t *teller) exits(c journal.Container) (told []Sentence) {
 		return nil
 	}
 	last := &all[i]
-	told = append(told, Sentence{
+	list = append(list, Sentence{
 		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
 		Rules: rulesOf(last.chain), Chain: last.chain,
 	})
 	if last.reason() == "OOMKilled" {
-		told = append(told, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
+		list = append(list, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
 	}
 	if restarts := t.restartsOf(c.Name); restarts > 1 {
-		told = append(told, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
+		list = append(list, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
 	}
-	return told
+	return list
 }
 
-func (t *teller) restartsOf(container string) int32 {
+func (t *explainer) restartsOf(container string) int32 {
 	if state := t.stateOf(container); state != nil {
 		return state.Restarts
 	}
@@ -137,7 +137,7 @@ func oomText(c journal.Container, e *ending) string {
 
 // repeatsText says how often a container was restarted, and how its instances ended of which
 // something is known.
-func (t *teller) repeatsText(name string, restarts int32, all []ending) string {
+func (t *explainer) repeatsText(name string, restarts int32, all []ending) string {
 	text := fmt.Sprintf("%s %s restarted %d times", name, map[bool]string{true: "was", false: "has been"}[t.over()], restarts)
 	how := map[string]int{}
 	var order []string
@@ -176,7 +176,7 @@ type Trouble struct {
 }
 
 // Overview says of all pods that are not as they should be what is behind it, the worst first:
-// pods with one cause are told together. Pods that are gone, that have succeeded, or that are
+// pods with one cause are reported together. Pods that are gone, that have succeeded, or that are
 // Ready and end nothing, are as they should be.
 func Overview(records []*journal.Record, now time.Time) []Trouble {
 	var list []Trouble
@@ -211,7 +211,7 @@ const (
 
 // troubleOf says what is wrong with a pod; false: nothing.
 func troubleOf(record *journal.Record, now time.Time) (Trouble, bool) {
-	t := newTeller(record, now)
+	t := newExplainer(record, now)
 	if t.Now == nil || t.over() || t.Now.Phase == "Succeeded" {
 		return Trouble{}, false
 	}

@@ -22,8 +22,8 @@ func waiting(name string, wait lifecycle.Wait) *journal.Record {
 	}
 }
 
-// TestOverview: pods with one cause are told together, the worst first, and those that are as they
-// should be are not told.
+// TestOverview: pods with one cause are reported together, the worst first, and those that are as they
+// should be are not reported.
 func TestOverview(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(10 * time.Second), Because: "ErrImagePull: not found", Rule: "A-IMG-4"}
@@ -253,9 +253,9 @@ func TestLeft(t *testing.T) {
 	for i, id := range []int64{1, 2, 9, 10, 11} {
 		r.Entries = append(r.Entries, journal.Entry{ID: id, At: now.Add(time.Duration(i) * time.Minute)})
 	}
-	told := Explain(r, now).Sentences
+	sentences := Explain(r, now).Sentences
 	const want = "The journal has not kept 7 entries of what happened from 12:01:00 to 12:02:00."
-	if last := told[len(told)-1]; len(told) != 2 || last.Text != want {
-		t.Errorf("%+v, want %s", told, want)
+	if last := sentences[len(sentences)-1]; len(sentences) != 2 || last.Text != want {
+		t.Errorf("%+v, want %s", sentences, want)
 	}
 }

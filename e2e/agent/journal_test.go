@@ -41,12 +41,12 @@ spec:
 	})
 	restart(t, node)
 	restarted(2)
-	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
-	pods, err := told.Pods()
+	cluster := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
+	pods, err := cluster.Pods()
 	if err != nil || len(pods) != 1 {
 		t.Fatalf("pods %+v, %v", pods, err)
 	}
-	record, err := told.Read(pods[0].UID)
+	record, err := cluster.Read(pods[0].UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ spec:
 		t.Fatal(err)
 	}
 	of.Client = theirs.CoreV1().RESTClient()
-	if told, err := of.Read(uid); err == nil {
-		t.Errorf("somebody else is told %+v", told)
+	if record, err := of.Read(uid); err == nil {
+		t.Errorf("somebody else is told %+v", record)
 	}
 }
 

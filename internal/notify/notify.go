@@ -69,14 +69,14 @@ func (s Service) Watch(ctx context.Context, alive func() error, log *slog.Logger
 	}
 	tick := time.NewTicker(s.within / 3)
 	defer tick.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		switch err := alive(); {
 		case err == nil:
 			s.tell(daemon.SdNotifyWatchdog)
-			told = false
-		case !told:
+			logged = false
+		case !logged:
 			log.Error("the service is not alive: if it stays so, systemd starts it again", "err", err)
-			told = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():

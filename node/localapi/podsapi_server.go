@@ -93,8 +93,8 @@ func (s *PodsAPI) GetPod(_ context.Context, r *api.GetPodRequest) (*api.GetPodRe
 	return nil, status.Errorf(codes.NotFound, "pod with UID %s not found", r.PodUID)
 }
 
-// told is what a client was told of a pod.
-type told struct {
+// sentPod is what a client was told of a pod.
+type sentPod struct {
 	name types.NamespacedName
 	text []byte
 }
@@ -102,7 +102,7 @@ type told struct {
 // WatchPods tells of all pods and then of what changes, until the client goes. A client
 // that is slow is told of the newest version only (A-NODE-9).
 func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreamingServer[api.WatchPodsEvent]) error {
-	known := map[types.UID]told{}
+	known := map[types.UID]sentPod{}
 	for first := true; ; first = false {
 		changed := s.changes.change() // before the look, so that nothing is missed
 		if err := s.tell(stream, known); err != nil {
@@ -122,7 +122,7 @@ func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreaming
 }
 
 // tell tells a client what is different from what it knows.
-func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], known map[types.UID]told) error {
+func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], known map[types.UID]sentPod) error {
 	there := map[types.UID]bool{}
 	for _, pod := range s.sorted() {
 		there[pod.UID] = true
@@ -141,7 +141,7 @@ func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], kn
 		if err := stream.Send(&api.WatchPodsEvent{Type: event, Pod: text}); err != nil {
 			return err
 		}
-		known[pod.UID] = told{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, text}
+		known[pod.UID] = sentPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, text}
 	}
 	for uid, one := range known {
 		if there[uid] {

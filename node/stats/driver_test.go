@@ -52,7 +52,7 @@ func bytesUsed(capacity, used int64) []*csi.VolumeUsage {
 	return []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: capacity, Used: used, Available: capacity - used}}
 }
 
-// TestFiguresOfDrivers: the figures of volumes are those of their drivers; how volumes are is told
+// TestFiguresOfDrivers: the figures of volumes are those of their drivers; how volumes are is reported
 // where somebody wants to know (A-CSI-16).
 func TestFiguresOfDrivers(t *testing.T) {
 	answers := map[string]*csi.NodeGetVolumeStatsResponse{
@@ -78,16 +78,16 @@ func TestFiguresOfDrivers(t *testing.T) {
 		t.Errorf("%s is told %d times", metric, count)
 	}
 
-	told := ""
+	text := ""
 	s = newDriverStats(ask)
-	s.Abnormal = func(_ *v1.Pod, message string) { told = message }
+	s.Abnormal = func(_ *v1.Pod, message string) { text = message }
 	want[0].VolumeHealthStats = &statsapi.VolumeHealthStats{Abnormal: true}
 	want = append(want, statsapi.VolumeStats{Name: "own", FsStats: fsOf(0, 0), VolumeHealthStats: &statsapi.VolumeHealthStats{}})
 	if diff := cmp.Diff(want, s.ofPod(t.Context())); diff != "" {
 		t.Errorf("with health (-want +got):\n%s", diff)
 	}
-	if told != "Volume data: it is on fire" {
-		t.Errorf("told %q", told)
+	if text != "Volume data: it is on fire" {
+		t.Errorf("told %q", text)
 	}
 	if count := countOf(t, s, metric); count != 1 {
 		t.Errorf("%s is told %d times", metric, count)

@@ -34,8 +34,8 @@ type Line struct {
 	Status  *v1.PodStatus  `json:"status,omitempty"`
 }
 
-// Teller words a pod's life, from its first line to its last.
-type Teller struct {
+// Formatter writes a pod's life, from its first line to its last.
+type Formatter struct {
 	Began   time.Time // +0s of what is shown, by the wall clock as it is set now
 	JSON    bool
 	Verbose bool // rules and Kubernetes Events as well
@@ -44,7 +44,7 @@ type Teller struct {
 }
 
 // Encode is a line as JSON.
-func (t *Teller) Encode(at time.Time, l Line) string {
+func (t *Formatter) Encode(at time.Time, l Line) string {
 	l.Time, l.Elapsed = at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *Teller) Encode(at time.Time, l Line) string {
 
 // Report is a line of the pod's story; empty if it has been told. As text, a failure that
 // attempts repeat is told once.
-func (t *Teller) Report(at time.Time, r lifecycle.Report) string {
+func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.JSON {
 		w := r.Words()
 		return t.Encode(at, Line{Type: "lifecycle", Subject: w.Subject, Kind: r.Kind, What: w.What, Outcome: w.Outcome, Because: w.Because, Rule: w.Rule})
@@ -75,12 +75,12 @@ func (t *Teller) Report(at time.Time, r lifecycle.Report) string {
 
 // Milestone is a line of text: elapsed time, what, why. A message may have several, such as
 // that of a probe, which has the output of its command.
-func (t *Teller) Milestone(at time.Time, text string) string {
+func (t *Formatter) Milestone(at time.Time, text string) string {
 	return fmt.Sprintf("+%.3fs %s\n", at.Sub(t.Began).Seconds(), plain.Text(plain.Line(text)))
 }
 
 // Event is a Kubernetes Event; empty if it is not to be shown.
-func (t *Teller) Event(at time.Time, e lifecycle.RecordEvent) string {
+func (t *Formatter) Event(at time.Time, e lifecycle.RecordEvent) string {
 	switch {
 	case t.JSON:
 		return t.Encode(at, Line{Type: "event", Subject: e.FieldPath, What: e.Type, Reason: e.Reason, Message: e.Message})

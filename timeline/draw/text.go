@@ -11,8 +11,8 @@ import (
 func about(c *timeline.Chart) string {
 	if c.Group != nil {
 		text := c.Headline()
-		if n := len(c.Group.Rounds); n > 0 {
-			text = c.RoundText(&c.Group.Rounds[n-1])
+		if n := len(c.Group.Attempts); n > 0 {
+			text = c.AttemptText(&c.Group.Attempts[n-1])
 		}
 		return text + ", since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
