@@ -18,9 +18,8 @@ import (
 // client that doesn't read must not hold up the end of lifepod.
 const lastWords = 2 * time.Second
 
-// Admission checks and completes what is to become a part of the pod's spec, as
-// an API server does; it returns a new pod, of a higher generation if its spec is
-// another.
+// Admission checks and completes a change of the pod's spec, as an API server does.
+// It returns a new pod, with a higher generation if the spec has changed.
 type Admission interface {
 	WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error)
 	// WithResources takes the names and resources of requested's containers; a
@@ -112,7 +111,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// unmanaged refuses to change a pod whose owner would not know of it.
+// unmanaged refuses a change of a pod that is managed elsewhere, such as in a cluster.
 func (s *Server) unmanaged(handle func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.Managed != "" {

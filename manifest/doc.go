@@ -15,7 +15,7 @@
 //	static      the same for the manifests of static pods, as the kubelet makes Pods of them (static.go, staticdata.go)
 //	references  ConfigMaps, Secrets and keys that the Pod names and that are missing (references.go, resolve.go)
 //
-// Whatever is wrong is told as an Error: file, line, document, field, problem, and what would be right.
+// Whatever is wrong is reported as an Error: file, line, document, field, problem, and what would be right.
 //
 // What is not to the letter of the API, and read all the same, each with a warning:
 //

@@ -27,7 +27,7 @@ const healthPeriod = 30 * time.Second
 const relistThreshold = 3 * time.Minute
 
 // health knows whether what the node depends on works: the runtime and the disk of
-// its state. Both are asked in turns, so that a question about health never waits.
+// its state. They are asked one after the other, so that a question about health never waits.
 type health struct {
 	runtime runtimeapi.RuntimeServiceClient
 	dir     string // of the state

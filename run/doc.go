@@ -3,9 +3,9 @@
 // happens, and leaves nothing behind.
 //
 //	Run (run.go)            the command's whole way, in order
-//	records (record.go)     which pods are whose, so that the next start of the
-//	                        same manifests resumes the pod of a killed lifepod
-//	                        (resume.go), or removes what is left of it (sweep.go)
+//	records (record.go)     which manifests a pod is of: the next start of the same
+//	                        ones resumes the pod of a killed lifepod (resume.go),
+//	                        or removes what is left of it (sweep.go)
 //	End (end.go)            the end of a pod whose lifepod was killed
 //	printer (print.go)      the lifecycle, as text or JSON; pulls.go shows how far
 //	                        pulls are

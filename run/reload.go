@@ -120,7 +120,7 @@ func (r *reloader) reload(seen []version) bool {
 }
 
 // take makes the objects those of the pod. Its spec stays: what is ignored now
-// is told again with the next change.
+// is reported again with the next change.
 func (r *reloader) take(later *manifest.Set, update manifest.Update) {
 	pod := r.running.Pod.DeepCopy()
 	pod.Labels, pod.Annotations = later.Pod.Labels, later.Pod.Annotations

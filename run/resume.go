@@ -24,7 +24,7 @@ type takenOver struct {
 
 // takeOver looks for a pod that a killed lifepod has left of the same manifests,
 // on the same runtime. The set's pod then becomes that pod, with its UID. Without
-// one it is nil. If its checkpoint is of no use, that is told, and what is left of it
+// one it is nil. If its checkpoint is of no use, that is reported, and what is left of it
 // is removed (B-RST-18).
 func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, warn func(string)) (*takenOver, error) {
 	digest, err := digestOf(set)

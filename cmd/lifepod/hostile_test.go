@@ -69,7 +69,7 @@ func makeHostile(v reflect.Value, kept func(field string) bool) {
 }
 
 // nothing and words are which fields stay as they are: all may be hostile, or what lifepod
-// itself says, so that the rest is told in its place.
+// itself says, so that the rest is reported in its place.
 func nothing(string) bool { return false }
 
 func words(field string) bool {

@@ -64,7 +64,7 @@ func NewPublisher(client kubernetes.Interface, name string, log *slog.Logger) *P
 	}
 }
 
-// Heard takes a version of the Node; it does not block. Of a Node that comes anew, all is told
+// Heard takes a version of the Node; it does not block. Of a Node that comes anew, all is reported
 // again. One that is Ready at first stays so: its CSINode is there, of an agent before.
 func (p *Publisher) Heard(node *v1.Node) {
 	p.mu.Lock()
@@ -115,7 +115,7 @@ const (
 	longestWait = 3 * time.Second
 )
 
-// Run tells the API server until ctx ends; call it once. What it has told stays.
+// Run tells the API server until ctx ends; call it once. What it has reported stays.
 func (p *Publisher) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, p.queue.ShutDown)
 	defer stop()
