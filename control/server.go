@@ -35,7 +35,7 @@ type Config struct {
 	Runtime   runtimeapi.RuntimeServiceClient
 	LogDir    string // of the pod
 	Admission Admission
-	// Managed says by whom the pod is managed, and what to do instead, if changing it
+	// Managed says who manages the pod, and what to do instead, if changing it
 	// here would only be undone; then changes are refused. Empty: it may be changed.
 	Managed string
 	Log     *slog.Logger

@@ -75,7 +75,7 @@ type Step struct {
 	Seconds float64       `json:"seconds"`
 	At      time.Time     `json:"at"`
 	// Last is the member that the others waited for; of a lifted barrier it is the first that
-	// knew. Container is whose end it was.
+	// knew. Container is the one that ended last.
 	Last      string `json:"last"`
 	Node      string `json:"node,omitzero"`
 	Container string `json:"container,omitzero"`
@@ -96,7 +96,7 @@ func GroupAttempts(members []Member) (list []GroupAttempt) {
 	return list
 }
 
-// Done is when all ran; zero: it did not come so far, or not yet.
+// Done is when all ran; zero: they did not, or do not yet.
 func (r *GroupAttempt) Done() time.Time {
 	if n := len(r.Steps); n > 0 && r.Steps[n-1].What == Runs {
 		return r.Steps[n-1].At
@@ -166,7 +166,7 @@ func (r *GroupAttempt) setSteps(all []stand) {
 	}
 }
 
-// lastTo is the member that came to a step as the last, and when; nil: not all have come to it. A barrier is
+// lastTo returns the last member to come to a step, and when; nil: not all have come to it. A barrier is
 // lifted as soon as the first member hears of it.
 func lastTo(what What, all []stand) (at time.Time, last *stand) {
 	key := what

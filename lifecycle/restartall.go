@@ -101,7 +101,7 @@ func endsFirst(s *step) bool {
 		!s.due(s.group.Since.Add(endsFirstMost))
 }
 
-// endsFirstMost is for how long: what a kill is given at least (B-SIG-4), and takes where a thousand members share a machine.
+// endsFirstMost limits that: it is the least that a kill is given (B-SIG-4), and enough where a thousand members share a machine.
 const endsFirstMost = 2 * time.Second
 
 // restartAllTrigger is a container whose exit asks for a restart of all.

@@ -147,7 +147,7 @@ type view struct {
 	figures *stats.Stats
 }
 
-// Healthy is why the node does not go on with its pods, nil if it does.
+// Healthy says why the node makes no progress with its pods; nil: it does.
 func (v view) Healthy() error { return errors.Join(v.shown.Healthy(), v.health.err()) }
 
 // Open opens the log of a container's instance.

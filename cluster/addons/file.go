@@ -103,7 +103,7 @@ func (f *file) failed(now time.Time) {
 // suffixes are those of manifests.
 var suffixes = []string{".yaml", ".yml", ".json"}
 
-// list names the manifests of a folder. Hidden files and folders in it are none.
+// list names the manifests of a folder. It skips hidden files and folders.
 func list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -94,8 +94,8 @@ func (t *table) warnOnce(h hop, what string) {
 	}
 }
 
-// direct is the interface at whose network an address is; 0 if a router, or this
-// machine itself, is in between.
+// direct is the interface whose network contains an address; 0 if a router is in between, or the
+// address is this machine's.
 func direct(at netip.Addr) (link int, err error) {
 	found, err := netlink.RouteGet(at.AsSlice())
 	if err != nil {

@@ -60,7 +60,7 @@ func (r *Runtime) Fault(texts ...string) {
 	}
 }
 
-// ClearFaults has none of a runtime's faults hit anything any more.
+// ClearFaults removes all faults of a runtime.
 func ClearFaults(r *Runtime) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

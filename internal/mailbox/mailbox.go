@@ -91,7 +91,7 @@ func (m *Mailbox[T]) Handled() {
 	m.counts(len(m.items) - m.open)
 }
 
-// Behind is for how long the oldest item has waited to be handled; 0: there is none.
+// Behind is how long the oldest item has waited to be handled; 0: there is none.
 // It never waits itself.
 func (m *Mailbox[T]) Behind() time.Duration {
 	m.mu.Lock()

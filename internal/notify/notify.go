@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Service is this process as a service of systemd; the zero value is one of nobody's.
+// Service is this process as a service of systemd; the zero value is not one.
 type Service struct {
 	socket string        // where systemd listens; empty: it does not
 	within time.Duration // how often it wants to hear that the service is alive; 0: never

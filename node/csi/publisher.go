@@ -30,7 +30,7 @@ type Wish struct {
 	once    sync.Once
 }
 
-// Refused gets why the API can't say it: what has to be changed is elsewhere.
+// Refused gets the reason why the API server refuses it, which must be mended elsewhere.
 func (w *Wish) Refused() <-chan error { return w.refused }
 
 // Done is closed when the API says it, or when there is a newer wish for the driver.
@@ -38,7 +38,7 @@ func (w *Wish) Done() <-chan struct{} { return w.done }
 
 func (w *Wish) over() { w.once.Do(func() { close(w.done) }) }
 
-// Publisher has the API say what the drivers do. Use NewPublisher.
+// Publisher writes what the drivers report to the API. Use NewPublisher.
 type Publisher struct {
 	// Initialized is called when NotReady has another answer; may be nil. Set it before Run.
 	Initialized func()
@@ -96,7 +96,7 @@ func (p *Publisher) NotReady() error {
 	return p.unlessReady
 }
 
-// Want has the API say something of a driver from now on; nil: nothing.
+// Want sets what the API is to say of a driver; nil: nothing.
 func (p *Publisher) Want(driver string, about *DriverOnNode) *Wish {
 	w := &Wish{about: about, refused: make(chan error, 1), done: make(chan struct{})}
 	p.mu.Lock()

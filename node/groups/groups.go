@@ -89,7 +89,7 @@ const (
 	readTimeout   = 10 * time.Second
 )
 
-// Join has a pod told how far its group is, soon and after each change (pods.Groups).
+// Join calls tell with how far the pod's group is, soon and after each change (pods.Groups).
 func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	if pod.Annotations[lifecycle.GroupAnnotation] == lifecycle.LedByMembers {
 		g.peers.join(pod, tell)
@@ -109,7 +109,7 @@ func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	g.asked.Add(name)
 }
 
-// Leave ends that.
+// Leave ends what Join began.
 func (g *Groups) Leave(uid types.UID) {
 	g.peers.leave(uid)
 	g.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// Cluster is one whose authority is known.
+// Cluster is a cluster whose certificate authority is known.
 type Cluster struct {
 	Server    string
 	Authority []byte // PEM
