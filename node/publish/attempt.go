@@ -72,7 +72,7 @@ func (w *Writer) begin(e *entry) *try {
 		e.flight = e.queue[0]
 		t.wanted, t.notes = e.flight.status, e.flight.notes
 	}
-	e.sent.sent = t.wanted
+	e.sent.last = t.wanted
 	if e.kept == nil {
 		e.kept = keepTransitions(base.Status.Conditions, t.wanted.Conditions)
 	}

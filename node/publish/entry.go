@@ -74,7 +74,7 @@ func (e *entry) before() *v1.PodStatus {
 			return u.status
 		}
 	}
-	return e.sent.sent
+	return e.sent.last
 }
 
 // due is when the next attempt may be made. Progress waits for so long for what follows, or for the group.

@@ -49,7 +49,7 @@ func starts(status *v1.PodStatus) bool { return status != nil && status.Phase ==
 
 // sentStatus is what was sent of a pod to the API server, and who waits for it.
 type sentStatus struct {
-	sent   *v1.PodStatus // the last that was on its way; nil: none was to this object
+	last   *v1.PodStatus // the last that was on its way; nil: none was to this object
 	agreed string        // the resourceVersion that was found to say what is wanted
 	notes  notes
 	after  []func() // goOn calls it, once nothing waits to be written
@@ -84,7 +84,7 @@ func (w *Writer) recheck(e *entry) {
 		return
 	}
 	base := w.base(e)
-	if base != nil && e.wanted != nil && e.sent.sent != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
+	if base != nil && e.wanted != nil && e.sent.last != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
 		e.hurry()
 	}
 }

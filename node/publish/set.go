@@ -135,7 +135,7 @@ func (w *Writer) Forget(uid types.UID) {
 // close says that nothing more of the pod will be written. Called with mu held.
 func (w *Writer) close(e *entry) (waiting []func(error)) {
 	w.want(e, nil)
-	e.over, e.answer, e.sent.sent = true, nil, nil
+	e.over, e.answer, e.sent.last = true, nil, nil
 	if e.last {
 		delete(w.entries, e.ref.UID)
 	}
