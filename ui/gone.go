@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -54,11 +51,10 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 		return false
 	}
 	c := timeline.Of(record, now)
-	*row = goneRow{end: c.End, podRow: podRow{
-		UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done", Strip: draw.DrawRow(c),
-	}}
-	if c.Phase == string(v1.PodFailed) {
-		row.Tone = "bad"
+	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now)}
+	row.Strip = draw.DrawRow(c)
+	if row.Tone != "bad" {
+		row.Tone = "done"
 	}
 	return true
 }

@@ -91,7 +91,7 @@ func (s *Server) overview(ctx context.Context) any {
 	for _, p := range s.Config.Pods.Unattended(pods) {
 		add(p.Pod)
 		if !p.Ended() {
-			o.warn("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+			o.warn("%s", p.Notice())
 		}
 	}
 	o.Gone = s.gone.rows(s.Journal, known, now)

@@ -138,7 +138,7 @@ func TestHostilePod(t *testing.T) {
 		out.Reset()
 		command := &cobra.Command{}
 		command.SetOut(&out)
-		if err := printPods(command, []*v1.Pod{pod}, output); err != nil {
+		if err := printPods(command, []*v1.Pod{pod}, output, true); err != nil {
 			t.Fatal(err)
 		}
 		oneLine(t, "ps -o "+output, out.String())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 )
@@ -24,19 +23,23 @@ type journals func(command *cobra.Command, namespace string) (journal.Source, er
 // kubeletRoot is where an agent in a cluster has its pods' files, and the journal.
 const kubeletRoot = "/var/lib/kubelet"
 
-// journal is that of the state folder: of lifepod run and of agents without a cluster, and of the node of
-// lifepod up and join; of the usual one also that of an agent in a cluster.
+// journals are those of the state folder; of the usual one also that of an agent in a cluster.
+func (g *global) journals() []journal.Folder {
+	all := journal.In(g.root)
+	if g.root == bundle.DefaultRoot {
+		all = append(all, journal.In(kubeletRoot)[0])
+	}
+	return all
+}
+
+// journal is what the state folder has.
 func (g *global) journal(*cobra.Command, string) (journal.Source, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root may see pods: run it with sudo")
 	}
-	roots := []string{g.root, rootfolder.Node.In(g.root)}
-	if g.root == bundle.DefaultRoot {
-		roots = append(roots, kubeletRoot)
-	}
 	var all journal.Several
-	for _, root := range roots {
-		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
+	for _, one := range g.journals() {
+		all = append(all, one)
 	}
 	return all, nil
 }

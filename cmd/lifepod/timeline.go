@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +44,7 @@ kubectl lifepod timeline reads those of a cluster's nodes.
 Several pods, or those with labels (-l), share one axis, a row each: the slowest is
 marked. --diff compares two, step by step. --group shows a group whose pods restart
 as one: who began each restart, what all waited for, and for whom.`,
-		ValidArgsFunction: t.complete(open),
+		ValidArgsFunction: completeJournal(open, &t.wanted.Namespace),
 		RunE: func(command *cobra.Command, args []string) error {
 			t.wanted.Names = args
 			if err := t.check(command); err != nil {
@@ -72,21 +71,6 @@ as one: who began each restart, what all waited for, and for whom.`,
 
 // usualAttempts is how many attempts of a group a chart has.
 const usualAttempts = 5
-
-// complete completes the names of pods that the journal has.
-func (t *timelineFlags) complete(open journals) completer {
-	return func(command *cobra.Command, _ []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-		source, err := open(command, t.wanted.Namespace)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		pods, _ := source.Pods() // those that can be read
-		for _, p := range pods {
-			list = append(list, p.Name)
-		}
-		return slices.Compact(slices.Sorted(slices.Values(list))), cobra.ShellCompDirectiveNoFileComp
-	}
-}
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {

@@ -43,7 +43,7 @@ members the others wait for.
 It is read from the journal in the state folder, also of pods that are gone;
 kubectl lifepod why reads those of a cluster's nodes.`,
 		Args:              cobra.MaximumNArgs(2),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeJournal(open, &f.wanted.Namespace),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
 				return err

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -32,7 +33,9 @@ type Client struct {
 	folder string
 	root   string // for messages
 	// Left are the pods whose lifepod has ended without them; may be nil.
-	Left     func() []unattended.Pod
+	Left func() []unattended.Pod
+	// Journals tell of the pods that have ended.
+	Journals []journal.Folder
 	patience time.Duration
 	atOnce   int // sockets that are asked at the same time
 }
@@ -114,7 +117,8 @@ func (c *Client) ask(ctx context.Context, path string) ([]*Pod, error) {
 }
 
 // Find is the one pod that a user means: by name, namespace/name or UID; a
-// namespace given apart must be its own. The error lists the candidates.
+// namespace given apart must be its own. Of one that no lifepod leads it is an UnattendedError; of those that have ended it is
+// the newest of the name. The error lists the candidates.
 func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error) {
 	if inner, rest, found := strings.Cut(name, "/"); found {
 		if namespace != "" && namespace != inner {
@@ -126,20 +130,14 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	if err != nil {
 		return nil, err
 	}
-	means := func(pod *v1.Pod) bool {
-		return (namespace == "" || pod.Namespace == namespace) && (pod.Name == name || pod.UID == types.UID(name))
+	means := func(in, of string, uid types.UID) bool {
+		return (namespace == "" || in == namespace) && (of == name || uid == types.UID(name))
 	}
-	var found []*Pod
-	for _, p := range pods {
-		if means(p.Pod) {
-			found = append(found, p)
-		}
-	}
-	var left []unattended.Pod
-	for _, p := range c.Unattended(pods) {
-		if means(p.Pod) {
-			left = append(left, p)
-		}
+	found := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
+	left := slices.DeleteFunc(c.Unattended(pods), func(p unattended.Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
+	if len(found)+len(left) == 0 {
+		left = unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return means(p.Namespace, p.Name, types.UID(p.UID)) })
+		left = newest(left)
 	}
 	switch {
 	case len(found) == 1 && len(left) == 0:
@@ -167,12 +165,34 @@ func (c *Client) Unattended(attended []*Pod) (left []unattended.Pod) {
 	return left
 }
 
+// newest are the pods without those whose name another one has had later.
+func newest(sorted []unattended.Pod) (list []unattended.Pod) {
+	for i, p := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].FullName() != p.FullName() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Ended are the pods that the journals have beside those that are known.
+func (c *Client) Ended(attended []*Pod, left []unattended.Pod) []unattended.Pod {
+	known := map[string]bool{}
+	for _, p := range attended {
+		known[string(p.UID)] = true
+	}
+	for _, p := range left {
+		known[string(p.UID)] = true
+	}
+	return unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return !known[p.UID] })
+}
+
 // UnattendedError is that the pod which is meant has no lifepod that could be asked.
 type UnattendedError struct{ unattended.Pod }
 
 // Error says why, and what to do.
 func (e *UnattendedError) Error() string {
-	return fmt.Sprintf("pod %s is unattended: %s: %s", e.FullName(), e.Why(), e.Advice())
+	return e.Notice()
 }
 
 // notOne is why a name does not stand for one pod.

@@ -10,7 +10,6 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
@@ -41,9 +40,10 @@ func openPage(c cluster.Config, r cluster.Ready) (*ui.Server, error) {
 	}
 	pods := client.New(control.Folder(paths.RunDir), paths.Root)
 	pods.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
+	pods.Journals = journal.In(paths.Root)
 	var all journal.Several
-	for _, root := range []string{paths.Root, rootfolder.Node.In(paths.Root)} {
-		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
+	for _, one := range pods.Journals {
+		all = append(all, one)
 	}
 	of, err := ui.OpenTables(r.Kubeconfig)
 	if err != nil {
