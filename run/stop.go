@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,10 +92,10 @@ func (s *stopper) signal(name string) {
 	case s.worker == nil:
 		s.cancel(errInterrupted)
 	case asked == 1:
-		s.worker.Stop(lifecycle.StopRequested{Because: firstSignal(name)})
+		s.worker.Stop(lifecycle.StopRequested{Because: keyOf(name)})
 		s.showGrace()
 	case asked == 2:
-		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: killSignal(name)})
+		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: keyOf(name) + map[bool]string{false: " again"}[name == "SIGQUIT"]})
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
@@ -102,23 +103,9 @@ func (s *stopper) signal(name string) {
 	}
 }
 
-// firstSignal says why a pod ends gracefully, and how to kill it.
-func firstSignal(name string) string {
-	if name == "SIGINT" {
-		return "Ctrl-C; press again to kill"
-	}
-	return name + "; a second one kills"
-}
-
-// killSignal says why a pod is killed.
-func killSignal(name string) string {
-	switch name {
-	case "SIGINT":
-		return "Ctrl-C again"
-	case "SIGQUIT":
-		return `Ctrl-\`
-	}
-	return name + " again"
+// keyOf is how people know a signal; the countdown says what another one does.
+func keyOf(name string) string {
+	return cmp.Or(map[string]string{"SIGINT": "Ctrl-C", "SIGQUIT": `Ctrl-\`}[name], name)
 }
 
 // showGrace counts the pod's grace down, until the command ends.
