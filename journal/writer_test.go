@@ -256,3 +256,22 @@ func writeUntilKilled(dir string) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
+
+// TestObjectGone: what held the object of a pod up that is gone from its node is no more when the object is.
+func TestObjectGone(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	held := []lifecycle.Wait{{Subject: "pod", For: lifecycle.WaitFinalizers, On: "example.com/keep"}}
+	for stage, left := range map[string]int{"gone": 0, "terminating": 1} {
+		if err := w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}); err != nil {
+			t.Fatal(err)
+		}
+		if err := (Folder{Dir: dir}).ObjectGone("u"); err != nil {
+			t.Fatal(err)
+		}
+		if r := read(t, dir, "u"); len(r.Now.Waits) != left || r.Now.Phase != "Failed" || r.Now.Stage != stage {
+			t.Errorf("%s: %+v", stage, r.Now)
+		}
+		w.now.open(w.now.path)
+	}
+}

@@ -124,6 +124,13 @@ func (s *Shell) drop(e roster.Drop) {
 	if s.Cluster.Statuses != nil {
 		s.Cluster.Statuses.Forget(e.UID)
 	}
+	if kept := s.Engine.Folders.Journal; kept != nil && e.Source == roster.API {
+		s.withFiles(e, e.UID, func() {
+			if err := kept.ObjectGone(string(e.UID)); err != nil {
+				s.Log.Debug("the journal does not know that a pod's object is gone", "uid", e.UID, "err", err)
+			}
+		})
+	}
 	if s.Cluster.Objects != nil {
 		s.Cluster.Objects.Unregister(e.UID)
 	}

@@ -105,11 +105,9 @@ func (o *overview) warn(format string, args ...any) {
 
 // tell says what is wrong with pods.
 func (o *overview) tell(records []*journal.Record, now time.Time) {
-	for _, t := range why.Overview(records, now) {
-		one := trouble{Text: t.Cause.Text}
-		if one.Text == "" {
-			one.Text = plain.Line(t.Standing)
-		}
+	list, _ := why.Overview(records, now)
+	for _, t := range list {
+		one := trouble{Text: t.Text()}
 		for _, p := range t.Pods {
 			one.Pods = append(one.Pods, podName{p.UID, plain.Line(p.Namespace + "/" + p.Name)})
 			for i := range o.Pods {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -18,11 +20,22 @@ type Explanation struct {
 	// that the journal has, if nobody leads the pod.
 	At time.Time `json:"at"`
 	Of time.Time `json:"of,omitzero"`
-	// Standing is how the pod is, in one sentence.
-	Standing string `json:"standing"`
+	// Standing is how the pod is, in one sentence, or of one Container (About) how that is. Well says that it is as it should be.
+	Container string `json:"container,omitzero"`
+	Standing  string `json:"standing"`
+	Well      bool   `json:"well"`
 	// Sentences are the causes: first what is waited for now, then what has happened, the
 	// newest first.
 	Sentences []Sentence `json:"sentences,omitzero"`
+
+	containers map[string]standing
+	others     bool // of other containers there is more to tell
+}
+
+// standing is how a container is.
+type standing struct {
+	text string
+	well bool
 }
 
 // Sentence is one cause.
@@ -64,16 +77,22 @@ const ofPod = "pod"
 // Explain says why the pod of a record is as it is at that time, which is shown in now's time
 // zone. The record is not changed.
 func Explain(record *journal.Record, now time.Time) Explanation {
-	t := newExplainer(record, now)
+	return newExplainer(record, now).explain()
+}
+
+func (t *explainer) explain() Explanation {
 	t.unled()
 	t.waits()
 	past := t.past()
 	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
 	t.sentences = append(t.sentences, past...)
 	t.left()
-	e := Explanation{Pod: record.Pod, At: now, Standing: plain.Line(t.standing()), Sentences: t.sentences}
-	if record.Now != nil {
-		e.Of = record.Now.At
+	e := Explanation{Pod: t.Pod, At: t.now, Standing: plain.Line(t.standing()), Well: t.well(), Sentences: t.sentences, containers: map[string]standing{}}
+	if t.Now != nil {
+		e.Of = t.Now.At
+		for i := range t.Now.Containers {
+			e.containers[t.Now.Containers[i].Name] = t.standingOf(&t.Now.Containers[i])
+		}
 	}
 	for i := range e.Sentences {
 		e.Sentences[i].Text = plain.Line(e.Sentences[i].Text)
@@ -81,12 +100,26 @@ func Explain(record *journal.Record, now time.Time) Explanation {
 	return e
 }
 
-// About leaves out the sentences that have nothing to do with a container of the pod.
+// About speaks of one container of the pod: it leaves out the sentences that have nothing to do with it.
 func (e Explanation) About(container string) Explanation {
-	e.Sentences = slices.DeleteFunc(slices.Clone(e.Sentences), func(s Sentence) bool {
+	all := e.Sentences
+	e.Sentences = slices.DeleteFunc(slices.Clone(all), func(s Sentence) bool {
 		return s.Subject != ofPod && s.Subject != container && !slices.Contains(s.Others, container)
 	})
+	e.Container, e.others = container, len(all) > len(e.Sentences)
+	if of, known := e.containers[container]; known {
+		e.Standing, e.Well = of.text, of.well
+	}
 	return e
+}
+
+// Nothing is what there is to tell if there are no sentences.
+func (e Explanation) Nothing() string {
+	text := "It is as it should be: it waits for nothing, and nothing of it was restarted."
+	if e.others {
+		text += " Of other containers of its pod there is more to tell."
+	}
+	return text
 }
 
 // explainer makes the sentences of one record.
@@ -108,12 +141,39 @@ func newExplainer(record *journal.Record, now time.Time) *explainer {
 // over says whether nothing of the pod is left on its node.
 func (t *explainer) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
 
+// lingers says whether the object of a pod that is over is still there.
+func (t *explainer) lingers() bool {
+	return t.over() && slices.ContainsFunc(t.Now.Waits, func(w lifecycle.Wait) bool { return w.For == lifecycle.WaitFinalizers })
+}
+
+// abandoned says whether nobody leads the pod, so that nothing goes on.
+func (t *explainer) abandoned() bool {
+	return !t.Living && !t.Object && !t.over() && (t.Now != nil || len(t.Entries) > 0)
+}
+
+// lately is how long a pod that has failed, and is gone, is not as it should be.
+const lately = time.Hour
+
+// well says whether the pod is as it should be. Of one that is gone that is so unless it has failed lately, without being
+// asked to end.
+func (t *explainer) well() bool {
+	switch {
+	case t.Now == nil || t.Now.Phase == string(v1.PodSucceeded) && !t.lingers():
+		return true
+	case t.over():
+		i := slices.IndexFunc(t.Entries, endsPod)
+		asked := i >= 0 && t.Entries[i].Says().Kind == lifecycle.KindStopRequested
+		return !t.lingers() && (asked || t.Now.Phase != string(v1.PodFailed) || t.now.Sub(t.Now.At) > lately)
+	}
+	return t.Now.Ready && !t.ending() && !t.abandoned()
+}
+
 // ending says whether the pod does not start anything any more.
 func (t *explainer) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
 
-// unled says that nobody leads the pod, so that nothing goes on.
+// unled says that nobody leads the pod.
 func (t *explainer) unled() {
-	if t.Living || t.Object || t.over() || t.Now == nil && len(t.Entries) == 0 {
+	if !t.abandoned() {
 		return
 	}
 	last := t.lastKnown()
@@ -167,6 +227,8 @@ func (t *explainer) standing() string {
 	}
 	phase := cmp.Or(t.Now.Phase, "not known")
 	switch {
+	case t.lingers():
+		return name + " has ended" + ifSome(" at ", t.clockOf(t.Now.At)) + ", and its object is still there; its phase is " + phase + "."
 	case t.over():
 		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
 	case lifecycle.Terminal(phaseOf(phase)):
@@ -179,6 +241,24 @@ func (t *explainer) standing() string {
 		return name + " is Pending" + since("phase") + "."
 	}
 	return name + " is " + phase + " and not Ready" + since("Ready") + "."
+}
+
+// standingOf is how a container is.
+func (t *explainer) standingOf(c *journal.ContainerNow) (s standing) {
+	s.text = plain.Line(c.Name + " of " + t.Pod.Namespace + "/" + t.Pod.Name)
+	switch {
+	case c.State == "running":
+		s.well = c.Ready || t.kindOf(c.Name) == "init" || t.kindOf(c.Name) == "ephemeral"
+		s.text += map[bool]string{true: " is running", false: " is running and not ready"}[s.well] + ifSome(" since ", t.clockOf(c.Since))
+	case c.State == "terminated" && c.Exit != nil:
+		s.well = c.Exit.Code == 0
+		s.text += fmt.Sprintf(" has ended with exit %d", c.Exit.Code) + ifSome(" at ", t.clockOf(c.Since))
+	default:
+		s.text += " is " + c.State + ifSome(": ", plain.Line(c.Reason))
+	}
+	s.text += fmt.Sprintf(", restarted %d times.", c.Restarts)
+	s.well = s.well && !t.abandoned()
+	return s
 }
 
 // milestone is the newest change of that name of the pod's status; zero: there is none.

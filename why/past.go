@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -163,90 +162,4 @@ func rulesOf(chain []journal.Entry) (list []string) {
 		}
 	}
 	return list
-}
-
-// Trouble is what pods have in common that are not as they should be.
-type Trouble struct {
-	Pods []journal.Pod `json:"pods"`
-	// Standing is how the first of them is; Cause is what is behind it.
-	Standing string   `json:"standing"`
-	Cause    Sentence `json:"cause"`
-
-	badness int
-}
-
-// Overview says of all pods that are not as they should be what is behind it, the worst first:
-// pods with one cause are reported together. Pods that are gone, that have succeeded, or that are
-// Ready and end nothing, are as they should be.
-func Overview(records []*journal.Record, now time.Time) []Trouble {
-	var list []Trouble
-	by := map[string]int{}
-	for _, record := range records {
-		one, bad := troubleOf(record, now)
-		if !bad {
-			continue
-		}
-		key := sharedCause(one.Cause.Wait)
-		if i, known := by[key]; known && key != "" {
-			list[i].Pods = append(list[i].Pods, one.Pods...)
-			continue
-		}
-		by[key] = len(list)
-		list = append(list, one)
-	}
-	slices.SortStableFunc(list, func(a, b Trouble) int {
-		return cmp.Or(cmp.Compare(a.badness, b.badness), cmp.Compare(len(b.Pods), len(a.Pods)), a.Cause.At.Compare(b.Cause.At))
-	})
-	return list
-}
-
-// How bad it is that a pod is as it is.
-const (
-	worstUnled = iota
-	worstFailing
-	worstFailed
-	worstEnding
-	worstWaiting
-)
-
-// troubleOf says what is wrong with a pod; false: nothing.
-func troubleOf(record *journal.Record, now time.Time) (Trouble, bool) {
-	t := newExplainer(record, now)
-	if t.Now == nil || t.over() || t.Now.Phase == "Succeeded" {
-		return Trouble{}, false
-	}
-	e := Explain(record, now)
-	one := Trouble{Pods: []journal.Pod{record.Pod}, Standing: e.Standing, badness: worstWaiting}
-	if len(e.Sentences) > 0 && e.Sentences[0].Kind != KindLeft {
-		one.Cause = e.Sentences[0]
-	}
-	failing := slices.IndexFunc(e.Sentences, func(s Sentence) bool { return s.Kind == KindWait && s.Wait.Because != "" })
-	switch {
-	case one.Cause.Kind == KindUnled:
-		one.badness = worstUnled
-	case t.Now.Phase == "Failed":
-		one.badness = worstFailed
-	case failing >= 0:
-		one.badness, one.Cause = worstFailing, e.Sentences[failing]
-	case t.ending() || !t.Now.Deleting.IsZero():
-		one.badness = worstEnding
-	}
-	return one, !t.Now.Ready || t.ending() || one.badness == worstUnled
-}
-
-// sharedCause is equal for waits of several pods that end together; empty: none does.
-func sharedCause(w *lifecycle.Wait) string {
-	if w == nil {
-		return ""
-	}
-	switch w.For {
-	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
-		return "image\x00" + w.On
-	case journal.WaitNode:
-		return string(w.For) + "\x00" + w.On
-	case lifecycle.WaitNetwork, journal.WaitScheduling:
-		return string(w.For) + "\x00" + w.Because
-	default:
-	}
-	return ""
 }

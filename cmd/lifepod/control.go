@@ -22,7 +22,7 @@ import (
 // newControlCommands are those that see and steer pods which another lifepod runs.
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
-		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal), newTimelineCommand(g.journal),
+		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newUICommand(g),
 	}

@@ -59,7 +59,7 @@ type access struct {
 
 // newPluginCommand is lifepod as a plugin of kubectl: what nodes run by lifepod know of the
 // cluster's pods.
-func newPluginCommand() *cobra.Command {
+func newPluginCommand(code *int) *cobra.Command {
 	a := &access{}
 	root := &cobra.Command{
 		Use:   "kubectl",
@@ -80,7 +80,7 @@ nodes/proxy. Of pods on other nodes it tells what their objects say.`,
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
 	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
 	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")
-	root.AddCommand(newWhyCommand(a.journal), newTimelineCommand(a.journal))
+	root.AddCommand(newWhyCommand(a.journal, code), newTimelineCommand(a.journal))
 	return root
 }
 
