@@ -2,6 +2,7 @@ package journal
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ func nowOfStatus(status *v1.PodStatus) Now {
 
 // What a pod waits for according to its object alone.
 const (
-	// WaitScheduling is for a node.
+	// WaitScheduling is for a node; On are the scheduling gates that others must remove first.
 	WaitScheduling lifecycle.WaitFor = "scheduling"
 	// WaitNode is for On, its node, which does not answer.
 	WaitNode lifecycle.WaitFor = "node"
@@ -54,11 +55,18 @@ func OfObject(pod *v1.Pod, unanswered error) *Record {
 	if unanswered != nil {
 		now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitNode, On: pod.Spec.NodeName, Because: unanswered.Error()})
 	}
+	scheduling := lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: pod.CreationTimestamp.Time}
+	for _, g := range pod.Spec.SchedulingGates {
+		scheduling.On = strings.TrimPrefix(scheduling.On+", "+g.Name, ", ")
+	}
 	for _, c := range pod.Status.Conditions {
 		now.At = latest(now.At, c.LastTransitionTime.Time)
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: c.LastTransitionTime.Time, Because: c.Message})
+			scheduling.Since, scheduling.Because = c.LastTransitionTime.Time, c.Message
 		}
+	}
+	if pod.Spec.NodeName == "" && !lifecycle.Terminal(pod.Status.Phase) {
+		now.Waits = append(now.Waits, scheduling)
 	}
 	return &Record{Pod: PodOf(pod), Now: &now, Object: true}
 }

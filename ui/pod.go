@@ -53,7 +53,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	case l != nil:
 		p.describe(l.Pod.Pod, l.Events, now)
 		p.Notice = plain.Line(l.Notice())
-		p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
+		if !l.Elsewhere {
+			p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
+		}
 	case err == nil:
 		events, _ := pod.Events(ctx) // without them the rest is shown
 		p.describe(pod.Pod, events, now)

@@ -35,8 +35,8 @@ type Pod struct {
 
 	Journals []journal.Folder // have the ends of its logs
 	Events   []v1.Event       // as far as they are remembered
-	// Over says that nothing is left of the pod but what a journal has.
-	Over bool
+	// Over says that nothing is left of the pod but what a journal has; Elsewhere, that only its cluster knows it.
+	Over, Elsewhere bool
 }
 
 // New makes a pod of what was accepted, and of its checkpoint. A pod that has ended
@@ -120,6 +120,13 @@ func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName())
 
 // Notice says of one pod why it can't be asked, and what to do.
 func (p Pod) Notice() string {
+	if p.Elsewhere {
+		where := "it has no node yet"
+		if p.Spec.NodeName != "" {
+			where = "it is on node " + p.Spec.NodeName
+		}
+		return fmt.Sprintf("pod %s is not on this machine: %s; `%s` reaches it", p.FullName(), where, bundle.Command(p.Root, "kubectl"))
+	}
 	if p.Over && p.Status.Reason != Reason {
 		return fmt.Sprintf("pod %s has ended: %s, status, why and timeline tell what the journal has of it", p.FullName(), bundle.Command(p.Root, "logs"))
 	}

@@ -209,6 +209,9 @@ func (t *explainer) podWait(w *lifecycle.Wait) string {
 	case lifecycle.WaitResize:
 		return t.resizeWait(w)
 	case journal.WaitScheduling:
+		if w.On != "" {
+			return "The pod has no node yet: it is not scheduled before others remove its scheduling gate " + w.On
+		}
 		return "The pod has no node yet" + ifSome(": ", bare(w.Because))
 	case journal.WaitNode:
 		return "The pod's node " + w.On + " does not answer, so that no more is known than its object says (" + bare(w.Because) + ")"

@@ -39,7 +39,7 @@ func (g *global) pods() (*client.Client, error) {
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
 	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
-	c.Journals = g.journals()
+	c.Journals, c.Elsewhere = g.journals(), g.elsewhere
 	return c, nil
 }
 

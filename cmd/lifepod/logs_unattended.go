@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control"
@@ -10,6 +12,9 @@ import (
 
 // showLeft shows what there is of the logs of a pod that no lifepod leads, or what its journal has.
 func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error {
+	if pod.Elsewhere {
+		return errors.New(pod.Notice())
+	}
 	if l.options.Follow {
 		warn(command.ErrOrStderr(), "-f has no effect: %s", pod.Notice())
 	}

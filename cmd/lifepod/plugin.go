@@ -32,16 +32,18 @@ func (g *global) journals() []journal.Folder {
 	return all
 }
 
-// journal is what the state folder has.
-func (g *global) journal(*cobra.Command, string) (journal.Source, error) {
+// journal is what the state folder has, and what the API server of its cluster knows beside that.
+func (g *global) journal(command *cobra.Command, namespace string) (journal.Source, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root may see pods: run it with sudo")
 	}
-	var all journal.Several
-	for _, one := range g.journals() {
-		all = append(all, one)
+	all := journal.Together(g.journals())
+	client, err := g.cluster()
+	if err != nil || client == nil {
+		return all, err
 	}
-	return all, nil
+	known := &remote.Cluster{Context: command.Context(), Client: client, Namespace: namespace}
+	return append(all, ownCluster{known, command.ErrOrStderr()}), nil
 }
 
 // pluginName is the file that kubectl looks for: kubectl lifepod.

@@ -36,6 +36,8 @@ type Client struct {
 	Left func() []unattended.Pod
 	// Journals tell of the pods that have ended.
 	Journals []journal.Folder
+	// Elsewhere are pods that a cluster has: those of other nodes, and of none; may be nil.
+	Elsewhere func(ctx context.Context, means func(*v1.Pod) bool) []*v1.Pod
 	patience time.Duration
 	atOnce   int // sockets that are asked at the same time
 }
@@ -136,8 +138,7 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	found := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
 	left := slices.DeleteFunc(c.Unattended(pods), func(p unattended.Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
 	if len(found)+len(left) == 0 {
-		left = unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return means(p.Namespace, p.Name, types.UID(p.UID)) })
-		left = newest(left)
+		left = c.beyond(ctx, means)
 	}
 	switch {
 	case len(found) == 1 && len(left) == 0:
@@ -163,6 +164,25 @@ func (c *Client) Unattended(attended []*Pod) (left []unattended.Pod) {
 		}
 	}
 	return left
+}
+
+// beyond are the pods that no lifepod of this machine leads or has left: those of a cluster, of whose own the journals may tell,
+// too, or else those that have ended.
+func (c *Client) beyond(ctx context.Context, means func(namespace, name string, uid types.UID) bool) (list []unattended.Pod) {
+	over := unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return means(p.Namespace, p.Name, types.UID(p.UID)) })
+	if c.Elsewhere != nil {
+		for _, pod := range c.Elsewhere(ctx, func(p *v1.Pod) bool { return means(p.Namespace, p.Name, p.UID) }) {
+			p := unattended.Pod{Pod: pod, Root: c.root, Elsewhere: true}
+			if i := slices.IndexFunc(over, func(o unattended.Pod) bool { return o.UID == pod.UID }); i >= 0 {
+				p = over[i]
+			}
+			list = append(list, p)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return newest(over)
 }
 
 // newest are the pods without those whose name another one has had later.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -66,6 +68,18 @@ func TestEnded(t *testing.T) {
 	}
 	if len(old.Events) != 1 || old.Events[0].InvolvedObject.FieldPath != "spec.containers{main}" {
 		t.Errorf("events %+v", old.Events)
+	}
+	c.Elsewhere = func(_ context.Context, means func(*v1.Pod) bool) (list []*v1.Pod) {
+		for uid, name := range map[types.UID]string{"g": "gated", "b": "old"} {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid}}
+			if means(pod) {
+				list = append(list, pod)
+			}
+		}
+		return list
+	}
+	if gated, held := find("gated"), find("old"); !strings.Contains(gated.Error(), "default/gated is not on this machine: it has no node yet") || held.UID != "b" || !held.Over {
+		t.Errorf("%v; of the name whose object a cluster has: %+v", gated, held)
 	}
 	for back, want := range []string{"end of b\n", "one\n", "!has not been restarted so often"} {
 		var log strings.Builder

@@ -41,13 +41,9 @@ func openPage(c cluster.Config, r cluster.Ready) (*ui.Server, error) {
 	pods := client.New(control.Folder(paths.RunDir), paths.Root)
 	pods.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
 	pods.Journals = journal.In(paths.Root)
-	var all journal.Several
-	for _, one := range pods.Journals {
-		all = append(all, one)
-	}
 	of, err := ui.OpenTables(r.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	return ui.Listen(ui.Config{Pods: pods, Journal: all, Cluster: of, Log: c.Log}, ui.AnyPort)
+	return ui.Listen(ui.Config{Pods: pods, Journal: journal.Together(pods.Journals), Cluster: of, Log: c.Log}, ui.AnyPort)
 }
