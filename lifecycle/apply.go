@@ -147,7 +147,7 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	for _, message := range r.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reasonOf(reason, message), Message: prefix + message})
 	}
-	tellBlocked(s, Report{Subject: ofPod, Kind: "setup-failed", Message: r.Failure.Message, Rule: "A-SYNC-9"}, r.Failure, w.retryAt)
+	tellBlocked(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: r.Failure.Message, Rule: "A-SYNC-9"}, r.Failure, w.retryAt)
 }
 
 func applyRelease(s *step, w *work, r Result, what string) {

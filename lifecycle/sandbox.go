@@ -147,7 +147,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // machine first looks for what the call left behind.
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
-	report := Report{Subject: ofPod, Kind: "sandbox-failed", Message: f.Message, Rule: "A-SBX-3"}
+	report := Report{Subject: ofPod, Kind: KindSandboxFailed, Message: f.Message, Rule: "A-SBX-3"}
 	text := report.what()
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
@@ -168,7 +168,7 @@ func sandboxFailed(s *step, f *Failure) {
 	}
 	if f.Reason == NetworkNotReady {
 		s.do(RecordEvent{Type: warning, Reason: NetworkNotReady, Message: f.Message})
-		tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Message, Rule: "A-SYNC-6"}, s.sandbox.RetryAt)
+		tellRetry(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: f.Message, Rule: "A-SYNC-6"}, s.sandbox.RetryAt)
 		return
 	}
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})

@@ -199,7 +199,7 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 
 // notStarted reports the failure of a start.
 func (c *container) notStarted() Report {
-	return Report{Subject: c.spec.Name, Kind: "start-failed", Reason: c.Failure.Reason, Message: c.Failure.Message, Rule: "A-CST-7"}
+	return Report{Subject: c.spec.Name, Kind: KindStartFailed, Reason: c.Failure.Reason, Message: c.Failure.Message, Rule: "A-CST-7"}
 }
 
 // startUnanswered records that a create or start ended without an answer, as any that failed. If it worked after all, its

@@ -59,12 +59,13 @@ type Kind string
 
 // The kinds of sentences.
 const (
-	KindUnled   Kind = "unled"   // nobody leads the pod
-	KindWait    Kind = "wait"    // what is waited for
-	KindEnd     Kind = "end"     // why the pod ends, or has ended
-	KindExit    Kind = "exit"    // how a container's instance ended, and what followed
-	KindOOM     Kind = "oom"     // what a kill for memory meant
-	KindRepeats Kind = "repeats" // a container that has ended several times
+	KindUnled     Kind = "unled"     // nobody leads the pod
+	KindWait      Kind = "wait"      // what is waited for
+	KindEnd       Kind = "end"       // why the pod ends, or has ended
+	KindExit      Kind = "exit"      // how a container's instance ended, and what followed
+	KindUnstarted Kind = "unstarted" // why a container of a pod that ends never started
+	KindOOM       Kind = "oom"       // what a kill for memory meant
+	KindRepeats   Kind = "repeats"   // a container that has ended several times
 	// KindRestartsAll is about restarts of all containers.
 	KindRestartsAll Kind = "restarts-all"
 	KindState       Kind = "state" // how a container is, according to its pod's object alone

@@ -25,7 +25,30 @@ func (t *explainer) past() (list []Sentence) {
 	if end, found := t.podEnd(); found {
 		list = append(list, end)
 	}
+	if failure, found := t.neverStarted(); found && t.ending() {
+		list = append(list, failure)
+	}
 	return list
+}
+
+// neverStarted is what kept containers of a pod that ends from starting: the newest failure that no start has followed.
+func (t *explainer) neverStarted() (s Sentence, found bool) {
+	for _, e := range t.Entries {
+		switch e.Says().Kind {
+		case lifecycle.KindStarted:
+			found = found && s.Subject != ofPod && s.Subject != e.Container
+		case lifecycle.KindImageFailed, lifecycle.KindStartFailed, lifecycle.KindSetupFailed, lifecycle.KindSandboxFailed:
+			subject := cmp.Or(e.Container, ofPod)
+			text := "The containers never started"
+			if e.Container != "" {
+				text = e.Container + " never started"
+			}
+			text += "; at " + t.clock(e.At) + ": " + bare(e.What) + "."
+			s, found = Sentence{Kind: KindUnstarted, Subject: subject, At: e.At, Text: text, Rules: rulesOf([]journal.Entry{e}), Chain: t.follow(e)}, true
+		default:
+		}
+	}
+	return s, found
 }
 
 // restartsOfAll says how often all containers were restarted in place.
