@@ -22,6 +22,11 @@ func NowOf(at time.Time, m *lifecycle.Machine) Now {
 	return n
 }
 
+// Held says that nothing of the pod is left on its node, and that finalizers hold its object.
+func (n *Now) Held() bool {
+	return n.Stage == lifecycle.Gone.String() && slices.ContainsFunc(n.Waits, func(w lifecycle.Wait) bool { return w.For == lifecycle.WaitFinalizers })
+}
+
 func nowOfStatus(status *v1.PodStatus) Now {
 	n := Now{Phase: string(status.Phase)}
 	for _, c := range status.Conditions {

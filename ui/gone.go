@@ -18,7 +18,8 @@ type gone struct {
 
 type goneRow struct {
 	podRow
-	end time.Time
+	end  time.Time
+	held bool // its object is still there, which changes
 }
 
 // rows are the pods that the journal has beside those that are known, the newest first.
@@ -30,7 +31,7 @@ func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (
 	var all []goneRow
 	for _, p := range pods {
 		row, before := g.seen[p.UID]
-		if known[p.UID] || !before && !readGone(from, p.UID, now, &row) {
+		if known[p.UID] || (!before || row.held) && !readGone(from, p.UID, now, &row) {
 			continue
 		}
 		seen[p.UID], all = row, append(all, row)
@@ -51,7 +52,10 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 		return false
 	}
 	c := timeline.Of(record, now)
-	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now)}
+	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held}
+	if row.held {
+		row.Status += ", its object is still there"
+	}
 	row.Strip = draw.DrawRow(c)
 	if row.Tone != "bad" {
 		row.Tone = "done"

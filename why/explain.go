@@ -143,9 +143,7 @@ func newExplainer(record *journal.Record, now time.Time) *explainer {
 func (t *explainer) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
 
 // lingers says whether the object of a pod that is over is still there.
-func (t *explainer) lingers() bool {
-	return t.over() && slices.ContainsFunc(t.Now.Waits, func(w lifecycle.Wait) bool { return w.For == lifecycle.WaitFinalizers })
-}
+func (t *explainer) lingers() bool { return t.Now != nil && t.Now.Held() }
 
 // abandoned says whether nobody leads the pod, so that nothing goes on.
 func (t *explainer) abandoned() bool {

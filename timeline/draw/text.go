@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/lifepod/lifepod/timeline"
@@ -16,10 +15,7 @@ func about(c *timeline.Chart) string {
 		}
 		return text + ", since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
-	text := cmp.Or(c.Phase, "not begun")
-	if c.Gone {
-		text += ", gone"
-	}
+	text := state(c)
 	took := timeline.Took(c.Path.At.Sub(c.Begin))
 	if c.Path.To == "now" {
 		text += ", not Ready for " + took
