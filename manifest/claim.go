@@ -54,10 +54,15 @@ func ignoredOfClaim(spec *v1.PersistentVolumeClaimSpec) []string {
 	return ignored
 }
 
-// checkClaimNames warns of claims that the Pod names and that are not among the
+// checkClaimNames warns of claims that a Pod names and that are not among the
 // documents: their folder is made all the same.
 func (in *input) checkClaimNames() {
-	pod, o := in.pod.typed, in.pod.object
+	for _, p := range in.pods {
+		in.checkClaimNamesOf(p.object, p.typed)
+	}
+}
+
+func (in *input) checkClaimNamesOf(o *object, pod *v1.Pod) {
 	for i, v := range pod.Spec.Volumes {
 		claim := v.PersistentVolumeClaim
 		if claim == nil || in.find(claimKind, pod.Namespace, claim.ClaimName) != nil {

@@ -1,5 +1,6 @@
-// Package manifest reads what a user of lifepod run writes: one Pod and the ConfigMaps, Secrets,
-// PersistentVolumeClaims and RuntimeClass that it uses, in YAML or JSON, in any number of files and documents. What Read returns is what a
+// Package manifest reads what a user of lifepod run writes: Pods and the ConfigMaps, Secrets,
+// PersistentVolumeClaims and RuntimeClass that they use, in YAML or JSON, in any number of files and documents. What Read, of one Pod,
+// and ReadAll return is what a
 // Kubernetes 1.36 API server would have stored on create: defaulted, validated, with the metadata
 // that a server adds (contract rules A-API-1 to A-API-5).
 //
@@ -13,7 +14,7 @@
 //	support     fields that lifepod run refuses or ignores (support.go, support_table.go)
 //	admit       defaults and validation, as an API server does on create (admit.go)
 //	static      the same for the manifests of static pods, as the kubelet makes Pods of them (static.go, staticdata.go)
-//	references  ConfigMaps, Secrets and keys that the Pod names and that are missing (references.go, resolve.go)
+//	references  ConfigMaps, Secrets and keys that a Pod names and that are missing (references.go, resolve.go)
 //
 // Whatever is wrong is reported as an Error: file, line, document, field, problem, and what would be right.
 //
@@ -25,7 +26,7 @@
 //   - Fields without a meaning on one machine, such as nodeSelector (see fieldSupport).
 //   - Pull secrets that are missing; the kubelet tries without, too.
 //
-// A ConfigMap or Secret without a namespace belongs to the Pod's, as it would by kubectl -n.
+// A ConfigMap or Secret without a namespace belongs to the Pods', as it would by kubectl -n.
 //
 // This package and those below cluster/ are the only ones that import k8s.io/kubernetes.
 package manifest

@@ -3,12 +3,14 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Source is one file of input.
@@ -21,9 +23,9 @@ type Source struct {
 
 // Options change what Read makes of its input.
 type Options struct {
-	// Command is what reads the input, for errors; lifepod run if nothing is said.
+	// Command is what reads the input, for the errors of Read; lifepod sim if nothing is said.
 	Command string
-	// Name takes the place of the Pod's metadata.name (and generateName), before validation.
+	// Name takes the place of the Pod's metadata.name (and generateName), before validation; there must be one Pod then.
 	Name string
 	// Now becomes the creationTimestamp of every object, in whole seconds. Zero means the current time.
 	Now time.Time
@@ -44,37 +46,73 @@ type Set struct {
 	Warnings []string
 }
 
-// Read reads all sources together. An error is an *Error; then there is no Set.
+// Read reads the one Pod of all sources together. An error is an *Error; then there is no Set.
 //
 // A ConfigMap or Secret without a namespace gets the Pod's, a Pod without one gets "default".
 func Read(sources []Source, o Options) (*Set, error) {
+	in := newInput(sources, o)
+	in.one = true
+	if err := in.read(); err != nil {
+		return nil, err
+	}
+	set := in.set(in.pods[0].typed)
+	set.Warnings = in.warnings
+	return set, nil
+}
+
+// Group is what stands in the manifests of one lifepod run.
+type Group struct {
+	// Sets are the Pods, in the order of the input, each with what it may use. They have no warnings of their own.
+	Sets []*Set
+	// Warnings are lines for the user, each complete in itself.
+	Warnings []string
+}
+
+// ReadAll reads any number of Pods. An error is an *Error; then there is no Group.
+//
+// A ConfigMap or Secret without a namespace gets that of the Pods, if they are all in the same.
+func ReadAll(sources []Source, o Options) (*Group, error) {
+	in := newInput(sources, o)
+	if err := in.read(); err != nil {
+		return nil, err
+	}
+	return in.group(), nil
+}
+
+func newInput(sources []Source, o Options) *input {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	o.Command = cmp.Or(o.Command, "lifepod run")
-	in := &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+	o.Command = cmp.Or(o.Command, "lifepod sim")
+	return &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+}
+
+// read reads and checks all that there is.
+func (in *input) read() error {
 	in.readAll(in.readObject)
 	if in.errs != nil {
-		return nil, in.failure()
+		return in.failure()
 	}
-	if in.pod == nil {
-		return nil, noPod(sources)
+	if len(in.pods) == 0 {
+		return noPod(in.sources)
 	}
 	in.admit()
 	in.checkReferences()
 	in.checkClaims()
 	in.checkClaimNames()
 	if in.errs != nil {
-		return nil, in.failure()
+		return in.failure()
 	}
-	return in.set(), nil
+	in.checkUnused()
+	return nil
 }
 
 // input is what has been read so far.
 type input struct {
 	options  Options
 	sources  []Source
-	pod      *podInput
+	one      bool // there may be one Pod
+	pods     []podInput
 	data     []*dataInput
 	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
@@ -132,26 +170,69 @@ func (in *input) readObject(o *object) []*Error {
 	default:
 		return in.readData(o)
 	}
-	if in.pod != nil {
+	if in.one && len(in.pods) > 0 {
 		want := in.options.Command + " takes one, give each Pod a command of its own"
-		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pod.object.place())}
+		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pods[0].object.place())}
 	}
 	in.warnings = append(in.warnings, o.readOnExit()...)
-	in.pod = &podInput{object: o, typed: &v1.Pod{}}
-	return o.decode(in.pod.typed)
+	p := podInput{object: o, typed: &v1.Pod{}}
+	in.pods = append(in.pods, p)
+	return o.decode(p.typed)
 }
 
-// admit completes and checks the Pod, then what it may use.
+// admit completes and checks the Pods, then what they may use.
 func (in *input) admit() {
-	pod, o := in.pod.typed, in.pod.object
 	if in.options.Name != "" {
-		pod.Name, pod.GenerateName = in.options.Name, ""
+		in.rename()
 	}
+	in.admitClasses()
+	for _, p := range in.pods {
+		in.admitPod(p.object, p.typed)
+	}
+	in.checkNames()
+	in.admitData(in.namespace())
+}
+
+// rename gives the Pod the name of --name.
+func (in *input) rename() {
+	if len(in.pods) > 1 {
+		in.errs = append(in.errs, &Error{Field: "--name", Problem: fmt.Sprintf("names one Pod, and there are %d", len(in.pods)), Want: "should be left out"})
+		return
+	}
+	pod := in.pods[0].typed
+	pod.Name, pod.GenerateName = in.options.Name, ""
+}
+
+// namespace is that of all Pods; empty if they are in several.
+func (in *input) namespace() string {
+	namespace := in.pods[0].typed.Namespace
+	for _, p := range in.pods {
+		if p.typed.Namespace != namespace {
+			return ""
+		}
+	}
+	return namespace
+}
+
+// checkNames refuses two Pods of one name.
+func (in *input) checkNames() {
+	first := map[types.NamespacedName]*object{}
+	for _, p := range in.pods {
+		name := types.NamespacedName{Namespace: p.typed.Namespace, Name: p.typed.Name}
+		if other := first[name]; other != nil && name.Name != "" {
+			in.errs = append(in.errs, p.object.errorf("metadata.name", "rename one or remove it", "there is another Pod %q in %s", name.Name, other.place()))
+			continue
+		}
+		first[name] = p.object
+	}
+}
+
+// admitPod completes and checks a Pod.
+func (in *input) admitPod(o *object, pod *v1.Pod) {
 	in.warnings = append(in.warnings, dropAPIAccess(o, pod)...)
 	unsupported, warnings := checkSupport(o, pod)
 	in.warnings = append(in.warnings, warnings...)
 
-	in.admitClasses()
 	in.setOverhead(o, pod)
 	fillMetadata(&pod.ObjectMeta, metav1.NamespaceDefault, in.options.Now)
 	invalid, warnings := admitPod(pod)
@@ -162,7 +243,6 @@ func (in *input) admit() {
 	in.errs = append(in.errs, in.nameErrors(o.fieldErrors(invalid))...)
 	in.errs = append(in.errs, checkImages(o, pod)...)
 	in.errs = append(in.errs, unsupported...)
-	in.admitData(pod.Namespace)
 }
 
 // nameErrors says of errors of the Pod's name where the name comes from.
@@ -175,14 +255,33 @@ func (in *input) nameErrors(errs []*Error) []*Error {
 	return errs
 }
 
-func (in *input) set() *Set {
-	set := &Set{Pod: in.pod.typed, Warnings: in.warnings}
+// checkUnused warns of what no Pod can use.
+func (in *input) checkUnused() {
 	for _, d := range in.data {
-		if d.meta.Namespace != set.Pod.Namespace {
-			set.Warnings = append(set.Warnings, d.object.warning("metadata.namespace", "%s %q is not used: it is in another namespace than the Pod", d.object.kind, d.meta.Name))
-			continue
+		if !slices.ContainsFunc(in.pods, func(p podInput) bool { return p.typed.Namespace == d.meta.Namespace }) {
+			than := "the Pod"
+			if len(in.pods) > 1 {
+				than = "the Pods"
+			}
+			in.warnings = append(in.warnings, d.object.warning("metadata.namespace", "%s %q is not used: it is in another namespace than %s", d.object.kind, d.meta.Name, than))
 		}
+	}
+}
+
+func (in *input) group() *Group {
+	g := &Group{Warnings: in.warnings}
+	for _, p := range in.pods {
+		g.Sets = append(g.Sets, in.set(p.typed))
+	}
+	return g
+}
+
+// set is a Pod with what it may use.
+func (in *input) set(pod *v1.Pod) *Set {
+	set := &Set{Pod: pod}
+	for _, d := range in.data {
 		switch {
+		case d.meta.Namespace != pod.Namespace:
 		case d.configMap != nil:
 			set.ConfigMaps = append(set.ConfigMaps, d.configMap)
 		case d.secret != nil:

@@ -75,9 +75,9 @@ func TestFailFast(t *testing.T) {
 	s := &stopper{printer: p, done: make(chan struct{})}
 	defer close(s.done)
 	s.attach(pod, nil, 0)
-	counting := &sink{printer: p, blocked: s.blocked}
+	counting := &sink{printer: p, blocked: func(why string) { s.blocked(podOf(), why) }}
 	counting.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: lifecycle.KindExited, Code: 1, Outcome: lifecycle.ThenRestart, Span: 10 * time.Second})
-	if err := s.failure(podOf()); err != nil || pod.because != nil {
+	if err := s.failure(); err != nil || pod.because != nil {
 		t.Fatalf("a crash has ended the pod: %v, %v", err, pod.because)
 	}
 	for range 2 {
@@ -87,7 +87,7 @@ func TestFailFast(t *testing.T) {
 	if diff := cmp.Diff([]string{"--fail-fast"}, pod.because); diff != "" {
 		t.Errorf("asked to end (-want +got):\n%s", diff)
 	}
-	if err := s.failure(podOf()); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
+	if err := s.failure(); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
 		t.Errorf("error %v", err)
 	}
 	if code := s.exitCode(7); code != 7 {

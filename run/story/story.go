@@ -20,7 +20,8 @@ import (
 type Line struct {
 	Time    time.Time      `json:"time"`
 	Elapsed float64        `json:"elapsedSeconds"`
-	Type    string         `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
+	Type    string         `json:"type"`          // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
+	Pod     string         `json:"pod,omitempty"` // of several: its namespace/name
 	Subject string         `json:"subject,omitempty"`
 	What    string         `json:"what,omitempty"`
 	Outcome string         `json:"outcome,omitempty"`
@@ -38,14 +39,15 @@ type Line struct {
 type Formatter struct {
 	Began   time.Time // +0s of what is shown, by the wall clock as it is set now
 	JSON    bool
-	Verbose bool // rules and Kubernetes Events as well
+	Verbose bool   // rules and Kubernetes Events as well
+	Pod     string // of JSON lines; empty where there is one
 
 	attempts attempts
 }
 
 // Encode is a line as JSON.
 func (t *Formatter) Encode(at time.Time, l Line) string {
-	l.Time, l.Elapsed = at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
+	l.Pod, l.Time, l.Elapsed = t.Pod, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
 	data, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // every field is plain data
