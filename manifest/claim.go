@@ -58,14 +58,17 @@ func ignoredOfClaim(spec *v1.PersistentVolumeClaimSpec) []string {
 // documents: their folder is made all the same.
 func (in *input) checkClaimNames() {
 	for _, p := range in.pods {
-		in.checkClaimNamesOf(p.object, p.typed)
+		if !p.copy {
+			in.checkClaimNamesOf(p)
+		}
 	}
 }
 
-func (in *input) checkClaimNamesOf(o *object, pod *v1.Pod) {
+func (in *input) checkClaimNamesOf(p podInput) {
+	o, pod := p.object, p.typed
 	for i, v := range pod.Spec.Volumes {
 		claim := v.PersistentVolumeClaim
-		if claim == nil || in.find(claimKind, pod.Namespace, claim.ClaimName) != nil {
+		if claim == nil || p.of.ownClaim(v.Name) || in.find(claimKind, pod.Namespace, claim.ClaimName) != nil {
 			continue
 		}
 		path := field.NewPath("spec", "volumes").Index(i).Child("persistentVolumeClaim", "claimName").String()

@@ -1,4 +1,4 @@
-// Package manifest reads what a user of lifepod run writes: Pods and the ConfigMaps, Secrets,
+// Package manifest reads what a user of lifepod run writes: Pods, or what controllers make them of, and the ConfigMaps, Secrets,
 // PersistentVolumeClaims and RuntimeClass that they use, in YAML or JSON, in any number of files and documents. What Read, of one Pod,
 // and ReadAll return is what a
 // Kubernetes 1.36 API server would have stored on create: defaulted, validated, with the metadata
@@ -10,6 +10,7 @@
 //	parse       a document into a generic object; syntax, size, duplicate keys (parse.go, limits.go)
 //	objects     a list into the objects of it; kinds (object.go)
 //	tidy        forms found in the wild that are not in the API (tidy.go)
+//	workloads   what controllers make Pods of (workload.go, workload_table.go), and what is passed over (passedover.go)
 //	decode      a generic object into its Go type; unknown fields, wrong types (decode.go)
 //	support     fields that lifepod run refuses or ignores (support.go, support_table.go)
 //	admit       defaults and validation, as an API server does on create (admit.go)

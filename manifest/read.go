@@ -42,6 +42,8 @@ type Set struct {
 	RuntimeClasses []*nodev1.RuntimeClass
 	// Claims are the PersistentVolumeClaims of the Pod's namespace.
 	Claims []*v1.PersistentVolumeClaim
+	// After names the Pod of a StatefulSet that must be Ready before this one begins; empty: none.
+	After string
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
@@ -51,7 +53,6 @@ type Set struct {
 // A ConfigMap or Secret without a namespace gets the Pod's, a Pod without one gets "default".
 func Read(sources []Source, o Options) (*Set, error) {
 	in := newInput(sources, o)
-	in.one = true
 	if err := in.read(); err != nil {
 		return nil, err
 	}
@@ -64,15 +65,18 @@ func Read(sources []Source, o Options) (*Set, error) {
 type Group struct {
 	// Sets are the Pods, in the order of the input, each with what it may use. They have no warnings of their own.
 	Sets []*Set
+	// Workloads are those that Pods are of, in the order of the input.
+	Workloads []Workload
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
 
-// ReadAll reads any number of Pods. An error is an *Error; then there is no Group.
+// ReadAll reads any number of Pods, and of what Pods are made of. An error is an *Error; then there is no Group.
 //
 // A ConfigMap or Secret without a namespace gets that of the Pods, if they are all in the same.
 func ReadAll(sources []Source, o Options) (*Group, error) {
 	in := newInput(sources, o)
+	in.all = true
 	if err := in.read(); err != nil {
 		return nil, err
 	}
@@ -94,7 +98,7 @@ func (in *input) read() error {
 		return in.failure()
 	}
 	if len(in.pods) == 0 {
-		return noPod(in.sources)
+		return in.noPod()
 	}
 	in.admit()
 	in.checkReferences()
@@ -103,7 +107,11 @@ func (in *input) read() error {
 	if in.errs != nil {
 		return in.failure()
 	}
+	if len(in.pods) == 0 {
+		return in.noPod()
+	}
 	in.checkUnused()
+	in.warnings = append(in.warnings, in.passedWarnings()...)
 	return nil
 }
 
@@ -111,19 +119,25 @@ func (in *input) read() error {
 type input struct {
 	options  Options
 	sources  []Source
-	one      bool // there may be one Pod
+	all      bool // any number of Pods, and what Pods are made of
 	pods     []podInput
+	passed   [][]*object // that are passed over, by kind
 	data     []*dataInput
 	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
 	errs     []*Error
 	warnings []string
+
+	workloads []Workload
 }
 
-// podInput is the Pod and where it comes from.
+// podInput is a Pod and where it comes from.
 type podInput struct {
 	object *object
 	typed  *v1.Pod
+	of     *workload // nil: it stands alone
+	after  string    // see Set.After
+	copy   bool      // another Pod of the same template was checked before
 }
 
 // readAll hands every object of the input to read.
@@ -151,7 +165,7 @@ func (in *input) readDocument(d document, read func(*object) []*Error) {
 	if p == nil {
 		return
 	}
-	found, errs := objects(p)
+	found, errs := objects(p, in.all)
 	in.errs = append(in.errs, errs...)
 	if errs != nil {
 		return
@@ -162,15 +176,21 @@ func (in *input) readDocument(d document, read func(*object) []*Error) {
 }
 
 func (in *input) readObject(o *object) []*Error {
+	if in.all && o.isPassedOver() {
+		in.passOver(o)
+		return nil
+	}
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
 	switch o.kind {
 	case "Pod":
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
+		return in.readWorkload(o)
 	case "RuntimeClass":
 		return in.readClass(o)
 	default:
 		return in.readData(o)
 	}
-	if in.one && len(in.pods) > 0 {
+	if !in.all && len(in.pods) > 0 {
 		want := in.options.Command + " takes one, give each Pod a command of its own"
 		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pods[0].object.place())}
 	}
@@ -186,8 +206,13 @@ func (in *input) admit() {
 		in.rename()
 	}
 	in.admitClasses()
+	in.expand()
 	for _, p := range in.pods {
+		errs, warnings := in.errs, in.warnings
 		in.admitPod(p.object, p.typed)
+		if p.copy {
+			in.errs, in.warnings = errs, warnings
+		}
 	}
 	in.checkNames()
 	in.admitData(in.namespace())
@@ -199,12 +224,19 @@ func (in *input) rename() {
 		in.errs = append(in.errs, &Error{Field: "--name", Problem: fmt.Sprintf("names one Pod, and there are %d", len(in.pods)), Want: "should be left out"})
 		return
 	}
+	if of := in.pods[0].of; of != nil {
+		in.errs = append(in.errs, &Error{Field: "--name", Problem: fmt.Sprintf("names one Pod, and there is a %s", of.object.kind), Want: "should be left out"})
+		return
+	}
 	pod := in.pods[0].typed
 	pod.Name, pod.GenerateName = in.options.Name, ""
 }
 
 // namespace is that of all Pods; empty if they are in several.
 func (in *input) namespace() string {
+	if len(in.pods) == 0 {
+		return metav1.NamespaceDefault
+	}
 	namespace := in.pods[0].typed.Namespace
 	for _, p := range in.pods {
 		if p.typed.Namespace != namespace {
@@ -269,9 +301,11 @@ func (in *input) checkUnused() {
 }
 
 func (in *input) group() *Group {
-	g := &Group{Warnings: in.warnings}
+	g := &Group{Workloads: in.workloads, Warnings: in.warnings}
 	for _, p := range in.pods {
-		g.Sets = append(g.Sets, in.set(p.typed))
+		set := in.set(p.typed)
+		set.After = p.after
+		g.Sets = append(g.Sets, set)
 	}
 	return g
 }
@@ -296,13 +330,17 @@ func (in *input) set(pod *v1.Pod) *Set {
 	return set
 }
 
-func noPod(sources []Source) error {
+func (in *input) noPod() error {
+	want, inIt := wantObjects, "there should be one document with apiVersion: v1 and kind: Pod"
+	if in.all {
+		want, inIt = wantAll, wantAll
+	}
 	var names []string
-	for _, s := range sources {
+	for _, s := range in.sources {
 		names = append(names, s.Name)
 	}
 	if names == nil {
-		return &Error{Problem: "there is no input", Want: wantObjects}
+		return &Error{Problem: "there is no input", Want: want}
 	}
-	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: "there should be one document with apiVersion: v1 and kind: Pod"}
+	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: inIt}
 }

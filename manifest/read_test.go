@@ -110,8 +110,18 @@ func outcomeOfAll(t *testing.T, sources []Source, o Options) string {
 	for _, w := range group.Warnings {
 		fmt.Fprintln(&out, "warning:", w)
 	}
+	for _, w := range group.Workloads {
+		fmt.Fprintf(&out, "%s %s/%s: %d\n", w.Kind, w.Namespace, w.Name, w.Pods)
+	}
 	for _, set := range group.Sets {
-		fmt.Fprintln(&out, inShort(set))
+		text := inShort(set)
+		if base := set.Pod.GenerateName; base != "" { // the rest is random
+			text = strings.Replace(text, set.Pod.Name, base+"…", 1)
+		}
+		if set.After != "" {
+			text += ", after " + set.After
+		}
+		fmt.Fprintln(&out, text)
 	}
 	return out.String()
 }

@@ -15,7 +15,9 @@ import (
 // A pull secret that is missing is a warning, as the kubelet would try the pull without it.
 func (in *input) checkReferences() {
 	for _, p := range in.pods {
-		in.checkReferencesOf(p.object, p.typed)
+		if !p.copy {
+			in.checkReferencesOf(p.object, p.typed)
+		}
 	}
 }
 

@@ -109,11 +109,7 @@ func (in *staticInput) admit() {
 	for _, p := range in.pods {
 		in.admitPod(p)
 	}
-	namespace := metav1.NamespaceDefault
-	if len(in.pods) > 0 {
-		namespace = in.namespace()
-	}
-	in.admitData(namespace)
+	in.admitData(in.namespace())
 }
 
 func (in *staticInput) admitPod(p podInput) {

@@ -28,7 +28,8 @@ func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra
 		Short: "Run the Pods of manifests on this machine until they end",
 		Long: `Run the Pods of manifests on this machine until they end.
 
-The files hold Pods and the ConfigMaps, Secrets, PersistentVolumeClaims and
+The files hold Pods, or Deployments, ReplicaSets, StatefulSets and DaemonSets,
+which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and
 RuntimeClass that they use, as YAML or JSON, in any number of documents. Of a
 folder all *.yaml, *.yml and *.json files are read, - is standard input.
 Container output goes to stdout, the pods' lifecycle to stderr; of several pods

@@ -37,7 +37,7 @@ func (l *lives) openView() {
 	if l.printer.view == nil {
 		return
 	}
-	r := l.first[0]
+	r := l.all[0]
 	p, life := r.printer, r.life
 	pod := life.Worker.Pod()
 	c := LiveConfig{ // liveView has seen that these are files

@@ -25,9 +25,11 @@ type lives struct {
 	printer *printer
 	stopper *stopper
 	group   *manifest.Group
-	first   []*runOf // those that begin with the run
+	all     []*runOf      // in the order of the manifests
+	ending  chan struct{} // closed when somebody has asked for the end
 
 	mu      sync.Mutex
+	asked   *lifecycle.StopRequested // the newest; nil: nobody has asked for the end
 	results results
 }
 
@@ -41,8 +43,8 @@ type results struct {
 // or ends them, for --new; it tells of the others, which are not to be touched here.
 func (l *lives) meetUnattended(ctx context.Context) error {
 	for _, set := range l.group.Sets {
-		r := &runOf{options: l.options, runtime: l.runtime, stopper: l.stopper, set: set}
-		l.first = append(l.first, r)
+		r := newRunOf(l, set)
+		l.all = append(l.all, r)
 		if err := r.meetUnattended(ctx, l.printer.warn); err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func (r *runOf) meetUnattended(ctx context.Context, warn func(string)) (err erro
 
 // leave leaves pods that were met, and with which nobody goes on here, to the next lifepod.
 func (l *lives) leave() {
-	for _, r := range l.first {
+	for _, r := range l.all {
 		if r.left != nil {
 			r.left.record.leave()
 		}
@@ -112,20 +114,23 @@ func (l *lives) run(ctx context.Context) (int, error) {
 		return ExitError, err
 	}
 	reload := &reloader{options: l.options, objects: objects, warn: l.printer.warn}
-	for _, r := range l.first {
-		reload.pods = append(reload.pods, &reloaded{set: r.set, post: r.life.Worker.Post, warn: r.printer.warn})
+	for _, r := range l.all {
+		reload.pods = append(reload.pods, &reloaded{set: r.set, post: func(f lifecycle.Fact) { l.post(r, f) }, warn: r.printer.warn})
 	}
 
 	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pods are gone, not before
 	defer giveUp(nil)
+	for _, r := range l.all {
+		r.begun = r.life != nil
+	}
 	l.stopper.attach(l, giveUp, l.options.Timeout)
 	l.openView()
 	defer l.printer.closeView()
-	err = lead(until, node, l.live, reload.run)
+	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events) }, reload.run)
 	l.printer.closeView()
 	l.printer.endCountDown()
-	if l.options.Keep {
-		for _, r := range l.first {
+	for _, r := range l.all {
+		if l.options.Keep && r.life != nil {
 			r.printer.kept(filepath.Join(node.Folders.Pods, string(r.set.Pod.UID)), node.Config.PodLogDirectory(r.set.Pod))
 		}
 	}
@@ -135,14 +140,19 @@ func (l *lives) run(ctx context.Context) (int, error) {
 	return l.results.code, nil
 }
 
-// prepare has all pods ready to begin, or none.
+// prepare has all pods ready to begin that do not wait for another, or none.
 func (l *lives) prepare(ctx context.Context, node *worker.Engine) error {
-	for i, r := range l.first {
+	for i, r := range l.all {
+		if r.set.After != "" && r.left == nil {
+			continue
+		}
 		if err := r.prepare(ctx, node); err != nil {
-			for _, before := range l.first[:i] {
-				before.life.Close()
-				before.giveUp()
-				before.sent.end(ctx, false)
+			for _, before := range l.all[:i] {
+				if before.life != nil {
+					before.life.Close()
+					before.giveUp()
+					before.sent.end(ctx, false)
+				}
 			}
 			return err
 		}
@@ -151,13 +161,48 @@ func (l *lives) prepare(ctx context.Context, node *worker.Engine) error {
 }
 
 // live has the pods live until all have ended.
-func (l *lives) live(ctx context.Context, events *worker.Events) error {
+func (l *lives) live(ctx context.Context, node *worker.Engine, events *worker.Events) error {
 	var all sync.WaitGroup
-	for _, r := range l.first {
-		all.Go(func() { l.ended(r.live(ctx, events)) })
+	for _, r := range l.all {
+		all.Go(func() {
+			defer close(r.over)
+			if r.life != nil || l.begin(ctx, node, r) {
+				l.ended(r.live(ctx, events))
+			}
+		})
 	}
 	all.Wait()
 	return errors.Join(l.results.errs...)
+}
+
+// begin waits until it is a pod's turn, and prepares it. If its turn does not come, it does not begin.
+func (l *lives) begin(ctx context.Context, node *worker.Engine, r *runOf) bool {
+	before := l.all[slices.IndexFunc(l.all, func(other *runOf) bool {
+		return other.set.Pod.Namespace == r.set.Pod.Namespace && other.set.Pod.Name == r.set.After
+	})]
+	select {
+	case <-before.ready:
+	case <-l.ending:
+		return false
+	case <-before.over:
+		select {
+		case <-before.ready:
+		default:
+			r.printer.warn(fmt.Sprintf("it does not begin, as pod %s has ended before it was Ready", r.set.After))
+			return false
+		}
+	}
+	if err := r.prepare(ctx, node); err != nil {
+		l.stopper.fail(err, "another pod can't begin")
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.begun = true
+	if l.asked != nil {
+		r.life.Stop(*l.asked)
+	}
+	return true
 }
 
 // ended takes what has become of a pod. Given up, all say the same.
@@ -172,9 +217,26 @@ func (l *lives) ended(code int, err error) {
 	}
 }
 
-// Stop asks for the end of all pods.
+// Stop asks for the end of all pods; none begins any more.
 func (l *lives) Stop(request lifecycle.StopRequested) {
-	for _, r := range l.first {
-		r.life.Stop(request)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked == nil {
+		close(l.ending)
+	}
+	l.asked = &request
+	for _, r := range l.all {
+		if r.begun {
+			r.life.Stop(request)
+		}
+	}
+}
+
+// post gives a pod that has begun a fact.
+func (l *lives) post(r *runOf, fact lifecycle.Fact) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.begun {
+		r.life.Worker.Post(fact)
 	}
 }

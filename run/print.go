@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/run/story"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/podlog"
@@ -228,6 +229,19 @@ func (p *printer) warn(text string) {
 		return
 	}
 	p.say("warning: " + text)
+}
+
+// workload tells of how many pods something is.
+func (p *printer) workload(w manifest.Workload) {
+	name, what := fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), fmt.Sprintf("%d pods", w.Pods)
+	if w.Pods == 1 {
+		what = "1 pod"
+	}
+	if p.json() {
+		p.object(time.Now(), line{Type: "lifecycle", Subject: name, What: what})
+		return
+	}
+	p.lifecycle(time.Now(), name+": "+what)
 }
 
 // kept tells where --keep has left the pod's folder and its logs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,6 +44,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	for _, w := range group.Warnings {
 		p.warn(w)
 	}
+	for _, w := range group.Workloads {
+		p.workload(w)
+	}
 	if err := telemetry.Check(ctx); err != nil {
 		return ExitError, err
 	}
@@ -65,7 +69,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	l := &lives{options: o, runtime: runtime, printer: p, stopper: s, group: group}
+	l := &lives{options: o, runtime: runtime, printer: p, stopper: s, group: group, ending: make(chan struct{})}
 	if err := l.meetUnattended(ctx); err != nil || ctx.Err() != nil {
 		l.leave()
 		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
@@ -92,8 +96,26 @@ type runOf struct {
 
 	// from prepare on
 	own    *record
-	life   *pods.Life
+	life   *pods.Life // nil: the pod waits for its turn
 	follow *follower
+	begun  bool // its life may be told something; guarded by lives.mu
+
+	ready, over chan struct{} // closed when the pod was Ready for the first time; when it has ended, or never begins
+	readyOnce   sync.Once
+}
+
+func newRunOf(l *lives, set *manifest.Set) *runOf {
+	return &runOf{
+		options: l.options, runtime: l.runtime, stopper: l.stopper, set: set,
+		ready: make(chan struct{}), over: make(chan struct{}),
+	}
+}
+
+// isReady takes a status, and notes when the pod is Ready.
+func (r *runOf) isReady(status *v1.PodStatus) {
+	if slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue }) {
+		r.readyOnce.Do(func() { close(r.ready) })
+	}
 }
 
 // prepare makes all that the pod's life needs: it can begin. If it can't, nothing of it is there.
@@ -119,10 +141,16 @@ func (r *runOf) prepare(ctx context.Context, node *worker.Engine) (err error) {
 	r.follow = newFollower(r.printer, node.Config.PodLogDirectory(pod))
 	r.follow.already = r.own.shown
 	r.printer.memory.Store(r.own.shown)
-	if r.life, err = r.newLife(node, r.newSink()); err != nil {
+	life, err := r.newLife(node, r.newSink())
+	if err != nil {
 		r.giveUp()
+		return err
 	}
-	return err
+	r.life = life
+	if r.left != nil {
+		r.isReady(&r.left.from.Reported)
+	}
+	return nil
 }
 
 // live is the pod's life, to its end. The answer is its exit code; an error is lifepod's own, and may leave the pod
@@ -146,7 +174,7 @@ func (r *runOf) live(ctx context.Context, events *worker.Events) (code int, err 
 
 // newSink is where the worker tells what happens.
 func (r *runOf) newSink() *sink {
-	to := &sink{printer: r.printer, follower: r.follow, sent: r.sent}
+	to := &sink{printer: r.printer, follower: r.follow, sent: r.sent, status: r.isReady}
 	if r.options.FailFast {
 		to.blocked = func(why string) { r.stopper.blocked(r.set.Pod, why) }
 	}

@@ -39,7 +39,7 @@ type stopper struct {
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
-	blockedBy  error // what ended the pods because of --fail-fast
+	failed     error // what ended the pods, such as --fail-fast
 	timer      *time.Timer
 }
 
@@ -87,7 +87,7 @@ func (s *stopper) signal(name string) {
 	}
 	s.printer.hurry()
 	asked := s.signaled
-	if s.timedOut || s.blockedBy != nil {
+	if s.timedOut || s.failed != nil {
 		asked++ // a signal was not the first to ask
 	}
 	switch {
@@ -163,25 +163,30 @@ func (s *stopper) timeout(after time.Duration) {
 
 // blocked ends the pods because of --fail-fast: one of them can't start.
 func (s *stopper) blocked(pod *v1.Pod, why string) {
+	s.fail(fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(why)), "--fail-fast")
+}
+
+// fail ends the pods because of an error.
+func (s *stopper) fail(err error, because string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ending() {
-		s.blockedBy = fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(why))
+		s.failed = err
 		s.printer.hurry()
-		s.pods.Stop(lifecycle.StopRequested{Because: "--fail-fast"})
+		s.pods.Stop(lifecycle.StopRequested{Because: because})
 		s.showGrace()
 	}
 }
 
-// failure is why the pods were ended by --fail-fast, nil if they were not.
+// failure is the error that has ended the pods, nil if none has.
 func (s *stopper) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.blockedBy
+	return s.failed
 }
 
 // ending says that the pods' end was asked for. Called with mu held.
-func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.blockedBy != nil }
+func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.failed != nil }
 
 // exitCode is code, unless the pods were ended from outside.
 func (s *stopper) exitCode(code int) int {
