@@ -10,7 +10,7 @@
 //	parse       a document into a generic object; syntax, size, duplicate keys (parse.go, limits.go)
 //	objects     a list into the objects of it; kinds (object.go)
 //	tidy        forms found in the wild that are not in the API (tidy.go)
-//	workloads   what controllers make Pods of (workload.go, workload_table.go), and what is passed over (passedover.go)
+//	workloads   what controllers make Pods of (workload.go, job.go, workload_table.go), and what is passed over (passedover.go)
 //	decode      a generic object into its Go type; unknown fields, wrong types (decode.go)
 //	support     fields that lifepod run refuses or ignores (support.go, support_table.go)
 //	admit       defaults and validation, as an API server does on create (admit.go)

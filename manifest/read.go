@@ -65,10 +65,21 @@ func Read(sources []Source, o Options) (*Set, error) {
 type Group struct {
 	// Sets are the Pods, in the order of the input, each with what it may use. They have no warnings of their own.
 	Sets []*Set
+	// Jobs make their Pods while they run.
+	Jobs []*Job
 	// Workloads are those that Pods are of, in the order of the input.
 	Workloads []Workload
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
+}
+
+// All are the Sets, and that of each Job.
+func (g *Group) All() []*Set {
+	all := slices.Clone(g.Sets)
+	for _, j := range g.Jobs {
+		all = append(all, j.Set)
+	}
+	return all
 }
 
 // ReadAll reads any number of Pods, and of what Pods are made of. An error is an *Error; then there is no Group.
@@ -183,7 +194,7 @@ func (in *input) readObject(o *object) []*Error {
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
 	switch o.kind {
 	case "Pod":
-	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob":
 		return in.readWorkload(o)
 	case "RuntimeClass":
 		return in.readClass(o)
@@ -304,6 +315,11 @@ func (in *input) group() *Group {
 	g := &Group{Workloads: in.workloads, Warnings: in.warnings}
 	for _, p := range in.pods {
 		set := in.set(p.typed)
+		if p.of != nil && p.of.job != nil {
+			p.of.job.Set = set
+			g.Jobs = append(g.Jobs, p.of.job)
+			continue
+		}
 		set.After = p.after
 		g.Sets = append(g.Sets, set)
 	}

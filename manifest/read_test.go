@@ -113,6 +113,10 @@ func outcomeOfAll(t *testing.T, sources []Source, o Options) string {
 	for _, w := range group.Workloads {
 		fmt.Fprintf(&out, "%s %s/%s: %d\n", w.Kind, w.Namespace, w.Name, w.Pods)
 	}
+	for _, j := range group.Jobs {
+		next := j.Next(3)
+		fmt.Fprintf(&out, "%s %s/%s: %s\n", j.Kind, j.Namespace, j.Name, strings.Replace(inShort(next), next.Pod.Name, next.Pod.GenerateName+"…", 1))
+	}
 	for _, set := range group.Sets {
 		text := inShort(set)
 		if base := set.Pod.GenerateName; base != "" { // the rest is random

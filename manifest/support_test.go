@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -55,6 +56,7 @@ func TestWorkloadSupport(t *testing.T) {
 	met := map[string]bool{}
 	for _, spec := range []reflect.Type{
 		reflect.TypeFor[appsv1.DeploymentSpec](), reflect.TypeFor[appsv1.ReplicaSetSpec](), reflect.TypeFor[appsv1.StatefulSetSpec](), reflect.TypeFor[appsv1.DaemonSetSpec](),
+		reflect.TypeFor[batchv1.JobSpec](), reflect.TypeFor[batchv1.CronJobSpec](),
 	} {
 		for f := range fields(spec) {
 			name := spec.Name() + "." + f.json

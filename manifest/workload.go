@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -21,6 +22,7 @@ import (
 // workloadVersions are the kinds that lifepod run makes the Pods of, as their controllers do, and the API that they belong to.
 var workloadVersions = map[string]string{
 	"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
+	"Job": "batch/v1", "CronJob": "batch/v1",
 }
 
 // mostReplicas is how many pods of a workload one machine may be asked for: its pod network has addresses for about so many.
@@ -39,12 +41,18 @@ type workload struct {
 	typed    any
 	meta     *metav1.ObjectMeta
 	made     Workload
+	job      *Job // nil: it is none
 }
 
 // readWorkload reads an object of workloadVersions; its Pods take its place once it is complete.
 func (in *input) readWorkload(o *object) []*Error {
 	w := &workload{object: o}
-	w.template = &object{document: o.document, prefix: o.prefix + "spec.template.", kind: "Pod", value: mapping(mapping(o.value, "spec"), "template")}
+	spec := mapping(o.value, "spec")
+	if o.kind == "CronJob" {
+		spec = mapping(mapping(spec, "jobTemplate"), "spec")
+	}
+	prefix := o.prefix + w.specPath().Child("template").String() + "."
+	w.template = &object{document: o.document, prefix: prefix, kind: "Pod", value: mapping(spec, "template")}
 	in.warnings = append(in.warnings, w.template.dropServerOwned()...)
 	in.warnings = append(in.warnings, w.template.readOnExit()...)
 	switch o.kind {
@@ -60,6 +68,12 @@ func (in *input) readWorkload(o *object) []*Error {
 	case "DaemonSet":
 		d := &appsv1.DaemonSet{}
 		w.typed, w.meta = d, &d.ObjectMeta
+	case "Job":
+		j := &batchv1.Job{}
+		w.typed, w.meta = j, &j.ObjectMeta
+	case "CronJob":
+		c := &batchv1.CronJob{}
+		w.typed, w.meta = c, &c.ObjectMeta
 	}
 	in.pods = append(in.pods, podInput{object: w.template, of: w})
 	return o.decode(w.typed)
@@ -83,7 +97,11 @@ func (in *input) expand() {
 		}
 		names[same] = w.object
 		in.errs = append(in.errs, errs...)
-		if errs == nil {
+		switch {
+		case errs != nil:
+		case w.job != nil:
+			in.pods = append(in.pods, w.jobPod())
+		default:
 			in.pods = append(in.pods, w.pods()...)
 			in.workloads = append(in.workloads, w.made)
 		}
@@ -92,11 +110,21 @@ func (in *input) expand() {
 
 // admitWorkload completes and checks a workload, but for what its Pods are checked for.
 func (in *input) admitWorkload(w *workload) []*Error {
-	unsupported, warnings := checkFields(w.object, reflect.ValueOf(w.typed).Elem().FieldByName("Spec"))
+	unsupported, warnings := checkFields(w.object, field.NewPath("spec"), reflect.ValueOf(w.typed).Elem().FieldByName("Spec"))
 	in.warnings = append(in.warnings, warnings...)
+	if cron, is := w.typed.(*batchv1.CronJob); is {
+		errs, warnings := checkFields(w.object, w.specPath(), reflect.ValueOf(cron.Spec.JobTemplate.Spec))
+		unsupported, in.warnings = append(unsupported, errs...), append(in.warnings, warnings...)
+	}
 	fillMetadata(w.meta, metav1.NamespaceDefault, in.options.Now)
 	w.made = Workload{Kind: w.object.kind, Namespace: w.meta.Namespace, Name: w.meta.Name}
 	errs := append(w.object.fieldErrors(validateWorkload(w.typed)), unsupported...)
+	if job := w.jobOf(); job != nil {
+		if errs == nil {
+			errs = w.readyJob(job)
+		}
+		return errs
+	}
 	if replicas, _ := w.replicas(); replicas > mostReplicas {
 		errs = append(errs, w.object.errorf("spec.replicas", fmt.Sprintf("should be at most %d", mostReplicas), "%d pods are too many for one machine", replicas))
 	}

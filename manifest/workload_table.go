@@ -45,14 +45,40 @@ var workloadSupport = map[string]support{
 	"DaemonSetSpec.updateStrategy":       noRollout,
 	"DaemonSetSpec.minReadySeconds":      noRollout,
 	"DaemonSetSpec.revisionHistoryLimit": noRollout,
+
+	"JobSpec.parallelism":             used,
+	"JobSpec.completions":             used,
+	"JobSpec.activeDeadlineSeconds":   used,
+	"JobSpec.podFailurePolicy":        used,
+	"JobSpec.successPolicy":           notYet,
+	"JobSpec.backoffLimit":            used,
+	"JobSpec.backoffLimitPerIndex":    notYet,
+	"JobSpec.maxFailedIndexes":        notYet,
+	"JobSpec.selector":                used,
+	"JobSpec.manualSelector":          used,
+	"JobSpec.template":                used,
+	"JobSpec.ttlSecondsAfterFinished": pointless("nothing is left of a Job that has ended"),
+	"JobSpec.completionMode":          used,
+	"JobSpec.suspend":                 refused("nothing of a Job that is suspended would run").or("false"),
+	"JobSpec.podReplacementPolicy":    ignored("a pod is replaced when it is gone").or("Failed"),
+	"JobSpec.managedBy":               refused("lifepod run is the Job's controller").or("kubernetes.io/job-controller"),
+
+	"CronJobSpec.schedule":                   pointless("its job runs once, at once"),
+	"CronJobSpec.timeZone":                   pointless("its job runs once, at once"),
+	"CronJobSpec.startingDeadlineSeconds":    pointless("its job runs once, at once"),
+	"CronJobSpec.concurrencyPolicy":          pointless("its job runs once, at once"),
+	"CronJobSpec.suspend":                    pointless("its job runs once, at once"),
+	"CronJobSpec.jobTemplate":                used,
+	"CronJobSpec.successfulJobsHistoryLimit": pointless("nothing is left of a Job that has ended"),
+	"CronJobSpec.failedJobsHistoryLimit":     pointless("nothing is left of a Job that has ended"),
 }
 
 // checkFields judges the fields of a workload's spec, before defaulting.
-func checkFields(o *object, spec reflect.Value) ([]*Error, []string) {
+func checkFields(o *object, path *field.Path, spec reflect.Value) ([]*Error, []string) {
 	s := &supportOf{object: o, ignored: map[string][]string{}}
 	for f := range fields(spec.Type()) {
 		if value := spec.FieldByIndex(f.Index); !value.IsZero() {
-			s.judge(field.NewPath("spec").Child(f.json), value, workloadSupport[spec.Type().Name()+"."+f.json])
+			s.judge(path.Child(f.json), value, workloadSupport[spec.Type().Name()+"."+f.json])
 		}
 	}
 	return s.errs, s.warnings()

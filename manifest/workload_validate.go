@@ -2,6 +2,7 @@ package manifest
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/apps"
@@ -37,6 +38,10 @@ func validateWorkload(typed any) field.ErrorList {
 		return append(checkClaimTemplates(o), validateTemplate(err, &internal.Spec.Template, func(options validation.PodValidationOptions) field.ErrorList {
 			return appsvalidation.ValidateStatefulSet(internal, options)
 		})...)
+	case *batchv1.Job:
+		return validateJob(o)
+	case *batchv1.CronJob:
+		return validateCronJob(o)
 	default:
 		set := typed.(*appsv1.DaemonSet)
 		appsconversion.SetObjectDefaults_DaemonSet(set)

@@ -28,8 +28,8 @@ func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra
 		Short: "Run the Pods of manifests on this machine until they end",
 		Long: `Run the Pods of manifests on this machine until they end.
 
-The files hold Pods, or Deployments, ReplicaSets, StatefulSets and DaemonSets,
-which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and
+The files hold Pods, or Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs
+and CronJobs, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and
 RuntimeClass that they use, as YAML or JSON, in any number of documents. Of a
 folder all *.yaml, *.yml and *.json files are read, - is standard input.
 Container output goes to stdout, the pods' lifecycle to stderr; of several pods
@@ -42,7 +42,7 @@ r restart, s stop, q quit, ? help. When it ends, its lines are on the terminal a
 without it. --plain shows lines, and so does anything else than a terminal.
 
 Exit code: 0 all pods Succeeded; else that of the pod that was the first to
-fail: its failing container's own;
+fail: its failing container's own; a Job fails as a whole;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
 		Args: someFiles,
 

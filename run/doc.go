@@ -5,6 +5,7 @@
 //	Run (run.go)            the command's whole way, in order, and that of each pod
 //	inputs.go               files, folders, URLs and standard input
 //	lives (lives.go)        all pods of the run, side by side
+//	jobState (job.go)       what a Job's controller decides, purely; jobrun.go has its pods live
 //	records (record.go)     which pods are whose, so that the next start of the
 //	                        same manifests resumes the pod of a killed lifepod
 //	                        (resume.go), or removes what is left of it (sweep.go)

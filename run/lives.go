@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -25,10 +27,10 @@ type lives struct {
 	printer *printer
 	stopper *stopper
 	group   *manifest.Group
-	all     []*runOf      // in the order of the manifests
 	ending  chan struct{} // closed when somebody has asked for the end
 
 	mu      sync.Mutex
+	all     []*runOf                 // in the order of the manifests; those of Jobs follow as they begin
 	asked   *lifecycle.StopRequested // the newest; nil: nobody has asked for the end
 	results results
 }
@@ -57,6 +59,8 @@ func (l *lives) meetUnattended(ctx context.Context) error {
 	others := slices.DeleteFunc(Left(l.runtime.Root), func(p unattended.Pod) bool {
 		return p.Ended() || slices.ContainsFunc(l.group.Sets, func(set *manifest.Set) bool {
 			return p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
+		}) || slices.ContainsFunc(l.group.Jobs, func(j *manifest.Job) bool {
+			return p.Namespace == j.Namespace && strings.HasPrefix(p.Name, j.Set.Pod.GenerateName) // which the Job goes on with
 		})
 	})
 	if text := unattended.Notice(others); text != "" {
@@ -85,7 +89,7 @@ func (l *lives) leave() {
 
 // nameOf is what the lines of a pod begin with.
 func (l *lives) nameOf(pod *v1.Pod) string {
-	for _, set := range l.group.Sets {
+	for _, set := range l.group.All() {
 		if set.Pod.Namespace != pod.Namespace {
 			return pod.Namespace + "/" + pod.Name
 		}
@@ -104,8 +108,8 @@ func (l *lives) run(ctx context.Context) (int, error) {
 		l.leave()
 		return l.stopper.exitCode(ExitError), l.stopper.unlessInterrupted(err)
 	}
-	objects := objectsOf(l.group.Sets...)
-	node, err := newNode(l.options, l.runtime, l.group.Sets[0].RuntimeClasses, objects, features)
+	objects := objectsOf(l.group.All()...)
+	node, err := newNode(l.options, l.runtime, l.group.All()[0].RuntimeClasses, objects, features)
 	if err == nil {
 		err = l.prepare(ctx, node)
 	}
@@ -117,6 +121,10 @@ func (l *lives) run(ctx context.Context) (int, error) {
 	for _, r := range l.all {
 		reload.pods = append(reload.pods, &reloaded{set: r.set, post: func(f lifecycle.Fact) { l.post(r, f) }, warn: r.printer.warn})
 	}
+	jobs := l.jobs()
+	for _, j := range jobs {
+		reload.pods = append(reload.pods, &reloaded{set: j.job.Set, post: j.post, warn: l.printer.warn})
+	}
 
 	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pods are gone, not before
 	defer giveUp(nil)
@@ -126,7 +134,7 @@ func (l *lives) run(ctx context.Context) (int, error) {
 	l.stopper.attach(l, giveUp, l.options.Timeout)
 	l.openView()
 	defer l.printer.closeView()
-	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events) }, reload.run)
+	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events, jobs) }, reload.run)
 	l.printer.closeView()
 	l.printer.endCountDown()
 	for _, r := range l.all {
@@ -161,7 +169,7 @@ func (l *lives) prepare(ctx context.Context, node *worker.Engine) error {
 }
 
 // live has the pods live until all have ended.
-func (l *lives) live(ctx context.Context, node *worker.Engine, events *worker.Events) error {
+func (l *lives) live(ctx context.Context, node *worker.Engine, events *worker.Events, jobs []*jobRun) error {
 	var all sync.WaitGroup
 	for _, r := range l.all {
 		all.Go(func() {
@@ -171,15 +179,16 @@ func (l *lives) live(ctx context.Context, node *worker.Engine, events *worker.Ev
 			}
 		})
 	}
+	for _, j := range jobs {
+		all.Go(func() { j.run(ctx, node, events) })
+	}
 	all.Wait()
 	return errors.Join(l.results.errs...)
 }
 
 // begin waits until it is a pod's turn, and prepares it. If its turn does not come, it does not begin.
 func (l *lives) begin(ctx context.Context, node *worker.Engine, r *runOf) bool {
-	before := l.all[slices.IndexFunc(l.all, func(other *runOf) bool {
-		return other.set.Pod.Namespace == r.set.Pod.Namespace && other.set.Pod.Name == r.set.After
-	})]
+	before := l.before(r)
 	select {
 	case <-before.ready:
 	case <-l.ending:
@@ -196,13 +205,45 @@ func (l *lives) begin(ctx context.Context, node *worker.Engine, r *runOf) bool {
 		l.stopper.fail(err, "another pod can't begin")
 		return false
 	}
+	l.tellEnd(r)
+	return true
+}
+
+// before is the pod that one waits for.
+func (l *lives) before(r *runOf) *runOf {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[slices.IndexFunc(l.all, func(other *runOf) bool {
+		return other.set.Pod.Namespace == r.set.Pod.Namespace && other.set.Pod.Name == r.set.After
+	})]
+}
+
+// join takes a pod of a Job.
+func (l *lives) join(r *runOf) {
+	l.mu.Lock()
+	l.all = append(l.all, r)
+	l.mu.Unlock()
+	l.tellEnd(r)
+}
+
+// tellEnd has a pod that has just begun end, if somebody has asked for that meanwhile.
+func (l *lives) tellEnd(r *runOf) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.begun = true
 	if l.asked != nil {
 		r.life.Stop(*l.asked)
 	}
-	return true
+}
+
+// jobs are those of the manifests.
+func (l *lives) jobs() (list []*jobRun) {
+	for _, job := range l.group.Jobs {
+		list = append(list, &jobRun{
+			lives: l, job: job, changed: make(chan struct{}, 1), state: newJobState(&job.Spec, time.Now()), running: map[int]*runOf{},
+		})
+	}
+	return list
 }
 
 // ended takes what has become of a pod. Given up, all say the same.

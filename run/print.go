@@ -16,7 +16,6 @@ import (
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/run/story"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/podlog"
@@ -231,17 +230,13 @@ func (p *printer) warn(text string) {
 	p.say("warning: " + text)
 }
 
-// workload tells of how many pods something is.
-func (p *printer) workload(w manifest.Workload) {
-	name, what := fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), fmt.Sprintf("%d pods", w.Pods)
-	if w.Pods == 1 {
-		what = "1 pod"
-	}
+// concerning tells something of what pods are made of.
+func (p *printer) concerning(subject, what string) {
 	if p.json() {
-		p.object(time.Now(), line{Type: "lifecycle", Subject: name, What: what})
+		p.object(time.Now(), line{Type: "lifecycle", Subject: subject, What: what})
 		return
 	}
-	p.lifecycle(time.Now(), name+": "+what)
+	p.lifecycle(time.Now(), subject+": "+what)
 }
 
 // kept tells where --keep has left the pod's folder and its logs.

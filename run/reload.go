@@ -106,12 +106,14 @@ func (r *reloader) reload(seen []version) bool {
 	if !slices.Equal(seen, r.look()) {
 		return false
 	}
+	var sets []*manifest.Set
 	if err == nil {
-		err = r.rename(later)
+		sets = later.All()
+		err = r.rename(sets)
 	}
 	updates := make([]manifest.Update, len(r.pods))
 	for i := 0; i < len(r.pods) && err == nil; i++ {
-		updates[i], err = r.pods[i].set.Update(later.Sets[i])
+		updates[i], err = r.pods[i].set.Update(sets[i])
 	}
 	if err != nil {
 		first, more, found := strings.Cut(err.Error(), "\n")
@@ -121,16 +123,16 @@ func (r *reloader) reload(seen []version) bool {
 		r.warn("the manifest has changed and can't be used, nothing is updated: " + first)
 		return true
 	}
-	r.take(later, updates)
+	r.take(sets, updates)
 	return true
 }
 
 // rename gives pods the names of those that run: a generated one is another each time. Several pods have to be the same.
-func (r *reloader) rename(later *manifest.Group) error {
-	if len(later.Sets) != len(r.pods) {
-		return fmt.Errorf("there are %d pods in it, and %d run", len(later.Sets), len(r.pods))
+func (r *reloader) rename(sets []*manifest.Set) error {
+	if len(sets) != len(r.pods) {
+		return fmt.Errorf("there are %d pods in it, and %d run", len(sets), len(r.pods))
 	}
-	for i, set := range later.Sets {
+	for i, set := range sets {
 		if running := r.pods[i].set.Pod; len(r.pods) == 1 || set.Pod.GenerateName != "" && set.Pod.GenerateName == running.GenerateName {
 			set.Pod.Name = running.Name
 		}
@@ -140,7 +142,7 @@ func (r *reloader) rename(later *manifest.Group) error {
 
 // take makes the objects those of the pods. Their specs stay: what is ignored now
 // is reported again with the next change.
-func (r *reloader) take(later *manifest.Group, updates []manifest.Update) {
+func (r *reloader) take(sets []*manifest.Set, updates []manifest.Update) {
 	for i, update := range updates {
 		one := r.pods[i]
 		if len(update.Ignored) > 0 {
@@ -149,10 +151,10 @@ func (r *reloader) take(later *manifest.Group, updates []manifest.Update) {
 		if len(update.Changed) == 0 {
 			continue
 		}
-		r.objects.replace(later.Sets)
+		r.objects.replace(sets)
 		pod := one.set.Pod.DeepCopy()
-		pod.Labels, pod.Annotations = later.Sets[i].Pod.Labels, later.Sets[i].Pod.Annotations
-		one.set = &manifest.Set{Pod: pod, ConfigMaps: later.Sets[i].ConfigMaps, Secrets: later.Sets[i].Secrets}
+		pod.Labels, pod.Annotations = sets[i].Pod.Labels, sets[i].Pod.Annotations
+		one.set = &manifest.Set{Pod: pod, ConfigMaps: sets[i].ConfigMaps, Secrets: sets[i].Secrets}
 		one.post(lifecycle.ObjectsChanged{Labels: pod.Labels, Annotations: pod.Annotations, Because: atMost(5, update.Changed) + " changed"})
 	}
 }

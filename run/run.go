@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	if err != nil {
 		return ExitError, err
 	}
-	p := newPrinter(o, podsOf(group)...)
+	p := newPrinter(o, shownPods(group)...)
 	defer func() {
 		p.close()
 		if e := p.failure(); e != nil {
@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		p.warn(w)
 	}
 	for _, w := range group.Workloads {
-		p.workload(w)
+		p.concerning(fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), counted(w.Pods, "pod"))
 	}
 	if err := telemetry.Check(ctx); err != nil {
 		return ExitError, err
@@ -77,11 +77,20 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	return l.run(ctx)
 }
 
+// podsOf are the pods of a run, and one for those of each Job.
 func podsOf(group *manifest.Group) (list []*v1.Pod) {
-	for _, set := range group.Sets {
+	for _, set := range group.All() {
 		list = append(list, set.Pod)
 	}
 	return list
+}
+
+// shownPods are those that are known before the run: a Job has as many as it needs.
+func shownPods(group *manifest.Group) []*v1.Pod {
+	if len(group.Jobs) > 0 {
+		return nil
+	}
+	return podsOf(group)
 }
 
 // runOf is what a run of the command holds of one pod.
@@ -100,7 +109,8 @@ type runOf struct {
 	follow *follower
 	begun  bool // its life may be told something; guarded by lives.mu
 
-	ready, over chan struct{} // closed when the pod was Ready for the first time; when it has ended, or never begins
+	status      func(*v1.PodStatus) // takes each status; nil: nobody does
+	ready, over chan struct{}       // closed when the pod was Ready for the first time; when it has ended, or never begins
 	readyOnce   sync.Once
 }
 
@@ -111,10 +121,13 @@ func newRunOf(l *lives, set *manifest.Set) *runOf {
 	}
 }
 
-// isReady takes a status, and notes when the pod is Ready.
-func (r *runOf) isReady(status *v1.PodStatus) {
+// isNow takes a status, and notes when the pod is Ready.
+func (r *runOf) isNow(status *v1.PodStatus) {
 	if slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue }) {
 		r.readyOnce.Do(func() { close(r.ready) })
+	}
+	if r.status != nil {
+		r.status(status)
 	}
 }
 
@@ -148,7 +161,7 @@ func (r *runOf) prepare(ctx context.Context, node *worker.Engine) (err error) {
 	}
 	r.life = life
 	if r.left != nil {
-		r.isReady(&r.left.from.Reported)
+		r.isNow(&r.left.from.Reported)
 	}
 	return nil
 }
@@ -174,7 +187,7 @@ func (r *runOf) live(ctx context.Context, events *worker.Events) (code int, err 
 
 // newSink is where the worker tells what happens.
 func (r *runOf) newSink() *sink {
-	to := &sink{printer: r.printer, follower: r.follow, sent: r.sent, status: r.isReady}
+	to := &sink{printer: r.printer, follower: r.follow, sent: r.sent, status: r.isNow}
 	if r.options.FailFast {
 		to.blocked = func(why string) { r.stopper.blocked(r.set.Pod, why) }
 	}
