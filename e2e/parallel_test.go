@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -117,6 +119,23 @@ if [ $JOB_COMPLETION_INDEX = 0 ]; then until [ -e /v/tried ]; do sleep 0.1; done
 	}
 	got = shared.run(t, job("failing", "  backoffLimit: 0\n", "exit 7"))
 	if got.code != 7 || !strings.Contains(got.stderr, " Job default/failing: failed (BackoffLimitExceeded)\n") {
+		t.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+}
+
+// TestKustomize: -k runs what a kustomization builds, beside other manifests.
+func TestKustomize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"kustomization.yaml": "namePrefix: dev-\nresources: [pod.yaml]\n", "pod.yaml": script("kustomized", "echo $HOSTNAME")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := shared.lifepod(t, "", "run", "-k", dir); got.code != 0 || got.stdout != "dev-kustomized\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if got := shared.lifepod(t, "", "run", "-k", filepath.Join(dir, "none")); got.code != 125 || !strings.HasPrefix(got.stderr, "lifepod: -k "+filepath.Join(dir, "none")+": ") {
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 }

@@ -24,7 +24,7 @@ type GlobalFlags struct {
 func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra.Command {
 	var logs logFlags
 	command := &cobra.Command{
-		Use:   "run [flags] FILE|FOLDER|URL|-…",
+		Use:   "run [flags] FILE|FOLDER|URL|-… | -k FOLDER",
 		Short: "Run the Pods of manifests on this machine until they end",
 		Long: `Run the Pods of manifests on this machine until they end.
 
@@ -72,6 +72,7 @@ fail: its failing container's own; a Job fails as a whole;
 
 func addFlags(command *cobra.Command, o *Options) {
 	flags := command.Flags()
+	flags.StringVarP(&o.Kustomization, "kustomize", "k", "", "run what the kustomization in this `folder` builds, as kubectl apply -k does")
 	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
 	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
@@ -85,8 +86,8 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 }
 
-func someFiles(_ *cobra.Command, files []string) error {
-	if len(files) == 0 {
+func someFiles(command *cobra.Command, files []string) error {
+	if len(files) == 0 && !command.Flags().Changed("kustomize") {
 		return errors.New("no manifest: want lifepod run FILE…, or - for standard input")
 	}
 	return nil
@@ -101,6 +102,9 @@ func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cob
 func checkFlags(command *cobra.Command, o *Options) error {
 	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
+	}
+	if o.Kustomization == "" && command.Flags().Changed("kustomize") {
+		return errors.New("-k: want the folder of a kustomization")
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }

@@ -3,7 +3,7 @@
 // happens, and leaves nothing behind.
 //
 //	Run (run.go)            the command's whole way, in order, and that of each pod
-//	inputs.go               files, folders, URLs and standard input
+//	inputs.go               files, folders, URLs, standard input and kustomizations
 //	lives (lives.go)        all pods of the run, side by side
 //	jobState (job.go)       what a Job's controller decides, purely; jobrun.go has its pods live
 //	records (record.go)     which pods are whose, so that the next start of the

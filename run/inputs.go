@@ -32,6 +32,13 @@ func readManifests(o Options) (*manifest.Group, error) {
 		}
 		sources = append(sources, found...)
 	}
+	if o.Kustomization != "" {
+		source, err := o.kustomized()
+		if err != nil {
+			return nil, fmt.Errorf("-k %s: %w", o.Kustomization, err)
+		}
+		sources = append(sources, source)
+	}
 	group, err := manifest.ReadAll(sources, manifest.Options{Name: o.Name})
 	if err != nil {
 		return nil, err
@@ -68,6 +75,15 @@ func (o Options) sources(name string) ([]manifest.Source, error) {
 		list = append(list, manifest.Source{Name: file, Data: data})
 	}
 	return list, err
+}
+
+// kustomized is what the kustomization is built to.
+func (o Options) kustomized() (manifest.Source, error) {
+	if o.BuildKustomization == nil {
+		return manifest.Source{}, fmt.Errorf("this program can't build a kustomization, bin/lifepod of make build can: or run kubectl kustomize %s | lifepod run -", o.Kustomization)
+	}
+	data, err := o.BuildKustomization(o.Kustomization)
+	return manifest.Source{Name: "kustomize " + o.Kustomization, Data: data}, err
 }
 
 // filesOf is the file of that name, or, of a folder, its manifests by name, as kubectl apply -f takes them: those in

@@ -36,7 +36,7 @@ type reloaded struct {
 	warn func(string)
 }
 
-// run looks until ctx ends. Standard input, pipes and URLs can't be read again.
+// run looks until ctx ends. Standard input, pipes and URLs can't be read again, and a kustomization is of files that are not known.
 func (r *reloader) run(ctx context.Context) {
 	if !r.areFiles() {
 		return
@@ -62,7 +62,7 @@ func (r *reloader) run(ctx context.Context) {
 // areFiles is false if reading again would wait for a writer, or read nothing:
 // lifepod could not end then. A file that is not there is one that comes back.
 func (r *reloader) areFiles() bool {
-	return !slices.ContainsFunc(r.options.Files, func(name string) bool {
+	return r.options.Kustomization == "" && !slices.ContainsFunc(r.options.Files, func(name string) bool {
 		info, err := os.Stat(name)
 		return name == stdinName || isURL(name) || err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	})
