@@ -80,11 +80,11 @@ func TestJob(t *testing.T) {
 						State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: int32(code)}},
 					}}}, now)
 				}
-				told := toldOf(s, s.next(now, false))
+				facts := factsOf(s, s.next(now, false))
 				if i > 0 {
-					told = what + ": " + told
+					facts = what + ": " + facts
 				}
-				got = append(got, told)
+				got = append(got, facts)
 			}
 			if diff := cmp.Diff(strings.Split(tc.story, "; "), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -93,7 +93,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-func toldOf(s *jobState, step jobStep) string {
+func factsOf(s *jobState, step jobStep) string {
 	var words []string
 	for _, number := range slices.Sorted(maps.Keys(step.begin)) {
 		word := fmt.Sprint(number)

@@ -36,7 +36,7 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 	var pods sync.WaitGroup
 	defer pods.Wait()
 	ending, asked := j.ending, false
-	for told := false; ; {
+	for ended := false; ; {
 		j.of.Lock()
 		step, reason := j.state.next(time.Now(), asked), j.state.reason
 		j.of.Unlock()
@@ -45,8 +45,8 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 				pods.Go(func() { j.live(ctx, events, number, r) })
 			}
 		}
-		if step.end && !told {
-			told = true
+		if step.end && !ended {
+			ended = true
 			j.printer.concerning(j.name(), "failed ("+reason+")")
 			j.end(reason)
 		}

@@ -27,7 +27,7 @@ type whyFlags struct {
 	group  timeline.ChosenGroup
 	// exitCode has it end with 1 if anything is not as it should be.
 	exitCode bool
-	trouble  bool // that was told of
+	trouble  bool // something was not as it should be
 }
 
 func newWhyCommand(open journals, code *int) *cobra.Command {

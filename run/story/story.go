@@ -55,8 +55,8 @@ func (t *Formatter) Encode(at time.Time, l Line) string {
 	return string(plain.JSON(data)) + "\n"
 }
 
-// Report is a line of the pod's story; empty if it has been told. As text, a failure that
-// attempts repeat is told once.
+// Report is a line of the pod's story; empty if it was shown already. As text, a failure that
+// attempts repeat is shown once.
 func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.JSON {
 		w := r.Words()
