@@ -38,8 +38,8 @@ type Client struct {
 	Journals []journal.Folder
 	// Elsewhere are pods that a cluster has: those of other nodes, and of none; may be nil.
 	Elsewhere func(ctx context.Context, means func(*v1.Pod) bool) []*v1.Pod
-	patience time.Duration
-	atOnce   int // sockets that are asked at the same time
+	patience  time.Duration
+	atOnce    int // sockets that are asked at the same time
 }
 
 // New makes a client for the sockets in a folder, which belong to a state folder.
