@@ -89,7 +89,7 @@ func TestLiveView(t *testing.T) {
 	l.Resize(20, 60)
 	l.AwaitMore("default/live", n)
 	l.Press("w")
-	l.Await("is Running and Ready since")
+	l.Await("main of default/live is running since")
 	l.Press("w")
 	l.Press("r")
 	l.Await("main started (1st restart)")

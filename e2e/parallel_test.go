@@ -81,7 +81,7 @@ func TestWebShop(t *testing.T) {
 	c.await(c.stdout, `shop-db-[a-z0-9-]+ \| shop-db serves\n`)
 	c.signal(syscall.SIGINT)
 	got := c.wait()
-	if byes := strings.Count(got.stdout, " | bye\n"); got.code != 130 || byes != 3 || strings.Count(got.stderr, "pod stop requested → grace 30s (Ctrl-C; press again to kill)") != 3 {
+	if byes := strings.Count(got.stdout, " | bye\n"); got.code != 130 || byes != 3 || strings.Count(got.stderr, "pod stop requested → grace 30s (Ctrl-C)") != 3 {
 		t.Errorf("exit code %d, %d of 3 ended gracefully\n%s%s", got.code, byes, got.stdout, got.stderr)
 	}
 }
