@@ -119,7 +119,7 @@ func wholeRuns(ctx context.Context, root string, o options, all *times.Samples) 
 		return err
 	}
 	command := []string{o.binary, "run", "--root", root, file}
-	for i := range o.rounds + warmups {
+	for i := range o.repeats + warmups {
 		if err := wholeRun(ctx, command, "lifepod run", all.When(i >= warmups)); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func wholeRuns(ctx context.Context, root string, o options, all *times.Samples) 
 		return err
 	}
 	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	for i := range o.rounds + warmups {
+	for i := range o.repeats + warmups {
 		if err := wholeRun(ctx, command, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
 			return err
 		}

@@ -19,14 +19,14 @@ import (
 
 // options are the flags.
 type options struct {
-	rounds int
-	binary string
-	stock  string
+	repeats int
+	binary  string
+	stock   string
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.rounds, "n", 30, "rounds; each measures the floor and lifepod once")
+	flag.IntVar(&o.repeats, "n", 30, "rounds; each measures the floor and lifepod once")
 	flag.StringVar(&o.binary, "lifepod", "bin/lifepod", "the binary for the whole runs")
 	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
 	pods := flag.Int("idle", 0, "only run so many pods that do nothing and say what that costs")
@@ -97,7 +97,7 @@ func inProcess(ctx context.Context, root string, o options, all *times.Samples) 
 		return err
 	}
 	defer b.close()
-	return b.turns(ctx, o.rounds, all)
+	return b.alternate(ctx, o.repeats, all)
 }
 
 // The network of the pods on the stock runtime.
@@ -106,10 +106,10 @@ const (
 	stockBridge = "lpstock0"
 )
 
-// turns has all sides do the same in turns.
-func (b *bed) turns(ctx context.Context, rounds int, all *times.Samples) error {
+// alternate measures one side after the other, again and again.
+func (b *bed) alternate(ctx context.Context, repeats int, all *times.Samples) error {
 	floor, stock := bareSide{"floor", b, b.floor}, bareSide{"stock", b, b.stock}
-	for i := range rounds + warmups {
+	for i := range repeats + warmups {
 		record := all.When(i >= warmups)
 		for _, part := range []part{
 			{"stock floor", stock.one}, {"floor", floor.one}, {"lifepod", b.lifepod},
@@ -121,7 +121,7 @@ func (b *bed) turns(ctx context.Context, rounds int, all *times.Samples) error {
 			}
 		}
 	}
-	for i := range max(rounds/6, 1) + 1 { // each is fifty pods
+	for i := range max(repeats/6, 1) + 1 { // each is fifty pods
 		record := all.When(i > 0)
 		if err := errors.Join(stock.many(ctx, record), floor.many(ctx, record), b.many(ctx, record)); err != nil {
 			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
@@ -133,13 +133,13 @@ func (b *bed) turns(ctx context.Context, rounds int, all *times.Samples) error {
 	return nil
 }
 
-// part is one side of one measurement, done once a round.
+// part is one side of one measurement, done once each time.
 type part struct {
 	name    string
 	measure func(context.Context, times.Record) error
 }
 
-// warmups are rounds that are not counted.
+// warmups are repeats that are not counted.
 const warmups = 3
 
 func manifestFile(root string) (string, error) {

@@ -146,7 +146,7 @@ func (d *daemon) find() (found *pidfd.Process, version string, err error) {
 		return nil, "", fmt.Errorf("look for a running containerd: %w", err)
 	}
 	var r record
-	// A torn record is as good as one of a process that is gone.
+	// A torn record is treated like that of a process that is gone.
 	if json.Unmarshal(text, &r) == nil && r.PID > 0 {
 		if p, err := pidfd.Open(r.ID); !errors.Is(err, pidfd.ErrEnded) {
 			return p, r.Version, err

@@ -10,11 +10,11 @@
 //   - Any number of processes may open the same root. Each holds a shared
 //     lock (users.lock) as long as it has the root open. One of them, the
 //     holder of supervisor.lock, starts containerd, or adopts the one that is
-//     running, and starts it again when it dies. The others hold a connection
-//     to the supervisor; when that breaks, because the supervisor closed or
-//     was killed, one of them takes the lock and the supervision over. A
-//     suspended supervisor says nothing and keeps its lock: others go on with
-//     a containerd that answers, else they fail after ten seconds and name it.
+//     running, and starts it again when it dies. The others are connected
+//     to the supervisor; when the connection breaks, because it closed or was killed, one of
+//     them takes the lock and supervises. A
+//     suspended supervisor is silent and keeps its lock: the others go on if
+//     containerd answers; else they fail after ten seconds, with its process ID.
 //   - containerd runs in a session of its own: neither Ctrl-C in a terminal
 //     nor the end of the process that started it reaches it. Containers
 //     belong to their shims, so that they outlive containerd as well.

@@ -142,7 +142,7 @@ func (s *lostShims) refresh() {
 	}
 }
 
-// acquit is for a shim whose sandbox CRI knows. A young one is not looked at any more:
+// acquit stops suspecting a shim, because CRI knows its sandbox. A young one is not looked at any more:
 // what its removal may leave is found when the next shim starts or ends.
 func (s *lostShims) acquit(pid int) {
 	delete(s.looks, pid)

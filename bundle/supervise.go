@@ -22,10 +22,10 @@ type supervisor struct {
 	up       chan error
 	restarts chan time.Time
 	patience patience
-	// current is the containerd that answered last, and told says that up has
-	// had its value; both owned by run.
-	current news
-	told    bool
+	// current is the containerd that answered last; answered says that up has
+	// had its value. Both are owned by run.
+	current  news
+	answered bool
 }
 
 // patience is how long a follower bears a supervisor that it does not hear.
@@ -80,11 +80,11 @@ func (s *supervisor) leadOrFollow(ctx context.Context) error {
 // failed reports why containerd cannot be had: to Open, if it still waits,
 // else to the log.
 func (s *supervisor) failed(err error) {
-	if s.told {
+	if s.answered {
 		s.log.Error("containerd cannot be supervised", "err", err)
 		return
 	}
-	s.told = true
+	s.answered = true
 	s.up <- err
 }
 
@@ -93,8 +93,8 @@ func (s *supervisor) failed(err error) {
 func (s *supervisor) answers(n news) {
 	before := s.current
 	s.current = n
-	if !s.told {
-		s.told = true
+	if !s.answered {
+		s.answered = true
 		s.up <- nil
 	}
 	if before == (news{}) || n.sameAs(before) {

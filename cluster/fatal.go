@@ -12,7 +12,7 @@ import (
 
 // surviveFatal keeps parts that can't go on because ctx has ended, such as the API
 // server's hooks, from ending the process before the others have ended well. What ends
-// it otherwise is told; klog has its message among the details.
+// it otherwise is reported; klog has its message among the details.
 func surviveFatal(ctx context.Context, log *slog.Logger) {
 	klog.OsExit = func(code int) {
 		if ctx.Err() != nil {

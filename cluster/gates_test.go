@@ -85,8 +85,8 @@ func TestFeatureGates(t *testing.T) {
 		}
 	}
 	s.said(t, "ready")
-	told := s.joiningNodes(t)
-	if got := told["featureGates"]; got == nil || got.(map[string]any)["PodCertificateRequest"] != true {
+	config := s.joiningNodes(t)
+	if got := config["featureGates"]; got == nil || got.(map[string]any)["PodCertificateRequest"] != true {
 		t.Errorf("joining nodes are told the gates %v", got)
 	}
 	if text := s.log.String(); strings.Contains(text, "has failed") {

@@ -42,7 +42,7 @@ func (r *run) watchAddress(ctx context.Context) error {
 }
 
 // awaitMove returns when an IPv4 address or a default route has come or gone; false if
-// nothing will be told any more.
+// nothing will be reported any more.
 func awaitMove(routes <-chan netlink.RouteUpdate, addresses <-chan netlink.AddrUpdate) bool {
 	for {
 		select {

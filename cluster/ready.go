@@ -73,16 +73,16 @@ const apiServiceName = "kubernetes"
 // How often is looked for what is needed, and when the log says for the first time
 // that it is waited for.
 const (
-	needPoll = 20 * time.Millisecond
-	needTold = 10 * time.Second
+	needPoll   = 20 * time.Millisecond
+	needLogged = 10 * time.Second
 )
 
 // await returns when it is there.
 func (n need) await(ctx context.Context, client kubernetes.Interface, slow func(error)) error {
 	ticker := time.NewTicker(needPoll)
 	defer ticker.Stop()
-	tell := time.NewTicker(needTold)
-	defer tell.Stop()
+	slowTick := time.NewTicker(needLogged)
+	defer slowTick.Stop()
 	for {
 		err := n.there(ctx, client)
 		if err == nil {
@@ -91,7 +91,7 @@ func (n need) await(ctx context.Context, client kubernetes.Interface, slow func(
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-tell.C:
+		case <-slowTick.C:
 			slow(fmt.Errorf("%s: %w", n.what, err))
 		case <-ticker.C:
 		}
@@ -143,7 +143,7 @@ func (r *run) tellReady(ctx context.Context, registered <-chan struct{}) {
 			r.Log.Warn("the cluster takes more of the processor at rest than it could", "err", err)
 		}
 	})
-	r.told.Store(true)
+	r.readyCalled.Store(true)
 	there := Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Took: time.Since(r.began)}
 	if r.runs(nodePart) {
 		there.Node = r.Node

@@ -116,10 +116,10 @@ func TestReadyAfterTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, registered := make(chan Ready, 1), make(chan struct{})
+	called, registered := make(chan Ready, 1), make(chan struct{})
 	r := &run{
 		layout: &layout{Config: Config{Log: slog.New(slog.DiscardHandler), Node: "n1"}}, client: client,
-		ready: func(ready Ready) { told <- ready },
+		ready: func(ready Ready) { called <- ready },
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -130,13 +130,13 @@ func TestReadyAfterTheNode(t *testing.T) {
 		path = <-asked
 	}
 	select {
-	case <-told:
+	case <-called:
 		t.Error("it is ready without its node")
 	case <-time.After(300 * time.Millisecond):
 	}
 	close(registered)
 	<-ended
-	if ready := <-told; ready.Node != "n1" {
+	if ready := <-called; ready.Node != "n1" {
 		t.Errorf("it is ready with %+v", ready)
 	}
 }

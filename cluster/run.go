@@ -95,9 +95,9 @@ func quiet(log *slog.Logger) {
 // run is a cluster that begins, or runs.
 type run struct {
 	*layout
-	began time.Time
-	ready func(Ready)
-	told  atomic.Bool // ready has been called
+	began       time.Time
+	ready       func(Ready)
+	readyCalled atomic.Bool // ready has been called
 
 	keys    *pki.Folder
 	server  *apiserver.Server
@@ -118,7 +118,7 @@ func (r *run) run(ctx context.Context) error {
 		r.keys, err = r.openKeys()
 		return err
 	})
-	go func() { _ = keys() }() // beside etcd, which needs none of this machine's; an error is told below
+	go func() { _ = keys() }() // beside etcd, which needs none of this machine's; an error is reported below
 	store, err := r.openState(g, keys)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (r *run) run(ctx context.Context) error {
 	if err := g.wait(); err != nil {
 		return err
 	}
-	if !r.told.Load() {
+	if !r.readyCalled.Load() {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -191,7 +191,7 @@ func (l *layout) openKeys() (*pki.Folder, error) {
 }
 
 // writeKubeconfig puts the cluster into the user's kubeconfig, if that is wanted. It
-// comes before anything runs: a name that is taken is better told then.
+// comes before anything runs: a name that is taken is better reported then.
 func (l *layout) writeKubeconfig() error {
 	if l.Context == "" {
 		return nil

@@ -87,7 +87,7 @@ func Look(ctx context.Context, c Config) (Status, error) {
 	return s, nil
 }
 
-// lookAtNode fills in whose cluster this machine has joined, if any.
+// lookAtNode fills in the cluster that this machine has joined, if any.
 func (s *Status) lookAtNode(c Config) error {
 	l, err := c.joined()
 	if err != nil || !l.exists() {

@@ -11,8 +11,8 @@ import (
 	"github.com/lifepod/lifepod/worker/podlog"
 )
 
-// defaultContainer is the annotation by which kubectl knows the container that
-// is meant when none is named.
+// defaultContainer is kubectl's annotation for the container that a command without a
+// container's name is for.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // ContainerNames are all containers of a pod, the regular ones first.
@@ -29,7 +29,7 @@ func ContainerNames(pod *v1.Pod) (names []string) {
 	return names
 }
 
-// DefaultContainer is the one that is meant when none is named.
+// DefaultContainer is the container that a request without a name is for.
 func DefaultContainer(pod *v1.Pod) string {
 	if name := pod.Annotations[defaultContainer]; slices.Contains(ContainerNames(pod), name) {
 		return name

@@ -5,9 +5,9 @@
 //	Server   serves one Object over HTTP, on <run folder>/pods/<uid>.sock
 //	Sockets  finds the sockets of all lifepods of one root (what the clients use)
 //
-// The folder is open to root only (0700), a socket too (0600), and whoever
-// connects must be root by the kernel's word (SO_PEERCRED). A socket whose
-// process has died is removed by the next one who looks.
+// Only root can open the folder (0700) and the sockets (0600), and the kernel must confirm
+// that a client is root (SO_PEERCRED). The next client removes a socket whose process has
+// died.
 //
 // # The API
 //
@@ -30,6 +30,6 @@
 //	POST   POD/resize                  v1.Pod, of which the containers' name and resources count → v1.Pod
 //	POST   POD/conditions              v1.PodCondition → v1.Pod
 //
-// Requests that change the pod are checked before its worker is told; what is
-// refused changes nothing.
+// A request that changes the pod is checked before its worker hears of it; a refused one
+// changes nothing.
 package control

@@ -77,8 +77,7 @@ func (s *Server) isGone() bool {
 	}
 }
 
-// endedForGood says that a container has ended and can't be started again, as
-// far as its spec tells.
+// endedForGood says whether a container has ended and its spec allows no further start.
 func endedForGood(pod *v1.Pod, container string) bool {
 	if lifecycle.Terminal(pod.Status.Phase) {
 		return true

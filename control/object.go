@@ -130,8 +130,8 @@ func (o *Object) Gone() {
 // Done is closed when nothing of the pod is left.
 func (o *Object) Done() <-chan struct{} { return o.gone }
 
-// change replaces the pod by a copy that edit has worked on; after an error it
-// stays as it is. What edit changes below the first level it must replace.
+// change replaces the pod by a copy that edit has changed, unless edit returns an error.
+// The copy is shallow: edit must replace, not change, what lies below the first level.
 func (o *Object) change(edit func(pod *v1.Pod) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// peerKey is where a request's context has who sent it.
+// peerKey is the key in a request's context for the sender.
 type peerKey struct{}
 
-// peer is who is at the other end of a connection; err if there is no telling.
+// peer is the process at the other end of a connection; err says why it is not known.
 type peer struct {
 	uid uint32
 	err error

@@ -18,9 +18,8 @@ import (
 // client that doesn't read must not hold up the end of lifepod.
 const lastWords = 2 * time.Second
 
-// Admission checks and completes what is to become a part of the pod's spec, as
-// an API server does; it returns a new pod, of a higher generation if its spec is
-// another.
+// Admission checks and completes a change of the pod's spec, as an API server does.
+// It returns a new pod, with a higher generation if the spec has changed.
 type Admission interface {
 	WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error)
 	// WithResources takes the names and resources of requested's containers; a
@@ -36,7 +35,7 @@ type Config struct {
 	Runtime   runtimeapi.RuntimeServiceClient
 	LogDir    string // of the pod
 	Admission Admission
-	// Managed says by whom the pod is managed, and what to do instead, if changing it
+	// Managed says who manages the pod, and what to do instead, if changing it
 	// here would only be undone; then changes are refused. Empty: it may be changed.
 	Managed string
 	Log     *slog.Logger
@@ -112,7 +111,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// unmanaged refuses to change a pod whose owner would not know of it.
+// unmanaged refuses a change of a pod that is managed elsewhere, such as in a cluster.
 func (s *Server) unmanaged(handle func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.Managed != "" {

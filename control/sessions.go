@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// turn is for a command to appear in its container while no other begins there.
-	turn = 2 * time.Second
+	// startTime is for a command to appear in its container while no other begins there.
+	startTime = 2 * time.Second
 	// recognition is how long it may take altogether, on a starved machine; after
 	// its turn it is known by its arguments only.
 	recognition = 12 * time.Second
@@ -37,7 +37,7 @@ type sessions struct {
 
 // slot lets commands begin in a container one after the other.
 type slot struct {
-	turn  chan struct{} // has room for the one that begins
+	free  chan struct{} // has room for the one that begins
 	users int           // who begin, or wait for it
 }
 
@@ -107,7 +107,7 @@ func (s *sessions) enter(ctx context.Context, id string) (leave func(), _ error)
 	s.mu.Lock()
 	place := s.begun[id]
 	if place == nil {
-		place = &slot{turn: make(chan struct{}, 1)}
+		place = &slot{free: make(chan struct{}, 1)}
 		s.begun[id] = place
 	}
 	place.users++
@@ -120,8 +120,8 @@ func (s *sessions) enter(ctx context.Context, id string) (leave func(), _ error)
 		}
 	}
 	select {
-	case place.turn <- struct{}{}:
-		return func() { <-place.turn; forget() }, nil
+	case place.free <- struct{}{}:
+		return func() { <-place.free; forget() }, nil
 	case <-ctx.Done():
 		forget()
 		return nil, context.Cause(ctx)
@@ -135,12 +135,12 @@ func (n *session) recognise() {
 	defer release()
 	begun, limit := time.Now(), time.NewTimer(recognition)
 	defer limit.Stop()
-	defer time.AfterFunc(turn, release).Stop()
-	for pause := firstLook; n.known && !n.look(time.Since(begun) < turn); pause = min(2*pause, longestLook) {
+	defer time.AfterFunc(startTime, release).Stop()
+	for pause := firstLook; n.known && !n.look(time.Since(begun) < startTime); pause = min(2*pause, longestLook) {
 		select {
 		case <-time.After(pause):
 		case <-n.over:
-			n.look(time.Since(begun) < turn)
+			n.look(time.Since(begun) < startTime)
 			return
 		case <-limit.C:
 			return
@@ -150,7 +150,7 @@ func (n *session) recognise() {
 
 // look reports whether the command's process is there. In its turn it is the one
 // that is new, whatever it has become since.
-func (n *session) look(inTurn bool) bool {
+func (n *session) look(aloneStarting bool) bool {
 	processes, err := n.container.ExecProcesses()
 	if err != nil {
 		return true // the container has ended, and all in it
@@ -158,7 +158,7 @@ func (n *session) look(inTurn bool) bool {
 	for _, p := range processes {
 		arguments := pidfd.Arguments(p.PID)
 		own := slices.ContainsFunc(n.sessions.own, func(c []string) bool { return slices.Equal(c, arguments) })
-		if slices.Contains(n.before, p) || (own || !inTurn) && !slices.Equal(arguments, n.command) {
+		if slices.Contains(n.before, p) || (own || !aloneStarting) && !slices.Equal(arguments, n.command) {
 			continue
 		}
 		n.process = &p

@@ -27,9 +27,9 @@ func TestOwnCommands(t *testing.T) {
 	}
 }
 
-// TestSessionsTakeTurns: in a container one command begins at a time, and nothing is kept of
+// TestSessionsBeginOneByOne: in a container one command begins at a time, and nothing is kept of
 // a container in which none does, such as one that was restarted since.
-func TestSessionsTakeTurns(t *testing.T) {
+func TestSessionsBeginOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions(&v1.Pod{})
 		first, err := s.enter(t.Context(), "a")

@@ -17,15 +17,15 @@ import (
 
 const suffix = ".sock"
 
-// Folder is where the sockets of a root are, below its run folder.
+// Folder is the folder of a root's sockets, below its run folder.
 func Folder(runDir string) string { return filepath.Join(runDir, "pods") }
 
 // listenAttempts is how often the folder is made anew when the last pod of
 // another lifepod has taken it away.
 const listenAttempts = 20
 
-// listen makes a pod's socket. It appears under its name only when it answers,
-// so that one that does not answer is a dead process's.
+// listen makes a pod's socket. It gets its name only when it answers, so a socket that
+// does not answer belongs to a dead process.
 func listen(folder string, uid types.UID) (l *net.UnixListener, path string, err error) {
 	path = filepath.Join(folder, string(uid)+suffix)
 	for range listenAttempts {
@@ -62,8 +62,7 @@ func listenOnce(folder, path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// makeFolder makes the folder for root only, also if another's umask or an
-// administrator left it wider.
+// makeFolder makes the folder accessible to root only, even if it exists with wider permissions.
 func makeFolder(folder string) error {
 	if err := rootfolder.EnsureRun(filepath.Dir(folder)); err != nil {
 		return err
@@ -97,8 +96,8 @@ func Sockets(folder string) ([]string, error) {
 	return paths, nil
 }
 
-// Dial connects to a pod's socket. One whose process has died is removed, and
-// the error is fs.ErrNotExist, as of one that was never there.
+// Dial connects to a pod's socket. It removes a socket whose process has died; then the error
+// is fs.ErrNotExist, as if the socket had never existed.
 func Dial(path string) (net.Conn, error) {
 	conn, err := net.Dial("unix", path)
 	if errors.Is(err, unix.ECONNREFUSED) {
@@ -108,9 +107,9 @@ func Dial(path string) (net.Conn, error) {
 	return conn, err
 }
 
-// bury removes the socket of a dead process. A lifepod that goes on with the pod
-// may have put its own in place of it by now: that one answers under its
-// other name, too, and gets the first back.
+// bury removes the socket of a dead process. A lifepod that has resumed the pod may have
+// replaced it by now: if so, the new socket answers under its other name, too, and is
+// renamed back.
 func bury(path string) {
 	aside := filepath.Join(filepath.Dir(path), ".dead-"+filepath.Base(path))
 	if os.Rename(path, aside) != nil {

@@ -26,7 +26,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// StopRequest is what lifepod stop asks for: nil is the pod's own grace, 0 kills.
+// StopRequest is the request of lifepod stop: a nil grace is the pod's own, 0 kills.
 func StopRequest(graceSeconds *int64) lifecycle.StopRequested {
 	if graceSeconds != nil && *graceSeconds == 0 {
 		return lifecycle.StopRequested{Force: true, Because: "lifepod stop --force"}

@@ -11,9 +11,9 @@ import (
 )
 
 // tunnel passes a request on to the runtime's streaming server, and the upgraded
-// connection after it, until either side ends it. gone is called when the client
-// has gone, before the runtime can know: a runtime may then kill the process that
-// it has started, and nobody can tell any more which others were that one's.
+// connection after it, until either side ends it. It calls gone when the client
+// disconnects, before the runtime notices: the runtime may then kill the process, after which
+// its children can no longer be found.
 func tunnel(w http.ResponseWriter, r *http.Request, to string, gone func()) error {
 	target, err := url.Parse(to)
 	if err != nil || target.Host == "" {

@@ -103,7 +103,7 @@ func TestTunnelWithoutClient(t *testing.T) {
 	<-over
 }
 
-// What the runtime refuses, and a runtime that is not there, is told.
+// What the runtime refuses, and a runtime that is not there, is reported.
 func TestTunnelRefused(t *testing.T) {
 	to, _ := runtimeStreams(t)
 	for address, want := range map[string]string{

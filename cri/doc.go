@@ -3,7 +3,6 @@
 // means. It turns the runtime's words into facts of package lifecycle and
 // decides nothing.
 //
-// deadline.go says how long what a pod's machine asks for may take, and how often the
-// pod is looked at. It is pure: lives on real containers and simulated ones have the same
-// deadlines.
+// deadline.go has the deadline of each effect, and how often the runtime is asked for the pod.
+// It is pure, and real and simulated containers share it.
 package cri

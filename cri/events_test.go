@@ -18,11 +18,11 @@ import (
 // listener writes down what a stream tells.
 type listener struct {
 	start time.Time
-	told  []string
+	calls []string
 }
 
 func (l *listener) tell(what string) {
-	l.told = append(l.told, fmt.Sprintf("%v %s", time.Since(l.start), what))
+	l.calls = append(l.calls, fmt.Sprintf("%v %s", time.Since(l.start), what))
 }
 
 // listen runs a stream until the returned function is called.
@@ -74,7 +74,7 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 			"100ms broken",
 			"245ms proven", "245ms event of b", "245ms event of b",
 		}
-		if diff := cmp.Diff(want, l.told); diff != "" {
+		if diff := cmp.Diff(want, l.calls); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 	})
@@ -92,7 +92,7 @@ func TestStreamIsRefused(t *testing.T) {
 			"0s broken", "20ms broken", "60ms broken", "140ms broken", "300ms broken",
 			"620ms broken", "1.26s broken", "2.26s broken", // the next one holds
 		}
-		if diff := cmp.Diff(want, l.told); diff != "" {
+		if diff := cmp.Diff(want, l.calls); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 	})
@@ -108,8 +108,8 @@ func TestStreamEnds(t *testing.T) {
 		if took := time.Since(before); took != 0 {
 			t.Errorf("Run ended after %v", took)
 		}
-		if len(l.told) > 0 {
-			t.Errorf("told %q, want nothing", l.told)
+		if len(l.calls) > 0 {
+			t.Errorf("told %q, want nothing", l.calls)
 		}
 	})
 }

@@ -263,7 +263,7 @@ func attendedByNobody() []unattended.Pod {
 	return []unattended.Pod{pod("train", unattended.Pod{Command: unattended.Run, Runs: true}), pod("web-n1", unattended.Pod{Command: unattended.Agent, Runs: true})}
 }
 
-// Pods whose lifepod has ended are told as what they are, not as leftovers.
+// Pods whose lifepod has ended are reported as what they are, not as leftovers.
 func TestUnattendedPods(t *testing.T) {
 	want := Result{Name: "unattended pods", Status: Warning, Found: "2 below /r", Advice: []string{
 		"default/train: its lifepod run was killed: run the same manifests again to resume it, or `lifepod stop default/train` to end it",

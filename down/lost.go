@@ -66,7 +66,7 @@ func endLost(ctx context.Context, paths bundle.Paths, purges bool) (string, erro
 	return fmt.Sprintf("%s has been %s. Removed what was left of its pods on this machine: %s.", paths.Root, deleted, plural(n, "leftover")), nil
 }
 
-// holder is a process that has the lock of a deleted state folder, 0 if there is none.
+// holder is a process that holds the lock of a deleted state folder; 0: none does.
 func holder(paths bundle.Paths) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is right
 	for _, file := range files {

@@ -12,7 +12,7 @@ import (
 )
 
 // chaosLaws are held against what is seen of one pod from outside: the statuses
-// that its lifepods told, and the file that its containers write to, whose order
+// that its lifepods reported, and the file that its containers write to, whose order
 // is the order in which things happened.
 type chaosLaws struct {
 	t      *testing.T
@@ -31,8 +31,8 @@ func newChaosLaws(t *testing.T) *chaosLaws {
 	}
 }
 
-// told judges all that one lifepod printed; its last line may be cut short.
-func (l *chaosLaws) told(stdout string) {
+// judge judges all that one lifepod printed; its last line may be cut short.
+func (l *chaosLaws) judge(stdout string) {
 	for line := range strings.Lines(stdout) {
 		var o object
 		if json.Unmarshal([]byte(line), &o) != nil {

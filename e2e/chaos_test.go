@@ -99,7 +99,7 @@ func (c *chaos) killOnce() {
 	}
 	c.note("kills lifepod")
 	run.kill9()
-	c.laws.told(run.stdout.text())
+	c.laws.judge(run.stdout.text())
 	if c.lots.IntN(4) == 0 {
 		c.harm()
 		time.Sleep(time.Duration(c.lots.Int64N(int64(time.Second))))
@@ -166,7 +166,7 @@ func (c *chaos) stop() {
 		c.show()
 		c.t.Errorf("after SIGINT: exit code %d", got.code)
 	}
-	c.laws.told(got.stdout)
+	c.laws.judge(got.stdout)
 	c.laws.endedGracefully(asked)
 	witness, err := os.ReadFile(filepath.Join(c.dir, "witness"))
 	if err != nil {

@@ -65,6 +65,11 @@ echo $((n + 1)) > /v/n
 	}
 	c.signal(syscall.SIGINT)
 	c.wait()
+	for args, want := range map[string]string{"-c main": run(1), "-c main -p --tail 1": "run 0 end\n", "--all-containers --tail 1 -f": "main | run 1 end\nprep | prepared\n"} {
+		if got := shared.lifepod(t, "", append([]string{"logs", "logs"}, strings.Fields(args)...)...); got.code != 0 || got.stdout != want {
+			t.Errorf("logs %s of the pod that has ended: exit code %d, %q, want %q\n%s", args, got.code, got.stdout, want, got.stderr)
+		}
+	}
 }
 
 // TestLogsFromTheStart: logs -f waits for a container whose turn it is not yet,

@@ -75,6 +75,18 @@ containers:
 	if got := c.wait(); got.code != 130 || !strings.Contains(got.stderr, "(lifepod stop)") {
 		t.Errorf("lifepod run: exit code %d\n%s", got.code, got.stderr)
 	}
+	for _, tc := range [][2]string{
+		{"ps -a", `default +seen +0/1 +Completed +0 +\S+ +Succeeded +0 +\S+ ago`},
+		{"status " + string(seen.UID), `main +not ready +0 restarts +exited 0 Completed, `},
+		{"status default/seen -o yaml", "phase: Succeeded"},
+		{"stop seen", "pod default/seen has ended: "},
+		{"rm seen", "^$"},
+		{"logs seen", `no pod "seen"`},
+	} {
+		if got := shared.lifepod(t, "", strings.Fields(tc[0])...); !regexp.MustCompile(tc[1]).MatchString(got.stdout + got.stderr) {
+			t.Errorf("%s lacks %q: exit code %d\n%s%s", tc[0], tc[1], got.code, got.stdout, got.stderr)
+		}
+	}
 }
 
 // TestStopShortened: a grace is shortened at any moment, which takes effect at

@@ -12,10 +12,10 @@ import (
 func TestRuntimeEndpoint(t *testing.T) {
 	t.Parallel()
 	host, guest := newRoot(t), newRoot(t)
-	keeper := host.startRun(t, pod("keeper", `
+	other := host.startRun(t, pod("other", `
 containers:
 - {name: main, image: TOOLBOX, command: [sleep, infinity]}`))
-	keeper.await(keeper.stderr, "main started")
+	other.await(other.stderr, "main started")
 
 	// a runtime that somebody else runs keeps its own books about addresses
 	t.Cleanup(func() { host.forgetAddresses(t) })

@@ -85,7 +85,7 @@ spec:
 // TestStatusFields: what is known only at run time matches the status.
 func TestStatusFields(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("fields", `
+	result := shared.runStory(t, 0, pod("fields", `
 restartPolicy: Never
 containers:
 `+shell("main", `echo $POD_IP $POD_IPS $HOST_IP $NODE $POD_UID`, `
@@ -95,10 +95,10 @@ env:
 - {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}
 - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
 - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}`)))
-	last := told.last(t)
-	fields := strings.Fields(told.output("main"))
+	last := result.last(t)
+	fields := strings.Fields(result.output("main"))
 	if len(fields) != 5 {
-		t.Fatalf("output %q", told.output("main"))
+		t.Fatalf("output %q", result.output("main"))
 	}
 	name, err := os.Hostname()
 	if err != nil {
@@ -135,12 +135,12 @@ func TestName(t *testing.T) {
 // TestTerminationMessage is what a container wrote to its termination log.
 func TestTerminationMessage(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 1, pod("message", `
+	result := shared.runStory(t, 1, pod("message", `
 restartPolicy: Never
 containers:
 `+shell("file", "echo -n because > /dev/termination-log; exit 1")+
 		shell("logs", "echo last words; exit 1", "terminationMessagePolicy: FallbackToLogsOnError")))
-	last := told.last(t)
+	last := result.last(t)
 	for name, want := range map[string]string{"file": "because", "logs": "last words\n"} {
 		if got := containerNamed(t, last, name).State.Terminated.Message; got != want {
 			t.Errorf("message of %s: %q, want %q", name, got, want)

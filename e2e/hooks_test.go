@@ -16,7 +16,7 @@ import (
 // started after it.
 func TestPostStart(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("post-start", `
+	result := shared.runStory(t, 0, pod("post-start", `
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 containers:
@@ -24,7 +24,7 @@ containers:
 lifecycle:
   postStart:
     exec: {command: [sh, -c, "touch /v/hook; until [ -e /v/main ]; do sleep 0.05; done"]}`)))
-	early := slices.ContainsFunc(told.statuses(), func(s v1.PodStatus) bool {
+	early := slices.ContainsFunc(result.statuses(), func(s v1.PodStatus) bool {
 		c := containerNamed(t, s, "main")
 		return s.PodIP != "" && c.State.Running != nil && !*c.Started && !c.Ready
 	})
@@ -46,13 +46,13 @@ lifecycle:
     exec: {command: [sh, -c, "until [ -e /v/up ]; do sleep 0.05; done; echo token-42; exit 5"]}`)), "-o", "json")
 	c.await(c.stdout, `"reason":"PostStartHookError"`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
+	result := readStory(t, c.wait().stdout)
 	want := []string{"Warning FailedPostStartHook PostStartHook failed", "Normal Killing FailedPostStartHook"}
-	if diff := cmp.Diff(want, told.events("main", "FailedPostStartHook", "Killing")[:2]); diff != "" {
+	if diff := cmp.Diff(want, result.events("main", "FailedPostStartHook", "Killing")[:2]); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	var message string
-	for _, s := range told.statuses() {
+	for _, s := range result.statuses() {
 		main := containerNamed(t, s, "main")
 		if w := main.State.Waiting; w != nil && w.Reason == "PostStartHookError" {
 			message = w.Message
@@ -91,16 +91,16 @@ while true; do sleep 0.1; done`, mountV, "lifecycle: {preStop: {exec: {command: 
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
 	asked := time.Now()
-	told := readStory(t, c.wait().stdout)
+	result := readStory(t, c.wait().stdout)
 	if took := time.Since(asked); took < time.Second {
 		t.Errorf("ended after %v, before the sleep of 1s", took)
 	}
 	for name, code := range map[string]int32{"exec": 4, "http": 143, "sleep": 6} {
-		if ended := containerNamed(t, told.last(t), name).State.Terminated; ended == nil || ended.ExitCode != code {
+		if ended := containerNamed(t, result.last(t), name).State.Terminated; ended == nil || ended.ExitCode != code {
 			t.Errorf("%s: %+v, want exit code %d", name, ended, code)
 		}
 	}
-	got := told.events("http", "LifecycleHTTPFallback", "FailedPreStopHook")
+	got := result.events("http", "LifecycleHTTPFallback", "FailedPreStopHook")
 	want := "Warning LifecycleHTTPFallback request to HTTPS lifecycle hook ADDRESS:8080 got HTTP response, retry with HTTP succeeded"
 	if len(got) != 1 || normal(got[0]) != want {
 		t.Errorf("events %q, want %q", got, want)
@@ -119,14 +119,14 @@ containers:
 	c.await(c.stdout, "working")
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	if ended := containerNamed(t, told.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 137 {
+	result := readStory(t, c.wait().stdout)
+	if ended := containerNamed(t, result.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 137 {
 		t.Errorf("main: %+v", ended)
 	}
-	if out := told.output("main"); !strings.Contains(out, "ignored") {
+	if out := result.output("main"); !strings.Contains(out, "ignored") {
 		t.Errorf("the stop signal was not sent: %q", out)
 	}
-	if got := told.events("main", "FailedPreStopHook"); len(got) > 0 {
+	if got := result.events("main", "FailedPreStopHook"); len(got) > 0 {
 		t.Errorf("events %q", got)
 	}
 }
@@ -141,11 +141,11 @@ containers:
 	c.await(c.stdout, "working")
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	if diff := cmp.Diff([]string{"Warning FailedPreStopHook PreStopHook failed"}, told.events("main", "FailedPreStopHook")); diff != "" {
+	result := readStory(t, c.wait().stdout)
+	if diff := cmp.Diff([]string{"Warning FailedPreStopHook PreStopHook failed"}, result.events("main", "FailedPreStopHook")); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if ended := containerNamed(t, told.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 7 {
+	if ended := containerNamed(t, result.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 7 {
 		t.Errorf("main: %+v", ended)
 	}
 }

@@ -48,7 +48,7 @@ func TestPullPolicies(t *testing.T) {
 	}
 }
 
-// TestPullStory: a pull is told, as a line and as Kubernetes events.
+// TestPullStory: a pull is reported, as a line and as Kubernetes events.
 func TestPullStory(t *testing.T) {
 	t.Parallel()
 	image := newRegistry(t, "").push(t, "story", "hi")
@@ -57,8 +57,8 @@ func TestPullStory(t *testing.T) {
 		t.Errorf("exit code %d, stderr\n%s", got.code, got.stderr)
 	}
 	reg := newRegistry(t, "")
-	told := shared.runStory(t, 0, imagePod(reg.push(t, "events", "hi"), "Always"))
-	if reasons := told.reasons("main"); !slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}) {
+	result := shared.runStory(t, 0, imagePod(reg.push(t, "events", "hi"), "Always"))
+	if reasons := result.reasons("main"); !slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}) {
 		t.Errorf("events %v", reasons)
 	}
 }
@@ -120,8 +120,8 @@ func TestPullSecret(t *testing.T) {
 	reg := newRegistry(t, "right")
 	image := reg.push(t, "private", "let in")
 	spec := "restartPolicy: Never\nimagePullSecrets: [{name: pull}]\ncontainers:\n- {name: main, image: '" + image + "', imagePullPolicy: Always}"
-	told := shared.runStory(t, 124, reg.pullSecret("pull", "wrong")+pod("refused", spec), "--timeout", "2s")
-	if c := containerNamed(t, told.statuses()[len(told.statuses())-2], "main"); c.ContainerID != "" {
+	result := shared.runStory(t, 124, reg.pullSecret("pull", "wrong")+pod("refused", spec), "--timeout", "2s")
+	if c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main"); c.ContainerID != "" {
 		t.Errorf("main: %+v", c)
 	}
 	if got := shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)); got.code != 0 || got.stdout != "let in\n" {

@@ -36,13 +36,13 @@ const mountV = "volumeMounts: [{name: v, mountPath: /v}]"
 // pod; nothing after it starts and its exit code is the command's.
 func TestInitFailure(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 7, pod("init-fails", `
+	result := shared.runStory(t, 7, pod("init-fails", `
 restartPolicy: Never
 initContainers:
 `+shell("broken", "exit 7")+shell("never", "true")+`
 containers:
 `+shell("main", "true")))
-	last := told.last(t)
+	last := result.last(t)
 	if last.Phase != v1.PodFailed {
 		t.Errorf("phase %s", last.Phase)
 	}
@@ -54,7 +54,7 @@ containers:
 			t.Errorf("%s: %+v", name, c.State)
 		}
 	}
-	if reasons := told.reasons("main"); len(reasons) > 0 && reasons[len(reasons)-1] == "Started" {
+	if reasons := result.reasons("main"); len(reasons) > 0 && reasons[len(reasons)-1] == "Started" {
 		t.Errorf("main was started: %v", reasons)
 	}
 }
@@ -63,14 +63,14 @@ containers:
 // OnFailure, and the pod goes on when it succeeds.
 func TestInitRetry(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("init-retry", `
+	result := shared.runStory(t, 0, pod("init-retry", `
 restartPolicy: OnFailure
 volumes: [{name: v, emptyDir: {}}]
 initContainers:
 `+shell("once", "[ -e /v/tried ] || { touch /v/tried; exit 1; }", mountV)+`
 containers:
 `+shell("main", "true")))
-	if c := containerNamed(t, told.last(t), "once"); c.RestartCount != 1 || c.State.Terminated.ExitCode != 0 {
+	if c := containerNamed(t, result.last(t), "once"); c.RestartCount != 1 || c.State.Terminated.ExitCode != 0 {
 		t.Errorf("once: %+v", c)
 	}
 }

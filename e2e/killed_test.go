@@ -263,12 +263,12 @@ containers:
 	c.await(c.stdout, `1st restart`)
 	c.signal(syscall.SIGINT)
 	got := c.wait()
-	told := readStory(t, got.stdout)
-	main := containerNamed(t, told.last(t), "main")
+	result := readStory(t, got.stdout)
+	main := containerNamed(t, result.last(t), "main")
 	if e := main.LastTerminationState.Terminated; e == nil || e.ExitCode != 137 || e.Reason != "Error" || main.RestartCount != 1 {
 		t.Errorf("main: %+v", main)
 	}
-	if phase := told.last(t).Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
+	if phase := result.last(t).Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
 		t.Errorf("phase %s", phase)
 	}
 }

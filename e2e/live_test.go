@@ -89,7 +89,7 @@ func TestLiveView(t *testing.T) {
 	l.Resize(20, 60)
 	l.AwaitMore("default/live", n)
 	l.Press("w")
-	l.Await("is Running and Ready since")
+	l.Await("main of default/live is running since")
 	l.Press("w")
 	l.Press("r")
 	l.Await("main started (1st restart)")
@@ -114,7 +114,7 @@ func TestLiveViewEnds(t *testing.T) {
 	if err := syscall.Kill(l.pid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	l.over(130, "pod stop requested", "(SIGTERM; a second one kills)")
+	l.over(130, "pod stop requested", "(SIGTERM)")
 
 	l = runLive(t, script("live-exit", `until [ -e /tmp/go ]; do sleep 0.1; done; exit 7`))
 	l.Await("\x1b[?1049h")

@@ -91,7 +91,7 @@ func (r *root) awaitRotated(t *testing.T) {
 // the log's end, also when most of that was rotated away (A-CST-14, B-LOG-2).
 func TestLastWordsRotatedAway(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 3, pod("rotated-message", `
+	result := shared.runStory(t, 3, pod("rotated-message", `
 restartPolicy: Never
 containers:
 `+shell("main", `
@@ -100,7 +100,7 @@ sleep 0.5
 echo last words
 exit 3
 `, "terminationMessagePolicy: FallbackToLogsOnError")), "--log-max-size", "10Ki")
-	main := containerNamed(t, told.last(t), "main")
+	main := containerNamed(t, result.last(t), "main")
 	if message := main.State.Terminated.Message; !strings.HasSuffix(message, "20000\nlast words\n") {
 		t.Errorf("termination message ends with %q", message[max(0, len(message)-50):])
 	}

@@ -40,7 +40,7 @@ func TestHostname(t *testing.T) {
 	}
 }
 
-// TestFQDNTooLong: a name that the kernel can't take is told, not cut (A-NET-2).
+// TestFQDNTooLong: a name that the kernel can't take is reported, not cut (A-NET-2).
 func TestFQDNTooLong(t *testing.T) {
 	t.Parallel()
 	c := shared.startRun(t, pod("fqdn-"+strings.Repeat("a", 40), "restartPolicy: Never\nsubdomain: s\nsetHostnameAsFQDN: true\ncontainers:\n"+shell("main", "true")))
@@ -66,9 +66,9 @@ func TestDNSPolicies(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told := shared.runStory(t, 0, pod(tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "grep nameserver /etc/resolv.conf || true")))
+			result := shared.runStory(t, 0, pod(tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "grep nameserver /etc/resolv.conf || true")))
 			var events []string
-			for _, o := range told {
+			for _, o := range result {
 				if o.Type == "event" && slices.Contains([]string{"MissingClusterDNS", "DNSConfigForming"}, o.Reason) {
 					events = append(events, o.Reason)
 				}
@@ -76,7 +76,7 @@ func TestDNSPolicies(t *testing.T) {
 			if text := strings.Join(events, " "); text != tc.events {
 				t.Errorf("A-NET-3 events %q, want %q", text, tc.events)
 			}
-			servers := strings.Split(strings.TrimSpace(told.output("main")), "\n")
+			servers := strings.Split(strings.TrimSpace(result.output("main")), "\n")
 			if tc.last != "" && (len(servers) != 3 || servers[2] != "nameserver "+tc.last) {
 				t.Errorf("A-NET-3 servers %q, want three, the last %s", servers, tc.last)
 			}
@@ -165,15 +165,15 @@ containers:
 // hosts and its addresses, of both families where there are (A-NET-1, A-CST-17).
 func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
+	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
 	own, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(told.output("main")) != strings.TrimSpace(want) {
-		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", told.output("main"), want)
+	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
+		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	}
-	last := told.last(t)
+	last := result.last(t)
 	var pods, hosts []string
 	for _, ip := range last.PodIPs {
 		pods = append(pods, ip.IP)

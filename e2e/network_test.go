@@ -116,15 +116,15 @@ func TestHostNetwork(t *testing.T) {
 	})}
 	go func() { _ = server.Serve(listener) }() // until Close
 	t.Cleanup(func() { _ = server.Close() })
-	told := shared.runStory(t, 0, pod("host-network", `
+	result := shared.runStory(t, 0, pod("host-network", `
 restartPolicy: Never
 hostNetwork: true
 containers:
 `+shell("main", "fetch http://"+listener.Addr().String())))
-	if out := told.output("main"); out != "the host\n" {
+	if out := result.output("main"); out != "the host\n" {
 		t.Errorf("output %q", out)
 	}
-	if last := told.last(t); last.PodIP != last.HostIP {
+	if last := result.last(t); last.PodIP != last.HostIP {
 		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
 	}
 }

@@ -66,9 +66,9 @@ containers:
 // TestStreams: with -o json output says which stream it was on.
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, script("both-streams", "echo out; echo err >&2; echo -n open"))
+	result := shared.runStory(t, 0, script("both-streams", "echo out; echo err >&2; echo -n open"))
 	got := map[string]string{}
-	for _, o := range told {
+	for _, o := range result {
 		if o.Type == "output" {
 			got[*o.Text] = o.Stream
 		}

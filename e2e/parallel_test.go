@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,5 +53,89 @@ func TestAddresses(t *testing.T) {
 		if got := c.wait(); got.code != 130 {
 			t.Errorf("exit code %d\n%s", got.code, got.stderr)
 		}
+	}
+}
+
+// deployment is one whose pods write what they are, and end when they are asked to.
+func deployment(name string, replicas int) string {
+	template := indent("metadata: {labels: {app: "+name+"}}\nspec:\n  serviceAccountName: shop\n  containers:\n"+
+		indent(shell("server", "trap 'echo bye; exit 0' TERM; echo "+name+" serves; while true; do sleep 0.1; done"), 2), 4)
+	return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s}\nspec:\n  replicas: %d\n  selector: {matchLabels: {app: %s}}\n  template:\n%s\n---\n",
+		name, replicas, name, strings.ReplaceAll(template, "TOOLBOX", toolbox))
+}
+
+// TestWebShop: what people publish runs as it is: Deployments as their pods, side by side, Services and ServiceAccounts passed
+// over. One Ctrl-C ends all.
+func TestWebShop(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: shop}\n---\n"+
+		"apiVersion: v1\nkind: Service\nmetadata: {name: shop-web}\nspec: {selector: {app: shop-web}, ports: [{port: 80}]}\n---\n"+
+		deployment("shop-web", 2)+deployment("shop-db", 1))
+	for _, want := range []string{
+		"passed over: ServiceAccount shop: ", "passed over: Service shop-web: ", `Deployment default/shop-web: 2 pods`, `Deployment default/shop-db: 1 pod\n`,
+		`(?s)(shop-web-[a-z0-9]+-[a-z0-9]{5} \| \+.* pod Ready.*){2}`, `shop-db-[a-z0-9]+-[a-z0-9]{5} \| \+.* pod Ready`,
+	} {
+		c.await(c.stderr, want)
+	}
+	c.await(c.stdout, `(?s)(shop-web-[a-z0-9-]+ \| shop-web serves\n.*){2}`)
+	c.await(c.stdout, `shop-db-[a-z0-9-]+ \| shop-db serves\n`)
+	c.signal(syscall.SIGINT)
+	got := c.wait()
+	if byes := strings.Count(got.stdout, " | bye\n"); got.code != 130 || byes != 3 || strings.Count(got.stderr, "pod stop requested → grace 30s (Ctrl-C)") != 3 {
+		t.Errorf("exit code %d, %d of 3 ended gracefully\n%s%s", got.code, byes, got.stdout, got.stderr)
+	}
+}
+
+// TestFirstFailureCounts: of several pods the exit code is that of the first that fails, and the others go on; -o json says of
+// each line whose it is.
+func TestFirstFailureCounts(t *testing.T) {
+	t.Parallel()
+	pods := script("fails-later", "sleep 2; echo late; exit 4") + "\n---\n" + script("fails-first", "exit 3") + "\n---\n" + script("succeeds", "sleep 1")
+	got := shared.run(t, pods, "-o", "json")
+	if got.code != 3 || got.stderr != "" {
+		t.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+	for _, want := range []string{`"pod":"default/fails-later","subject":"main","stream":"stdout","text":"late\n"`, `"pod":"default/succeeds","subject":"pod","what":"Succeeded"`} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %s in\n%s", want, got.stdout)
+		}
+	}
+}
+
+// TestJobRuns: a Job's pod that fails is replaced, and the Job succeeds; one that fails for good has that pod's exit code.
+func TestJobRuns(t *testing.T) {
+	t.Parallel()
+	job := func(name, fields, command string) string {
+		spec := "restartPolicy: Never\nvolumes: [{name: v, persistentVolumeClaim: {claimName: " + name + "}}]\ncontainers:\n" + shell("main", command, mountV)
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + "}\nspec:\n" + fields + "  template:\n    spec:\n" + strings.ReplaceAll(indent(spec, 6), "TOOLBOX", toolbox)
+	}
+	retried := job("retried", "  completions: 2\n  parallelism: 2\n  completionMode: Indexed\n", `
+echo "attempt of $JOB_COMPLETION_INDEX on $HOSTNAME"
+if [ $JOB_COMPLETION_INDEX = 0 ]; then until [ -e /v/tried ]; do sleep 0.1; done; sleep 1; exit 0; fi
+[ -e /v/tried ] || { touch /v/tried; exit 3; }`)
+	got := shared.run(t, retried)
+	if attempts := strings.Count(got.stdout, " | attempt of 1 on retried-1\n"); got.code != 0 || attempts != 2 || !strings.Contains(got.stderr, " Job default/retried: complete\n") {
+		t.Errorf("exit code %d after %d attempts: %s%s", got.code, attempts, got.stdout, got.stderr)
+	}
+	got = shared.run(t, job("failing", "  backoffLimit: 0\n", "exit 7"))
+	if got.code != 7 || !strings.Contains(got.stderr, " Job default/failing: failed (BackoffLimitExceeded)\n") {
+		t.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+}
+
+// TestKustomize: -k runs what a kustomization builds, beside other manifests.
+func TestKustomize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"kustomization.yaml": "namePrefix: dev-\nresources: [pod.yaml]\n", "pod.yaml": script("kustomized", "echo $HOSTNAME")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := shared.lifepod(t, "", "run", "-k", dir); got.code != 0 || got.stdout != "dev-kustomized\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if got := shared.lifepod(t, "", "run", "-k", filepath.Join(dir, "none")); got.code != 125 || !strings.HasPrefix(got.stderr, "lifepod: -k "+filepath.Join(dir, "none")+": ") {
+		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 }

@@ -50,16 +50,16 @@ func conditions(status v1.PodStatus) map[v1.PodConditionType]string {
 
 func TestStatusOverTime(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("status", `
+	result := shared.runStory(t, 0, pod("status", `
 restartPolicy: Never
 initContainers:
 `+shell("prepare", "true")+`
 containers:
 `+shell("main", "echo hello")))
-	if diff := cmp.Diff([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}, told.phases()); diff != "" {
+	if diff := cmp.Diff([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}, result.phases()); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}
-	all := told.statuses()
+	all := result.statuses()
 	for _, tc := range []struct {
 		when string
 		got  v1.PodStatus
@@ -69,7 +69,7 @@ containers:
 			"PodScheduled": "True", "PodReadyToStartContainers": "False PodSandboxNotReady", "Initialized": "False ContainersNotInitialized",
 			"ContainersReady": "False ContainersNotReady", "Ready": "False ContainersNotReady",
 		}},
-		{"last", told.last(t), map[v1.PodConditionType]string{
+		{"last", result.last(t), map[v1.PodConditionType]string{
 			"PodScheduled": "True", "PodReadyToStartContainers": "False PodSandboxNotReady", "Initialized": "True PodCompleted",
 			"ContainersReady": "False PodCompleted", "Ready": "False PodCompleted",
 		}},
@@ -78,14 +78,14 @@ containers:
 			t.Errorf("conditions of the %s status (-want +got):\n%s", tc.when, diff)
 		}
 	}
-	last := told.last(t)
+	last := result.last(t)
 	for _, name := range []string{"prepare", "main"} {
 		c := containerNamed(t, last, name)
 		if c.State.Terminated == nil || c.State.Terminated.Reason != "Completed" || c.RestartCount != 0 {
 			t.Errorf("container %s ended as %+v, %d restarts", name, c.State, c.RestartCount)
 		}
 	}
-	if diff := cmp.Diff([]string{"Pulled", "Created", "Started"}, told.reasons("main")); diff != "" {
+	if diff := cmp.Diff([]string{"Pulled", "Created", "Started"}, result.reasons("main")); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if last.PodIP == "" || last.HostIP == "" || last.QOSClass != v1.PodQOSBestEffort || last.StartTime == nil {

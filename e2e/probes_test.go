@@ -60,7 +60,7 @@ func (s story) ready() []v1.ConditionStatus {
 // startup probe waits for it.
 func TestStartupProbeGates(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("gates", `
+	result := shared.runStory(t, 0, pod("gates", `
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 initContainers:
@@ -71,10 +71,10 @@ exec sleep --on-term=0 infinity`, mountV, "restartPolicy: Always",
 		probe("startupProbe", "[ -e /v/asked ] && [ -e /v/up ] || { touch /v/asked; echo not yet; exit 1; }", "failureThreshold: 100"))+`
 containers:
 `+shell("main", "[ -e /v/up ]", mountV)))
-	if got := told.events("first", "Unhealthy"); len(got) == 0 || got[0] != "Warning Unhealthy Startup probe failed: not yet\n" {
+	if got := result.events("first", "Unhealthy"); len(got) == 0 || got[0] != "Warning Unhealthy Startup probe failed: not yet\n" {
 		t.Errorf("events %q", got)
 	}
-	for _, s := range told.statuses() {
+	for _, s := range result.statuses() {
 		if main := containerNamed(t, s, "main"); main.State.Waiting == nil && !*containerNamed(t, s, "first").Started {
 			if main.State.Running != nil {
 				t.Errorf("main runs before first has started up")
@@ -87,7 +87,7 @@ containers:
 // liveness probe fails is stopped, and started again as its policy says.
 func TestLivenessProbeRestarts(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("liveness", `
+	result := shared.runStory(t, 0, pod("liveness", `
 restartPolicy: OnFailure
 volumes: [{name: v, emptyDir: {}}]
 containers:
@@ -107,11 +107,11 @@ exit 1`, "failureThreshold: 2"))))
 		"Warning Unhealthy Liveness probe failed: bad\n",
 		"Normal Killing Container main failed liveness probe, will be restarted",
 	}
-	got := told.events("main", "Unhealthy", "Killing") // and maybe one of a probe that found the second instance ended
+	got := result.events("main", "Unhealthy", "Killing") // and maybe one of a probe that found the second instance ended
 	if diff := cmp.Diff(want, got[:min(3, len(got))]); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	main := containerNamed(t, told.last(t), "main")
+	main := containerNamed(t, result.last(t), "main")
 	if last := main.LastTerminationState.Terminated; main.RestartCount != 1 || last == nil || last.ExitCode != 3 {
 		t.Errorf("main: %+v", main)
 	}
@@ -121,12 +121,12 @@ exit 1`, "failureThreshold: 2"))))
 // the pod's, also in a pod that ends with this container.
 func TestProbeGrace(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 137, pod("probe-grace", `
+	result := shared.runStory(t, 137, pod("probe-grace", `
 restartPolicy: Never
 terminationGracePeriodSeconds: 3600
 containers:
 `+shell("main", stubborn, probe("livenessProbe", "exit 1", "initialDelaySeconds: 1", "terminationGracePeriodSeconds: 1"))))
-	if out := told.output("main"); !strings.Contains(out, "ignored") {
+	if out := result.output("main"); !strings.Contains(out, "ignored") {
 		t.Errorf("the stop signal was not sent: %q", out)
 	}
 }
@@ -134,7 +134,7 @@ containers:
 // TestReadinessProbe: A-PROBE-6: readiness follows the probe.
 func TestReadinessProbe(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("readiness", `
+	result := shared.runStory(t, 0, pod("readiness", `
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 containers:
@@ -144,7 +144,7 @@ for n in 1 2 3 4; do
 done
 touch /v/$n
 [ $n = 2 ]`))))
-	if diff := cmp.Diff([]v1.ConditionStatus{"False", "True", "False"}, told.ready()); diff != "" {
+	if diff := cmp.Diff([]v1.ConditionStatus{"False", "True", "False"}, result.ready()); diff != "" {
 		t.Errorf("Ready (-want +got):\n%s", diff)
 	}
 }
@@ -220,12 +220,12 @@ containers:
 	c.await(c.stdout, `rpc error: code = NotFound`)
 	c.await(c.stdout, `"subject":"shop","what":"ready"`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	if got := told.events("web", "ProbeWarning"); len(got) == 0 ||
+	result := readStory(t, c.wait().stdout)
+	if got := result.events("web", "ProbeWarning"); len(got) == 0 ||
 		got[0] != "Warning ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: <a href=\"http://elsewhere.example/\">Found</a>.\n\n" {
 		t.Errorf("events of web %q", got)
 	}
-	if got := told.events("rpc", "Unhealthy"); !slices.Contains(got, "Warning Unhealthy Readiness probe failed: error: health rpc probe failed: rpc error: code = NotFound desc = unknown service") {
+	if got := result.events("rpc", "Unhealthy"); !slices.Contains(got, "Warning Unhealthy Readiness probe failed: error: health rpc probe failed: rpc error: code = NotFound desc = unknown service") {
 		t.Errorf("events of rpc %q", got)
 	}
 }
@@ -248,14 +248,14 @@ while true; do sleep 0.1; done`, mountV,
 		probe("livenessProbe", "[ ! -e /v/down ] || { [ -e /v/once ] && touch /v/checked; touch /v/once; exit 1; }"))), "-o", "json")
 	c.await(c.stdout, `"type":"Ready","observedGeneration":1,"status":"True"|"type":"Ready","status":"True"`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	main := containerNamed(t, told.last(t), "main").State.Terminated
+	result := readStory(t, c.wait().stdout)
+	main := containerNamed(t, result.last(t), "main").State.Terminated
 	if main == nil || main.ExitCode != 4 {
 		t.Errorf("main: %+v", main)
 	}
-	unready := slices.ContainsFunc(told.statuses(), func(s v1.PodStatus) bool {
+	unready := slices.ContainsFunc(result.statuses(), func(s v1.PodStatus) bool {
 		c := containerNamed(t, s, "main")
-		return c.State.Running != nil && *c.Started && !c.Ready && len(told.events("main", "Unhealthy")) > 0
+		return c.State.Running != nil && *c.Started && !c.Ready && len(result.events("main", "Unhealthy")) > 0
 	})
 	if !unready {
 		t.Error("the pod was ready until its end")
@@ -277,11 +277,11 @@ containers:
 	c.signal(syscall.SIGCONT)
 	c.await(c.stdout, `"text":"again`)
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	if got := told.events("main", "Killing"); len(got) != 1 || got[0] != "Normal Killing Stopping container main" {
+	result := readStory(t, c.wait().stdout)
+	if got := result.events("main", "Killing"); len(got) != 1 || got[0] != "Normal Killing Stopping container main" {
 		t.Errorf("events %q", got)
 	}
-	if main := containerNamed(t, told.last(t), "main"); main.RestartCount != 0 {
+	if main := containerNamed(t, result.last(t), "main"); main.RestartCount != 0 {
 		t.Errorf("main: %+v", main)
 	}
 }

@@ -42,22 +42,22 @@ func TestResize(t *testing.T) {
 		}
 	}
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
-	statuses := told.statuses()
+	result := readStory(t, c.wait().stdout)
+	statuses := result.statuses()
 	main := containerNamed(t, statuses[len(statuses)-1], "main")
 	if main.RestartCount != 0 || main.Resources.Limits.Memory().String() != "96Mi" || main.AllocatedResources.Cpu().String() != "100m" {
 		t.Errorf("status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
 	}
 	want := []string{"ResizeStarted", "ResizeCompleted", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(told)); diff != "" {
+	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
 // resizeEvents are the reasons of the events about resizes.
-func resizeEvents(told story) []string {
+func resizeEvents(result story) []string {
 	var reasons []string
-	for _, o := range told {
+	for _, o := range result {
 		if o.Type == "event" && strings.HasPrefix(o.Reason, "Resize") {
 			reasons = append(reasons, o.Reason)
 		}
@@ -116,12 +116,12 @@ func TestResizeRefused(t *testing.T) {
 		t.Errorf("as before: %+v", got)
 	}
 	c.signal(syscall.SIGINT)
-	told := readStory(t, c.wait().stdout)
+	result := readStory(t, c.wait().stdout)
 	want := []string{"ResizeDeferred", "ResizeStarted", "ResizeError", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(told)); diff != "" {
+	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	for _, condition := range told.last(t).Conditions {
+	for _, condition := range result.last(t).Conditions {
 		if condition.Type == v1.PodResizePending || condition.Type == v1.PodResizeInProgress {
 			t.Errorf("condition %+v of a pod that has ended", condition)
 		}

@@ -82,8 +82,8 @@ containers:
 				checkMemory(t, level, tc.memory)
 			}
 			c.signal(syscall.SIGINT)
-			told := readStory(t, c.wait().stdout)
-			score, err := strconv.ParseInt(strings.TrimSpace(told.output("main")), 10, 64)
+			result := readStory(t, c.wait().stdout)
+			score, err := strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,14 +191,14 @@ func lowestOOMScore(t *testing.T) int64 {
 func TestOOMKill(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		told := shared.runStory(t, 137, pod("oom", `
+		result := shared.runStory(t, 137, pod("oom", `
 restartPolicy: Never
 containers:
 - name: main
   image: TOOLBOX
   command: [eat-memory, 256Mi]
   resources: {limits: {memory: 32Mi}}`))
-		main := containerNamed(t, told.last(t), "main").State.Terminated
+		main := containerNamed(t, result.last(t), "main").State.Terminated
 		if main == nil || main.Reason != "OOMKilled" || main.ExitCode != 137 {
 			t.Fatalf("main: %+v", main)
 		}

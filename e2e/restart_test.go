@@ -47,18 +47,18 @@ func TestRestartPolicies(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told := shared.runStory(t, tc.code, pod("restart-"+tc.name, "restartPolicy: "+tc.policy+`
+			result := shared.runStory(t, tc.code, pod("restart-"+tc.name, "restartPolicy: "+tc.policy+`
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", twice(tc.first, tc.second), mountV, tc.container)))
-			main := containerNamed(t, told.last(t), "main")
+			main := containerNamed(t, result.last(t), "main")
 			if main.RestartCount != tc.restarts {
 				t.Errorf("%d restarts, want %d", main.RestartCount, tc.restarts)
 			}
 			if (main.LastTerminationState.Terminated != nil) != (tc.restarts > 0) {
 				t.Errorf("last state %+v after %d restarts", main.LastTerminationState, tc.restarts)
 			}
-			for _, o := range told {
+			for _, o := range result {
 				if o.Subject == "main" && strings.HasPrefix(o.What, "exited") {
 					if o.Because != tc.because {
 						t.Errorf("exit because %q, want %q", o.Because, tc.because)
@@ -93,13 +93,13 @@ restartPolicyRules:
 // the exit; meanwhile the status says CrashLoopBackOff.
 func TestCrashLoopBackOff(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("crash", `
+	result := shared.runStory(t, 0, pod("crash", `
 restartPolicy: OnFailure
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", "echo try >> /v/tries; [ $(wc -l /v/tries) = 3 ] || exit 9", mountV)))
 	var waits []string
-	for _, status := range told.statuses() {
+	for _, status := range result.statuses() {
 		if c := containerNamed(t, status, "main"); c.State.Waiting != nil {
 			waits = append(waits, fmt.Sprintf("%d %s", c.RestartCount, c.State.Waiting.Reason))
 		}
@@ -107,7 +107,7 @@ containers:
 	if slices.Contains(waits, "0 CrashLoopBackOff") || !slices.Contains(waits, "1 CrashLoopBackOff") {
 		t.Errorf("restarts and what was waited for: %v", slices.Compact(waits))
 	}
-	main := containerNamed(t, told.last(t), "main")
+	main := containerNamed(t, result.last(t), "main")
 	if main.RestartCount != 2 || main.LastTerminationState.Terminated.ExitCode != 9 {
 		t.Fatalf("main: %+v", main)
 	}
@@ -116,7 +116,7 @@ containers:
 	if delay < 10*time.Second {
 		t.Errorf("the second restart came %v after the exit", delay)
 	}
-	if !slices.Contains(told.reasons("main"), "BackOff") {
-		t.Errorf("no event BackOff in %v", told.reasons("main"))
+	if !slices.Contains(result.reasons("main"), "BackOff") {
+		t.Errorf("no event BackOff in %v", result.reasons("main"))
 	}
 }

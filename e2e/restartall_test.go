@@ -78,32 +78,32 @@ func TestRestartAllContainers(t *testing.T) {
 			if strings.HasSuffix(tc.phases, "Failed") {
 				code = 3
 			}
-			told := shared.runStory(t, code, pod("restart-all-"+tc.name, "restartPolicy: "+tc.policy+"\nvolumes: [{name: v, emptyDir: {}}]\n"+tc.containers))
+			result := shared.runStory(t, code, pod("restart-all-"+tc.name, "restartPolicy: "+tc.policy+"\nvolumes: [{name: v, emptyDir: {}}]\n"+tc.containers))
 			for name, want := range tc.restarts {
-				c := containerNamed(t, told.last(t), name)
+				c := containerNamed(t, result.last(t), name)
 				if c.RestartCount != want || (c.LastTerminationState.Terminated != nil) != (want > 0) {
 					t.Errorf("%s: %d restarts, last state %+v; want %d restarts", name, c.RestartCount, c.LastTerminationState.Terminated, want)
 				}
 			}
 			var phases []string
-			for _, phase := range told.phases() {
+			for _, phase := range result.phases() {
 				phases = append(phases, string(phase))
 			}
 			if got := strings.Join(phases, " "); got != tc.phases {
 				t.Errorf("phases %s, want %s", got, tc.phases)
 			}
-			inPlace(t, told)
+			inPlace(t, result)
 		})
 	}
 }
 
 // inPlace: AllContainersRestarting was True once and False before and after,
 // while sandbox and address stayed what they were (B-RAC-3, B-RAC-4, B-RAC-8).
-func inPlace(t *testing.T, told story) {
+func inPlace(t *testing.T, result story) {
 	t.Helper()
 	var restarting []v1.ConditionStatus
 	var addresses []string
-	for _, status := range told.statuses() {
+	for _, status := range result.statuses() {
 		for _, c := range status.Conditions {
 			if c.Type == v1.AllContainersRestarting {
 				restarting = append(restarting, c.Status)
@@ -119,7 +119,7 @@ func inPlace(t *testing.T, told story) {
 	if got := slices.Compact(addresses); len(got) != 1 {
 		t.Errorf("the pod's address was %v", got)
 	}
-	for _, o := range told {
+	for _, o := range result {
 		if o.Reason == "SandboxChanged" {
 			t.Errorf("the sandbox was changed")
 		}
@@ -130,14 +130,14 @@ func inPlace(t *testing.T, told story) {
 // cause is its own end; a victim's says what happened to it (B-RAC-11, B-RAC-12).
 func TestRestartAllKeepsTheCause(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("restart-all-cause", "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+	result := shared.runStory(t, 0, pod("restart-all-cause", "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
 		shell("main", again(await("b")+"echo broken > /dev/termination-log; touch /v/again; exit 42", "exit 0"), mountV, ruleAll)+
 		shell("b", again("touch /v/b; exec sleep 100", "exit 0"), mountV)))
-	main := containerNamed(t, told.last(t), "main").LastTerminationState.Terminated
+	main := containerNamed(t, result.last(t), "main").LastTerminationState.Terminated
 	if main == nil || main.ExitCode != 42 || main.Reason != "Error" || main.Message != "broken\n" {
 		t.Errorf("the cause's last state is %+v", main)
 	}
-	b := containerNamed(t, told.last(t), "b").LastTerminationState.Terminated
+	b := containerNamed(t, result.last(t), "b").LastTerminationState.Terminated
 	if b == nil || b.ExitCode != 137 || b.Reason != "RestartingAllContainers" {
 		t.Errorf("the victim's last state is %+v", b)
 	}
@@ -150,14 +150,14 @@ func TestOwnActions(t *testing.T) {
 	action := func(action string) string {
 		return "restartPolicy: Always\nrestartPolicyRules:\n- {action: " + action + ", exitCodes: {operator: In, values: [9]}}"
 	}
-	told := shared.runStory(t, 0, pod("complete", "containers:\n"+shell("main", "exit 9", action("Complete"))))
-	if got := told.last(t); got.Phase != v1.PodSucceeded || got.ContainerStatuses[0].State.Terminated.ExitCode != 9 {
+	result := shared.runStory(t, 0, pod("complete", "containers:\n"+shell("main", "exit 9", action("Complete"))))
+	if got := result.last(t); got.Phase != v1.PodSucceeded || got.ContainerStatuses[0].State.Terminated.ExitCode != 9 {
 		t.Errorf("after Complete: phase %s, %+v", got.Phase, got.ContainerStatuses[0].State)
 	}
-	told = shared.runStory(t, 9, pod("terminate", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+	result = shared.runStory(t, 9, pod("terminate", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
 		shell("main", "while [ ! -e /v/b ]; do sleep 0.1; done; exit 9", mountV, action("TerminatePod"))+
 		shell("b", "trap 'echo bye; exit 0' TERM; touch /v/b; while :; do sleep 0.1; done", mountV)))
-	if got := told.last(t); got.Phase != v1.PodFailed || got.Reason != "TerminatePod" || told.output("b") != "bye\n" {
-		t.Errorf("after TerminatePod: phase %s, reason %s, b wrote %q", got.Phase, got.Reason, told.output("b"))
+	if got := result.last(t); got.Phase != v1.PodFailed || got.Reason != "TerminatePod" || result.output("b") != "bye\n" {
+		t.Errorf("after TerminatePod: phase %s, reason %s, b wrote %q", got.Phase, got.Reason, result.output("b"))
 	}
 }

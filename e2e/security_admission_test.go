@@ -48,18 +48,18 @@ func TestRejected(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told := shared.runStory(t, 125, pod("rejected-"+tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "echo ran", tc.container)))
-			last := told.last(t)
+			result := shared.runStory(t, 125, pod("rejected-"+tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "echo ran", tc.container)))
+			last := result.last(t)
 			if last.Phase != v1.PodFailed || last.Reason != tc.reason || !strings.HasPrefix(last.Message, "Pod was rejected: "+tc.message) {
 				t.Errorf("A-ADM-2 phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
 			}
-			if len(last.ContainerStatuses) > 0 || last.PodIP != "" || told.output("main") != "" {
+			if len(last.ContainerStatuses) > 0 || last.PodIP != "" || result.output("main") != "" {
 				t.Errorf("A-ADM-2 something was started: %v", last)
 			}
 			if len(last.Conditions) != 1 || last.Conditions[0].Type != v1.PodScheduled {
 				t.Errorf("A-ADM-3 conditions %v", last.Conditions)
 			}
-			if !slices.ContainsFunc(told, func(o object) bool {
+			if !slices.ContainsFunc(result, func(o object) bool {
 				return o.Type == "event" && o.Reason == tc.reason && strings.HasPrefix(o.Message, tc.message)
 			}) {
 				t.Errorf("A-ADM-2 no event %s", tc.reason)

@@ -65,7 +65,7 @@ containers:
 `+shell("main", "echo ran")), "-o", "json")
 	c.await(c.stdout, `"reason":"CreateContainerConfigError","message":"container has runAsNonRoot and image will run as root `)
 	c.signal(os.Interrupt)
-	if told := readStory(t, c.wait().stdout); told.output("main") != "" {
+	if result := readStory(t, c.wait().stdout); result.output("main") != "" {
 		t.Error("A-SEC-2 it ran")
 	}
 }

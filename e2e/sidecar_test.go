@@ -40,7 +40,7 @@ containers:
 // container runs, whatever the pod's restart policy and its exit code.
 func TestSidecarRestarts(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, pod("sidecar-restarts", `
+	result := shared.runStory(t, 0, pod("sidecar-restarts", `
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 initContainers:
@@ -50,7 +50,7 @@ touch /v/once
 exit 0`, mountV, "restartPolicy: Always")+`
 containers:
 `+shell("main", "until [ -e /v/twice ]; do sleep 0.05; done", mountV)))
-	proxy := containerNamed(t, told.last(t), "proxy")
+	proxy := containerNamed(t, result.last(t), "proxy")
 	if proxy.RestartCount != 1 || proxy.LastTerminationState.Terminated == nil || proxy.LastTerminationState.Terminated.ExitCode != 0 {
 		t.Errorf("proxy: %+v", proxy)
 	}

@@ -26,7 +26,7 @@ type object struct {
 	Status  *v1.PodStatus `json:"status"`
 }
 
-// story is everything that -o json told.
+// story is everything that -o json reported.
 type story []object
 
 func readStory(t *testing.T, stdout string) story {

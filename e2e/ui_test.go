@@ -89,7 +89,9 @@ func TestPage(t *testing.T) {
 
 	p.Do(chromedp.Click("[data-do=stop]"), chromedp.WaitVisible("#confirm"), chromedp.Click("[data-do=confirmed]"))
 	run.wait()
-	p.AwaitText(".warning", "This pod is gone.")
+	p.AwaitText(".warning", "pod default/shop has ended")
+	p.Do(chromedp.Click(`.tabs a[href$="/log"]`))
+	p.AwaitText(".screen div", "request 1")
 	p.Do(chromedp.Click(".brand"))
 	p.AwaitText(".gone .name", "default/shop")
 	p.Accessible("gone")

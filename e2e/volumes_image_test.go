@@ -12,7 +12,7 @@ import (
 func TestImageVolume(t *testing.T) {
 	t.Parallel()
 	image := newRegistry(t, "").push(t, "files", "files")
-	told := shared.runStory(t, 0, pod("image-volume", `
+	result := shared.runStory(t, 0, pod("image-volume", `
 restartPolicy: Never
 volumes: [{name: v, image: {reference: "`+image+`", pullPolicy: Always}}]
 containers:
@@ -24,11 +24,11 @@ volumeMounts:
 - {name: v, mountPath: /v}
 - {name: v, mountPath: /part, subPath: bin}`)))
 	want := "toolbox\ntoolbox\nwrite: open /v/new: read-only file system\n\n"
-	if diff := cmp.Diff(want, told.output("main")); diff != "" {
+	if diff := cmp.Diff(want, result.output("main")); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	var events []string
-	for _, o := range told {
+	for _, o := range result {
 		if o.Type == "event" && strings.Contains(o.Message, image) {
 			events = append(events, strings.TrimSpace(o.Subject+" "+o.Reason))
 		}

@@ -9,32 +9,32 @@ import (
 // TestEmptyDirLimit: a pod that writes more into a volume than its sizeLimit fails, Evicted (B-LST-1).
 func TestEmptyDirLimit(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 143, pod("size-limit", `
+	result := shared.runStory(t, 143, pod("size-limit", `
 volumes: [{name: v, emptyDir: {sizeLimit: 256Ki}}]
 containers:
 `+shell("main", "cp /bin/toolbox /v/copy; sleep 1000", mountV, "resources: {limits: {memory: 100Mi}}")))
-	evicted(t, told, `Usage of EmptyDir volume "v" exceeds the limit "256Ki". `)
+	evicted(t, result, `Usage of EmptyDir volume "v" exceeds the limit "256Ki". `)
 }
 
 // TestEphemeralStorageLimit: the same for what a container writes elsewhere, also if it exits 0 when it is stopped (B-WRK-12).
 func TestEphemeralStorageLimit(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 1, pod("storage-limit", `
+	result := shared.runStory(t, 1, pod("storage-limit", `
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", "cp /bin/toolbox /v/copy; exec sleep --on-term 0 1000", mountV, "resources: {limits: {memory: 100Mi, ephemeral-storage: 300Ki}}")))
-	evicted(t, told, `Pod ephemeral local storage usage exceeds the total limit of containers 300Ki. `)
+	evicted(t, result, `Pod ephemeral local storage usage exceeds the total limit of containers 300Ki. `)
 }
 
-func evicted(t *testing.T, told story, message string) {
+func evicted(t *testing.T, result story, message string) {
 	t.Helper()
-	last := told.last(t)
+	last := result.last(t)
 	if last.Phase != v1.PodFailed || last.Reason != "Evicted" || last.Message != message {
 		t.Errorf("phase %s, reason %s, message %q; want Failed, Evicted, %q", last.Phase, last.Reason, last.Message, message)
 	}
 	events := 0
-	for _, o := range told {
+	for _, o := range result {
 		if o.Type == "event" && o.Reason == "Evicted" && o.Message == message {
 			events++
 		}

@@ -79,7 +79,7 @@ func TestRecursiveReadOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "outer")
 	mountTmpfs(t, dir)
 	mountTmpfs(t, filepath.Join(dir, "sub"))
-	told := shared.runStory(t, 0, pod("recursive", `
+	result := shared.runStory(t, 0, pod("recursive", `
 restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]
 containers:
@@ -101,11 +101,11 @@ write: open /enabled/x: read-only file system
 write: open /enabled/sub/x: read-only file system
 
 `
-	if diff := cmp.Diff(want, told.output("main")); diff != "" {
+	if diff := cmp.Diff(want, result.output("main")); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	var modes []v1.RecursiveReadOnlyMode
-	for _, m := range told.last(t).ContainerStatuses[0].VolumeMounts {
+	for _, m := range result.last(t).ContainerStatuses[0].VolumeMounts {
 		modes = append(modes, *m.RecursiveReadOnly)
 	}
 	if diff := cmp.Diff([]v1.RecursiveReadOnlyMode{"Disabled", "Enabled", "Enabled"}, modes); diff != "" {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestReload: secrets, projections and labels are followed too; a bad edit and a
-// change of the Pod are told in one line each and harm nothing (A-VOL-5).
+// change of the Pod are reported in one line each and harm nothing (A-VOL-5).
 func TestReload(t *testing.T) {
 	t.Parallel()
 	manifest := `

@@ -110,13 +110,13 @@ containers:
 // TestHostPathType: a path that isn't what the type says holds the pod up.
 func TestHostPathType(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 124, pod("host-path-type", `
+	result := shared.runStory(t, 124, pod("host-path-type", `
 restartPolicy: Never
 volumes: [{name: v, hostPath: {path: /etc/passwd, type: Directory}}]
 containers:
 `+shell("main", "true", mountV)), "--timeout", "1s")
 	found := false
-	for _, o := range told {
+	for _, o := range result {
 		found = found || o.Type == "event" && o.Reason == "FailedMount"
 	}
 	if !found {

@@ -43,6 +43,11 @@ var whyCases = []struct {
 		want: []string{`The image 127\.0\.0\.1:1/no/such:1 of a and b can't be had: ErrImagePull: .*connection refused; next try TIME`},
 	},
 	{
+		name: "image-stopped", await: `try again in`, act: []string{"stop", "image-stopped"},
+		spec: "containers:\n- {name: a, image: '127.0.0.1:1/no/such:1'}",
+		want: []string{`The pod's end was asked for at TIME \(lifepod stop\), with a grace of 30s\.`, `a never started; at TIME: ErrImagePull: .*connection refused\.`},
+	},
+	{
 		name: "init", await: `setup started`,
 		spec: "initContainers:\n" + shell("setup", "sleep infinity") + "\ncontainers:\n" + shell("main", "true"),
 		want: []string{`The init container setup has been running.* and has not completed; main waits for that\.`},
@@ -150,11 +155,11 @@ func checkWhy(t *testing.T, got, want []string) {
 func (r *root) sentences(t *testing.T, name string) (list []string) {
 	t.Helper()
 	got := r.lifepod(t, "", "why", name, "-o", "json")
-	var told struct{ Sentences []struct{ Text string } }
-	if err := json.Unmarshal([]byte(got.stdout), &told); got.code != 0 || err != nil {
+	var explanation struct{ Sentences []struct{ Text string } }
+	if err := json.Unmarshal([]byte(got.stdout), &explanation); got.code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v: %s%s", got.code, err, got.stdout, got.stderr)
 	}
-	for _, s := range told.Sentences {
+	for _, s := range explanation.Sentences {
 		list = append(list, clockTime.ReplaceAllString(s.Text, "TIME"))
 	}
 	return list

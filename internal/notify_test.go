@@ -68,7 +68,7 @@ func TestNotifyReadyAndStopping(t *testing.T) {
 }
 
 // The watchdog hears of the service while it is alive, and of nothing while it is not: each
-// look that was well is told once.
+// look that was well is reported once.
 func TestNotifyWatch(t *testing.T) {
 	next := listenAsSystemd(t)
 	t.Setenv("WATCHDOG_USEC", "3000")

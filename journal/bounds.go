@@ -70,7 +70,7 @@ func (f Folder) Sweep(now time.Time, bounds Bounds) error {
 	locks := f.newLocks()
 	for _, one := range left {
 		if sum += one.bytes; sum > bounds.Bytes || now.Sub(one.written) > bounds.Age {
-			all = errors.Join(all, one.remove(locks))
+			all = errors.Join(all, remove(one.dir, locks))
 		}
 	}
 	return all
@@ -102,24 +102,33 @@ func measure(dir string) (folder, error) {
 	return one, err
 }
 
-// remove removes the folder unless a lifepod leads the pod. One that begins meanwhile waits for a moment.
-func (one folder) remove(locks *locks) (err error) {
-	err = locks.take(one.dir)
+// Remove removes what the journal has of a pod, unless a lifepod leads it.
+func (f Folder) Remove(uid string) error {
+	dir := f.of(uid)
+	if filepath.Base(dir) != uid { // not even that of no name, which is the journal
+		return fmt.Errorf("journal: pod %q: %w", uid, fs.ErrNotExist)
+	}
+	return remove(dir, f.newLocks())
+}
+
+// remove removes a pod's folder unless a lifepod leads the pod. One that begins meanwhile waits for a moment.
+func remove(dir string, locks *locks) (err error) {
+	err = locks.take(dir)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	defer func() { err = errors.Join(err, locks.release(one.dir)) }()
-	release, err := earlierLock(one.dir, unix.LOCK_EX)
+	defer func() { err = errors.Join(err, locks.release(dir)) }()
+	release, err := earlierLock(dir, unix.LOCK_EX)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil
 	case err == nil:
 		defer release()
 	}
-	if err := os.RemoveAll(one.dir); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil

@@ -10,16 +10,16 @@
 //	ends/<container>/<n>.json, <n>.log   the first and the last five ends of a container's instances
 //
 // An entry is a line of JSON, written with one call before the step's effects are carried out:
-// nothing is done of which the journal does not know, and a kill -9 loses nothing. A line that
-// a full disk has cut is passed over by readers. Folders of pods that are gone stay for some
+// the journal knows of everything that was done, even after a kill -9. Readers skip a line that
+// a full disk has cut. Folders of pods that are gone stay for some
 // days, or until all of them together are too large.
 //
 // The lifepod that leads a pod holds its lock, a byte of the file <journal>.lock (locks.go). Lifepods of before locked pod.json
 // in its place: readers and writers heed that, too.
 //
-// Only its owner can read the journal: it has the ends of logs.
+// Only its owner can read the journal, because it contains the ends of logs.
 //
-// round.go tells how a group whose pods restart as one (B-GRP) went through its attempts, from the
+// groupattempt.go derives how a group whose pods restart as one (B-GRP) went through its attempts, from the
 // journals of its members: who began each, what the group then waited for, one after the other, and who
 // was the last. It is pure. Each time is that of a member's own node.
 package journal

@@ -130,7 +130,7 @@ func forgetEnds(folder string) error {
 	return err
 }
 
-// attempts are the instances whose ends are in a folder, oldest first.
+// attempts are the numbers of the instances whose ends a folder has, oldest first.
 func attempts(folder string) (all []uint64, err error) {
 	found, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -53,9 +53,9 @@ func (s *step) fact(fact lifecycle.Fact, effects []lifecycle.Effect) bool {
 		}
 	}
 	e := Entry{Kind: Fact, Name: nameOf(fact), Detail: map[string]string{}}
-	told := s.describe(&e, fact)
+	keep := s.describe(&e, fact)
 	s.root = s.add(e)
-	return told
+	return keep
 }
 
 // answered files the answer to what was begun, if that is in the journal.

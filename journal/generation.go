@@ -8,10 +8,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// NewestRound are, of the pods that had the name of one group, those of the newest one: a group all of whose pods were
-// deleted before those of the next were created is another one, whose attempts begin with 0 again. Pods of one group
-// live at the same time, or one after the other beside a third.
-func NewestRound(records []*Record, now time.Time) (group []*Record) {
+// NewestGroup returns the records of the newest group among pods whose groups had the same name. If all pods of a group were
+// deleted before the next pod was created, that pod begins another group, whose attempts start at 0 again. The lives of one
+// group's pods overlap, directly or through those of others.
+func NewestGroup(records []*Record, now time.Time) (group []*Record) {
 	list := slices.Clone(records)
 	slices.SortStableFunc(list, func(a, b *Record) int {
 		return cmp.Or(endOf(b, now).Compare(endOf(a, now)), cmp.Compare(a.Pod.Name, b.Pod.Name))

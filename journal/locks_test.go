@@ -72,7 +72,7 @@ func TestSecondWriter(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := told(first, 1); err != nil {
+	if err := report(first, 1); err != nil {
 		t.Error(err)
 	}
 	if err := first.Close(); err != nil {
@@ -82,7 +82,7 @@ func TestSecondWriter(t *testing.T) {
 	if _, err := writers.Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("the first after it was handed over: %v", err)
 	}
-	if err := told(second, 1); err != nil {
+	if err := report(second, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -92,7 +92,7 @@ func TestSecondWriter(t *testing.T) {
 func TestEarlierLock(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
 	w := create(t, folder.Dir, "u")
-	if err := errors.Join(told(w, 1), w.Close(), os.Remove(folder.lockPath())); err != nil {
+	if err := errors.Join(report(w, 1), w.Close(), os.Remove(folder.lockPath())); err != nil {
 		t.Fatal(err)
 	}
 	earlier, err := os.OpenFile(filepath.Join(folder.Dir, "u", podFile), os.O_RDWR, 0)
@@ -120,7 +120,7 @@ func TestEarlierLock(t *testing.T) {
 	if read(t, folder.Dir, "u").Living {
 		t.Error("the pod has no lifepod any more")
 	}
-	if err := told(create(t, folder.Dir, "u"), 1); err != nil {
+	if err := report(create(t, folder.Dir, "u"), 1); err != nil {
 		t.Fatal(err)
 	}
 	if r := read(t, folder.Dir, "u"); !r.Living || len(r.Entries) != 2 {
@@ -143,7 +143,7 @@ func TestWriterAwaitsRemoval(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := told(create(t, folder.Dir, "u"), 1); err != nil {
+	if err := report(create(t, folder.Dir, "u"), 1); err != nil {
 		t.Fatal(err)
 	}
 	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,6 +22,11 @@ func NowOf(at time.Time, m *lifecycle.Machine) Now {
 	return n
 }
 
+// Held says that nothing of the pod is left on its node, and that finalizers hold its object.
+func (n *Now) Held() bool {
+	return n.Stage == lifecycle.Gone.String() && slices.ContainsFunc(n.Waits, func(w lifecycle.Wait) bool { return w.For == lifecycle.WaitFinalizers })
+}
+
 func nowOfStatus(status *v1.PodStatus) Now {
 	n := Now{Phase: string(status.Phase)}
 	for _, c := range status.Conditions {
@@ -34,7 +40,7 @@ func nowOfStatus(status *v1.PodStatus) Now {
 
 // What a pod waits for according to its object alone.
 const (
-	// WaitScheduling is for a node.
+	// WaitScheduling is for a node; On are the scheduling gates that others must remove first.
 	WaitScheduling lifecycle.WaitFor = "scheduling"
 	// WaitNode is for On, its node, which does not answer.
 	WaitNode lifecycle.WaitFor = "node"
@@ -54,11 +60,18 @@ func OfObject(pod *v1.Pod, unanswered error) *Record {
 	if unanswered != nil {
 		now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitNode, On: pod.Spec.NodeName, Because: unanswered.Error()})
 	}
+	scheduling := lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: pod.CreationTimestamp.Time}
+	for _, g := range pod.Spec.SchedulingGates {
+		scheduling.On = strings.TrimPrefix(scheduling.On+", "+g.Name, ", ")
+	}
 	for _, c := range pod.Status.Conditions {
 		now.At = latest(now.At, c.LastTransitionTime.Time)
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: c.LastTransitionTime.Time, Because: c.Message})
+			scheduling.Since, scheduling.Because = c.LastTransitionTime.Time, c.Message
 		}
+	}
+	if pod.Spec.NodeName == "" && !lifecycle.Terminal(pod.Status.Phase) {
+		now.Waits = append(now.Waits, scheduling)
 	}
 	return &Record{Pod: PodOf(pod), Now: &now, Object: true}
 }

@@ -10,11 +10,11 @@ type What string
 
 // The steps of an attempt, in their order.
 const (
-	Heard  What = "heard"  // all take part in the attempt
-	Ended  What = "ended"  // nothing of an earlier attempt runs anywhere
-	Lifted What = "lifted" // a member has heard that all are there
-	Told   What = "told"   // all have
-	Runs   What = "runs"   // all regular containers have started
+	Heard        What = "heard"  // all take part in the attempt
+	Ended        What = "ended"  // nothing of an earlier attempt runs anywhere
+	Lifted       What = "lifted" // a member has heard that all are there
+	LiftedForAll What = "told"   // all members have heard it
+	Runs         What = "runs"   // all regular containers have started
 )
 
 // Passage is a member's way through an attempt.

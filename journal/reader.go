@@ -14,10 +14,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Folder is a journal: a folder with one of each pod.
 type Folder struct{ Dir string }
+
+// In are the journals of a state folder: of lifepod run and of agents without a cluster, and of the node of lifepod up and join.
+func In(root string) []Folder {
+	return []Folder{{rootfolder.Journal.In(root)}, {rootfolder.Journal.In(rootfolder.Node.In(root))}}
+}
 
 // of is a pod's folder, whatever its UID looks like.
 func (f Folder) of(uid string) string {

@@ -57,12 +57,12 @@ func NewRecorder(before []Entry) *Recorder {
 // Step returns the entries of one step of the machine: what it was told, and what it did.
 func (r *Recorder) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) []Entry {
 	s := &step{Recorder: r, at: at}
-	told := s.fact(fact, effects)
+	keep := s.fact(fact, effects)
 	s.timer = isTimer(fact)
 	for _, effect := range effects {
 		s.effect(effect)
 	}
-	if !told && s.root != 0 && s.root == r.last { // nothing followed from it
+	if !keep && s.root != 0 && s.root == r.last { // nothing followed from it
 		r.last--
 		return nil
 	}
@@ -76,7 +76,7 @@ type step struct {
 	entries  []Entry
 	root     int64 // the entry of the fact; 0: none
 	timer    bool  // the fact is that time has passed
-	snapshot bool  // the fact is what the runtime has, which may be told before what happened
+	snapshot bool  // the fact is what the runtime has, which may be reported before what happened
 }
 
 // add files an entry.

@@ -38,31 +38,31 @@ func TestCluster(t *testing.T) {
 	if err != nil || len(pods) != 5 {
 		t.Fatalf("%d pods, %v", len(pods), err)
 	}
-	type told struct {
+	type answer struct {
 		entries int
 		waits   string
 		because string
 		denied  bool
 	}
-	got := map[string]told{}
+	got := map[string]answer{}
 	for _, p := range pods {
 		r, err := c.Read(p.UID)
 		if err != nil {
-			got[p.Name] = told{denied: apierrors.IsForbidden(err)}
+			got[p.Name] = answer{denied: apierrors.IsForbidden(err)}
 			continue
 		}
-		one := told{entries: len(r.Entries)}
+		one := answer{entries: len(r.Entries)}
 		if r.Now != nil && len(r.Now.Waits) > 0 {
 			one.waits, one.because = string(r.Now.Waits[0].For), r.Now.Waits[0].Because
 		}
 		got[p.Name] = one
 	}
-	want := map[string]told{
+	want := map[string]answer{
 		"told": {entries: 1}, "untold": {}, "hidden": {denied: true},
 		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
 		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(told{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
 		t.Errorf("what is told (-want +got):\n%s", diff)
 	}
 	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {

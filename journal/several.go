@@ -11,11 +11,25 @@ import (
 // Several are journals that are read as one.
 type Several []Source
 
-// Pods lists the pods of all of them. With an error, which names what can't be read, it lists the others.
+// Together are several folders.
+func Together(folders []Folder) (all Several) {
+	for _, one := range folders {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Pods lists the pods of all of them, each once. With an error, which names what can't be read, it lists the others.
 func (s Several) Pods() (all []Pod, err error) {
+	known := map[string]bool{}
 	for _, one := range s {
 		pods, damaged := one.Pods()
-		all, err = append(all, pods...), errors.Join(err, damaged)
+		err = errors.Join(err, damaged)
+		for _, p := range pods {
+			if !known[p.UID] {
+				known[p.UID], all = true, append(all, p)
+			}
+		}
 	}
 	return all, err
 }

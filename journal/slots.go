@@ -4,12 +4,16 @@ package journal
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // slots is a file with two places that are written in turn, so that one of them is always
@@ -87,4 +91,19 @@ func readSlot(r io.Reader) (content []byte, sequence uint64, err error) {
 		return nil, 0, errTorn
 	}
 	return content[:length], sequence, nil
+}
+
+// ObjectGone notes that the object is no more of a pod of which nothing is left: its finalizers hold nothing up.
+func (f Folder) ObjectGone(uid string) error {
+	path := filepath.Join(f.of(uid), nowFile)
+	content, sequence, err := readSlots(path)
+	var now Now
+	if err != nil || json.Unmarshal(content, &now) != nil || now.Stage != lifecycle.Gone.String() || len(now.Waits) == 0 {
+		return err
+	}
+	now.Waits = nil
+	if content, err = json.Marshal(now); err != nil {
+		return err
+	}
+	return (&slots{path: path, sequence: sequence}).write(content)
 }

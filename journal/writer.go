@@ -39,7 +39,7 @@ type Writers struct {
 	locks *locks
 }
 
-// Writers prepares to write to the journal. Keep them as long as there may be pods: they need nothing while there is none.
+// Writers prepares to write to the journal. Keep them as long as there may be pods; without pods they hold no resources.
 func (f Folder) Writers() *Writers { return &Writers{Folder: f, locks: f.newLocks()} }
 
 // Writer writes the journal of one pod. One goroutine uses it.

@@ -29,8 +29,8 @@ func create(t *testing.T, dir, uid string) *Writer {
 	return w
 }
 
-// told is a step that gives one entry, with a text of that length.
-func told(w *Writer, length int) error {
+// report is a step that gives one entry, with a text of that length.
+func report(w *Writer, length int) error {
 	_, err := w.Step(time.Unix(1, 0), lifecycle.Woke{}, []lifecycle.Effect{
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", Kind: "setup-failed", Message: strings.Repeat("x", length/2), Rule: "A-RST-1"}},
 	})
@@ -53,7 +53,7 @@ func TestBounds(t *testing.T) {
 	w := create(t, dir, "u")
 	const entries = 3000
 	for range entries {
-		if err := told(w, 1000); err != nil {
+		if err := report(w, 1000); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestBounds(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "u")
-	if err := told(w, 1); err != nil {
+	if err := report(w, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
@@ -87,7 +87,7 @@ func TestGoesOn(t *testing.T) {
 	if r := read(t, dir, "u"); r.Living {
 		t.Error("the pod has no lifepod any more")
 	}
-	if err := told(create(t, dir, "u"), 1); err != nil {
+	if err := report(create(t, dir, "u"), 1); err != nil {
 		t.Fatal(err)
 	}
 	if r := read(t, dir, "u"); len(r.Entries) != 2 || r.Entries[1].ID != 2 {
@@ -107,18 +107,18 @@ func TestFullDisk(t *testing.T) {
 	var err error
 	written := 0
 	for ; err == nil && written < 1000; written++ {
-		err = told(w, 1000)
+		err = report(w, 1000)
 	}
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if err := told(w, 1000); !errors.Is(err, unix.ENOSPC) {
+	if err := report(w, 1000); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("the disk is still full: %v", err)
 	}
 	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"); err != nil {
 		t.Fatal(err)
 	}
-	if err := told(w, 1000); err != nil {
+	if err := report(w, 1000); err != nil {
 		t.Fatal(err)
 	}
 	r := read(t, disk, "u")
@@ -134,7 +134,7 @@ func TestSweep(t *testing.T) {
 	for i := range 4 {
 		uid := strconv.Itoa(i)
 		w := create(t, dir, uid)
-		if err := told(w, 10_000); err != nil {
+		if err := report(w, 10_000); err != nil {
 			t.Fatal(err)
 		}
 		if uid != "3" { // whose lifepod lives
@@ -249,10 +249,29 @@ func TestKilled(t *testing.T) {
 func writeUntilKilled(dir string) {
 	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: "u"})
 	for err == nil {
-		if err = told(w, 50+rand.IntN(500)); err == nil {
+		if err = report(w, 50+rand.IntN(500)); err == nil {
 			_, err = io.WriteString(os.Stdout, strconv.FormatInt(w.recorder.last, 10)+"\n")
 		}
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
+}
+
+// TestObjectGone: what held the object of a pod up that is gone from its node is no more when the object is.
+func TestObjectGone(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	held := []lifecycle.Wait{{Subject: "pod", For: lifecycle.WaitFinalizers, On: "example.com/keep"}}
+	for stage, left := range map[string]int{"gone": 0, "terminating": 1} {
+		if err := w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}); err != nil {
+			t.Fatal(err)
+		}
+		if err := (Folder{Dir: dir}).ObjectGone("u"); err != nil {
+			t.Fatal(err)
+		}
+		if r := read(t, dir, "u"); len(r.Now.Waits) != left || r.Now.Phase != "Failed" || r.Now.Stage != stage {
+			t.Errorf("%s: %+v", stage, r.Now)
+		}
+		w.now.open(w.now.path)
+	}
 }

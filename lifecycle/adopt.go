@@ -32,9 +32,9 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 		adoptFromStatus(s, c, seen)
 	}
 	adoptTurn(s, seen)
-	m.round.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
-	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                     // that restart is completed (B-RAC-23)
-		m.round.Active, m.round.Announced = true, true
+	m.restartAll.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
+	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                          // that restart is completed (B-RAC-23)
+		m.restartAll.Active, m.restartAll.Announced = true, true
 	}
 	m.adoptGroup(pod)
 	return m
@@ -92,9 +92,9 @@ func (m *Machine) reportedIPs() []string {
 // runtime knows nothing that ran in it.
 func adoptTurn(s *step, seen Observed) {
 	known := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s, c, seen) })
-	told := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !known
+	counts := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !known
 	for i, c := range s.ordered() {
-		if ranIn(s, c, seen) || told && (c.Exit != nil || c.Position == running) {
+		if ranIn(s, c, seen) || counts && (c.Exit != nil || c.Position == running) {
 			s.kept.InitTurn = min(i, len(s.inits()))
 		}
 	}

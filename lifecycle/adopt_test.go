@@ -89,7 +89,7 @@ func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
 
 // An instance that began and ended while no agent ran is lastState nevertheless, whether
 // the status has the end before it or none (B-RST-4, A-CST-5).
-func TestAdoptedPodKnowsAnEndThatNobodyTold(t *testing.T) {
+func TestAdoptedPodKnowsAnEndThatNobodyReported(t *testing.T) {
 	for name, state := range map[string]v1.ContainerState{
 		"after another end": {Terminated: &v1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", ContainerID: "containerd://a-0"}},
 		"after none":        {Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}},
@@ -189,14 +189,14 @@ func TestAdoptedInvalidGroup(t *testing.T) {
 	tr.feed(Resumed{})
 	tr.settle(t, nil)
 	for i, want := range []int{1, 0} {
-		told := 0
+		reports := 0
 		for _, e := range tr.m.Step(Event{At: tr.now, Fact: GroupSeen{}}) {
 			if event, is := e.(RecordEvent); is && event.Reason == reasonInvalidGroup {
-				told++
+				reports++
 			}
 		}
-		if told != want {
-			t.Errorf("answer %d: told %d times, want %d", i, told, want)
+		if reports != want {
+			t.Errorf("answer %d: told %d times, want %d", i, reports, want)
 		}
 	}
 }
@@ -213,8 +213,8 @@ func TestAdoptedTurn(t *testing.T) {
 		return o
 	}
 	for name, test := range map[string]struct {
-		seen  []ObservedContainer
-		turns int // init containers that are through
+		seen      []ObservedContainer
+		completed int // init containers that are through
 	}{
 		"after a success":                   {[]ObservedContainer{instance("one", StateExited, ended), instance("main", StateCreated, 0)}, 2},
 		"without a record":                  {[]ObservedContainer{instance("main", StateCreated, 0)}, 2},
@@ -229,8 +229,8 @@ func TestAdoptedTurn(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "one"}, {Name: "two"}}, Containers: []v1.Container{{Name: "main"}}}}
 			defaults(pod)
 			m := Adopt(pod, DefaultOptions(), Observed{Sandboxes: []ObservedSandbox{{ID: here, Ready: true, IPs: []string{"10.0.0.2"}}}, Containers: test.seen})
-			if m.kept.InitTurn != test.turns {
-				t.Errorf("%d init containers are through, want %d", m.kept.InitTurn, test.turns)
+			if m.kept.InitTurn != test.completed {
+				t.Errorf("%d init containers are through, want %d", m.kept.InitTurn, test.completed)
 			}
 		})
 	}

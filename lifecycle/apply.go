@@ -127,9 +127,9 @@ func applyNodeFact(s *step, fact Fact) {
 }
 
 // applyAccepted begins the pod's life, unless its annotations ask for a group that there is
-// none of (B-GRP-11), or say what no node has told (B-GRP-23).
+// none of (B-GRP-11), or say what no node has reported (B-GRP-23).
 func applyAccepted(s *step) {
-	if wrong := cmp.Or(s.asks.wrong, toldByNobody(s.pod)); wrong != "" {
+	if wrong := cmp.Or(s.asks.wrong, forgedAnnotation(s.pod)); wrong != "" {
 		applyRejected(s, Rejected{Reason: reasonInvalidGroup, Message: wrong})
 		return
 	}
@@ -147,7 +147,7 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	for _, message := range r.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reasonOf(reason, message), Message: prefix + message})
 	}
-	tellBlocked(s, Report{Subject: ofPod, Kind: "setup-failed", Message: r.Failure.Message, Rule: "A-SYNC-9"}, r.Failure, w.retryAt)
+	tellBlocked(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: r.Failure.Message, Rule: "A-SYNC-9"}, r.Failure, w.retryAt)
 }
 
 func applyRelease(s *step, w *work, r Result, what string) {

@@ -34,7 +34,7 @@ type Checkpoint struct {
 	Sandbox    sandbox     `json:"sandbox"`
 	Containers []container `json:"containers"`
 	Stop       stop        `json:"stop,omitzero"`
-	Round      round       `json:"round,omitzero"`
+	RestartAll restartAll  `json:"round,omitzero"`
 	Group      membership  `json:"group,omitzero"`
 	Resize     resize      `json:"resize,omitzero"`
 
@@ -60,7 +60,7 @@ func (m *Machine) ToSave() bool { return m.toSave }
 func (m *Machine) Checkpoint() Checkpoint {
 	c := Checkpoint{
 		Version: CheckpointVersion, UID: string(m.pod.UID), Generation: m.pod.Generation, Spec: m.changedSpec(),
-		kept: m.kept, Sandbox: m.sandbox, Stop: m.stop, Round: m.round, Group: m.group, Resize: m.resize,
+		kept: m.kept, Sandbox: m.sandbox, Stop: m.stop, RestartAll: m.restartAll, Group: m.group, Resize: m.resize,
 	}
 	c.ImageBack, c.Resize.Held = maps.Clone(m.kept.ImageBack), m.resize.unsettled()
 	for _, container := range m.containers {

@@ -82,7 +82,7 @@ func applyClaimsUnprepared(s *step, f ClaimsUnprepared) {
 	if !s.finish(&s.claims.unprepared, f.Result) || f.Failure == nil {
 		return
 	}
-	tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Failure.Message, Rule: "A-DRA-9"}, s.claims.unprepared.retryAt)
+	tellRetry(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: f.Failure.Message, Rule: "A-DRA-9"}, s.claims.unprepared.retryAt)
 }
 
 // updateClaims takes over which claims were made for the pod: one of a template may be

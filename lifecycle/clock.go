@@ -57,7 +57,7 @@ func (c *container) begins(s *step, wall time.Time) {
 func (s *step) notAhead() {
 	for _, c := range s.containers {
 		c.EndedAt = earlier(c.EndedAt, s.now)
-		c.BackOff.From, c.RoundBackOff.From = earlier(c.BackOff.From, s.now), earlier(c.RoundBackOff.From, s.now)
+		c.BackOff.From, c.RestartAllBackOff.From = earlier(c.BackOff.From, s.now), earlier(c.RestartAllBackOff.From, s.now)
 	}
 	for name, b := range s.kept.ImageBack {
 		s.kept.ImageBack[name] = BackoffPlace{Delay: b.Delay, From: earlier(b.From, s.now)}

@@ -43,7 +43,7 @@ func ownConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodC
 		containersReady,
 		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	)
-	if s.round.Ever || s.restartAllRule {
+	if s.restartAll.Ever || s.restartAllRule {
 		list = append(list, restartingCondition(s, phase))
 	}
 	generation, now := s.observedGeneration(), seconds(s.wall)

@@ -82,14 +82,14 @@ type role struct {
 
 // history is what is known about the instances before the newest.
 type history struct {
-	RestartCount int32                        `json:"restartCount,omitzero"`
-	Failures     int32                        `json:"failures,omitzero"`   // consecutive exits that were failures
-	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // lastState in the status: the previous instance
-	LastDone     bool                         `json:"lastDone,omitzero"`   // the previous instance had completed
-	PreviousID   string                       `json:"previousID,omitzero"` // the previous instance's record in the runtime
-	BackOff      BackoffPlace                 `json:"backOff,omitzero"`
-	RoundBackOff BackoffPlace                 `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
-	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count towards its limit
+	RestartCount      int32                        `json:"restartCount,omitzero"`
+	Failures          int32                        `json:"failures,omitzero"`   // consecutive exits that were failures
+	Last              *v1.ContainerStateTerminated `json:"last,omitempty"`      // lastState in the status: the previous instance
+	LastDone          bool                         `json:"lastDone,omitzero"`   // the previous instance had completed
+	PreviousID        string                       `json:"previousID,omitzero"` // the previous instance's record in the runtime
+	BackOff           BackoffPlace                 `json:"backOff,omitzero"`
+	RestartAllBackOff BackoffPlace                 `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
+	RestartedAt       []time.Time                  `json:"restartedAt,omitempty"` // restarts that count towards its limit
 }
 
 // instance is one run of a container.

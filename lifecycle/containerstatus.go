@@ -113,7 +113,7 @@ func runsAgain(s *step, c *container) bool {
 // keepsEnd says whether the previous instance of an init container had completed and the API
 // would refuse to take that end back.
 func keepsEnd(s *step, c *container) bool {
-	if c.kind != initContainer || c.Last == nil || !c.LastDone || s.round.Ever || s.restartAllRule {
+	if c.kind != initContainer || c.Last == nil || !c.LastDone || s.restartAll.Ever || s.restartAllRule {
 		return false
 	}
 	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil
@@ -121,7 +121,7 @@ func keepsEnd(s *step, c *container) bool {
 
 // waitsForRestart says whether an exited container shows why it does not run instead of
 // its exit (A-CST-6). In a deleted pod it shows the exit, because nothing starts any
-// more; so does an init container that shows an end already, of which only another end is told (A-STAT-6).
+// more; so does an init container that shows an end already, of which only another end is reported (A-STAT-6).
 func waitsForRestart(s *step, c *container) bool {
 	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted && !keepsEnd(s, c)
 }
@@ -144,7 +144,7 @@ func waiting(s *step, c *container) v1.ContainerStateWaiting {
 	if c.Failure != nil {
 		return v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
 	}
-	if s.round.Active && c.Exit != nil {
+	if s.restartAll.Active && c.Exit != nil {
 		return v1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	if len(s.inits()) > 0 {

@@ -100,9 +100,9 @@
 //
 // The class of a Failure says what is known, and decides what follows:
 //
-//	Failed       refused, nothing was left behind: told, tried again after RetryAfter
+//	Failed       refused, nothing was left behind: reported, tried again after RetryAfter
 //	Unavailable  never reached the runtime: tried again after UnavailableRetry
-//	Uncertain    no answer, it may have worked or may still: told, and the machine
+//	Uncertain    no answer, it may have worked or may still: reported, and the machine
 //	             asks for a snapshot, adopts what it finds, and only then goes on
 //	Cancelled    given up because the machine asked; for a sandbox as Uncertain
 //	NotFound     the object is not there: what was to be stopped or removed is

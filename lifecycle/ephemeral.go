@@ -71,7 +71,7 @@ func (m *Machine) hasTarget(c *container) bool {
 		return true
 	}
 	target := m.containerNamed(c.target) // an API server refuses a pod without it
-	return target != nil && !m.round.Active && (target.Position == running || target.Position == exited)
+	return target != nil && !m.restartAll.Active && (target.Position == running || target.Position == exited)
 }
 
 // targetFound is hasTarget for a start. A container that waits for one that is not about to run shows that as its reason (A-CRI-5).
@@ -79,7 +79,7 @@ func targetFound(s *step, c *container) bool {
 	if s.hasTarget(c) {
 		return true
 	}
-	if target := s.containerNamed(c.target); s.round.Active || target != nil && target.ID != "" {
+	if target := s.containerNamed(c.target); s.restartAll.Active || target != nil && target.ID != "" {
 		return false
 	}
 	if c.Failure == nil || c.Failure.Reason != configError {

@@ -66,7 +66,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.Ending, c.stopping, c.RetryAt = false, stopping{}, time.Time{}
 	c.touchedAt = s.now
 	c.Verdict = verdictAtExit(s, c, t)
-	if c.Failure != nil && c.Failure.Reason == reasonPostStartError && !s.round.Active {
+	if c.Failure != nil && c.Failure.Reason == reasonPostStartError && !s.restartAll.Active {
 		c.Verdict.Because.Failed = "postStart hook"
 	}
 	c.Failures++
@@ -96,7 +96,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 func killing(s *step, c *container, t *v1.ContainerStateTerminated) Killing {
 	const sigkill = 128 + 9
 	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // neither for lack of memory nor lost
-	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.round.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
+	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.restartAll.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
 		return ""
 	}
 	if s.orderFor(c).force {
@@ -115,7 +115,7 @@ func backOffAfterExit(s *step, c *container, r *Report) {
 	case c.Verdict.All:
 		r.Outcome = ThenRestartAll
 		return
-	case s.round.Active && c.Asked:
+	case s.restartAll.Active && c.Asked:
 		return
 	}
 	r.Because = c.because()

@@ -17,25 +17,25 @@ import (
 //   - Regular containers are created and not started until the barrier is lifted.
 //   - Each restart of all containers is for another attempt, unless the pod was at the
 //     barrier already, and one begins when the attempt is outdated.
-//   - The attempt is told, as the pod's annotation, once nothing of an earlier one runs
+//   - The attempt is shown, as the pod's annotation, once nothing of an earlier one runs
 //     (B-GRP-3).
 type membership struct {
-	Joined  bool           `json:"joined,omitzero"`
-	Attempt int32          `json:"attempt,omitzero"` // that the pod takes part in
-	Open    bool           `json:"open,omitzero"`    // the barrier is lifted
-	Company string         `json:"company,omitzero"` // the members that Attempt has begun with, if the group has no leader (B-GRP-20)
-	Since   time.Time      `json:"since,omitzero"`   // when it took part in Attempt first
-	Told    *int32         `json:"told,omitempty"`   // the attempt that the annotation has
-	Seen    group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
-	Alone   string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
-	Members int32          `json:"members,omitzero"` // how many the group has; 0: not known
+	Joined      bool           `json:"joined,omitzero"`
+	Attempt     int32          `json:"attempt,omitzero"` // that the pod takes part in
+	Open        bool           `json:"open,omitzero"`    // the barrier is lifted
+	MembersHash string         `json:"company,omitzero"` // of the members that Attempt has begun with, if the group has no leader (B-GRP-20)
+	Since       time.Time      `json:"since,omitzero"`   // when it took part in Attempt first
+	Annotated   *int32         `json:"told,omitempty"`   // the attempt that the annotation has
+	Seen        group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
+	Alone       string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
+	Members     int32          `json:"members,omitzero"` // how many the group has; 0: not known
 	// Reminders is how often the pod has said in Attempt that its group is incomplete (B-GRP-16), Lacks what it said last.
 	Reminders int    `json:"reminders,omitzero"`
 	Lacks     string `json:"lacks,omitzero"`
 
 	heard   bool       // something was, since this process began: until then a new pod joins nothing
-	unknown string     // why the group could not be read last; told again by the next process
-	size    group.Size // what was heard last; told again to the next process
+	unknown string     // why the group could not be read last; reported again by the next process
+	size    group.Size // what was heard last; reported again to the next process
 }
 
 // GroupSeen says how far the pod's group is, or why that is not known. It may come again at
@@ -55,7 +55,7 @@ func (GroupSeen) isFact() {}
 
 // GroupAttempt is the attempt of its group that the pod's annotation has to say as of the last
 // status; nil: none.
-func (m *Machine) GroupAttempt() *int32 { return m.group.Told }
+func (m *Machine) GroupAttempt() *int32 { return m.group.Annotated }
 
 // inGroup says whether the pod takes part in a group.
 func (m *Machine) inGroup() bool { return m.asks.leader != "" && m.group.Alone == "" }
@@ -97,12 +97,12 @@ func planGroup(s *step) {
 		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
 	case group.Leave:
 		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
-		beginRound(s, Because{Kind: "the-group-restarts", Text: d.Because}, false)
+		beginRestartAll(s, Because{Kind: "the-group-restarts", Text: d.Because}, false)
 	case group.Start:
-		s.group.Open, s.group.Company = true, s.group.Seen.CompanyIn(s.group.Attempt)
+		s.group.Open, s.group.MembersHash = true, s.group.Seen.MembersHashIn(s.group.Attempt)
 		tell(s, Report{Subject: ofPod, Kind: "starts-with-its-group", Because: Because{Text: d.Because}, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
 	case group.Run: // an adopted pod does not know with whom it has begun
-		s.group.Company = cmp.Or(s.group.Company, s.group.Seen.CompanyIn(s.group.Attempt))
+		s.group.MembersHash = cmp.Or(s.group.MembersHash, s.group.Seen.MembersHashIn(s.group.Attempt))
 	case group.Wait:
 	}
 	remindOfGroup(s)
@@ -142,7 +142,7 @@ func nextAttempt(s *step, because Because) {
 // takesPart begins another attempt, at its barrier.
 func takesPart(s *step, attempt int32, because Because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
-	s.group.Company = ""
+	s.group.MembersHash = ""
 	s.group.Reminders, s.group.Lacks = 0, ""
 	tell(s, Report{Subject: ofPod, Kind: "takes-part", Because: because, Rule: rule, GroupAttempt: new(attempt)})
 }
@@ -152,10 +152,10 @@ func takesPart(s *step, attempt int32, because Because, rule string) {
 func (s *step) member() group.Member {
 	g := &s.group
 	ran := slices.ContainsFunc(s.containers, func(c *container) bool {
-		return c.takesPartInRound() && (g.Joined || c.kind == regularContainer) && c.Position != absent && c.Position != creating && c.Position != created &&
+		return c.restartsWithAll() && (g.Joined || c.kind == regularContainer) && c.Position != absent && c.Position != creating && c.Position != created &&
 			(c.Position != uncertain || c.ID != "") // its create had no answer: it was not started
 	})
-	return group.Member{Joined: g.Joined, Attempt: g.Attempt, Open: g.Open, Ran: ran && !s.round.Active}
+	return group.Member{Joined: g.Joined, Attempt: g.Attempt, Open: g.Open, Ran: ran && !s.restartAll.Active}
 }
 
 // atBarrier says whether a container may not start before its group does: a regular one that
@@ -164,16 +164,16 @@ func (m *Machine) atBarrier(c *container) bool {
 	return m.inGroup() && !m.group.Open && c.kind == regularContainer && c.Position == created
 }
 
-// tellsAttempt takes over what the annotation has to say, and says whether that is another
-// attempt than before: none is told while something of an earlier one may run (B-GRP-3).
-func (s *step) tellsAttempt() bool {
+// annotateAttempt takes over what the annotation has to say, and says whether that is another
+// attempt than before: none is shown while something of an earlier one may run (B-GRP-3).
+func (s *step) annotateAttempt() bool {
 	g := &s.group
-	if !g.Joined || g.Told != nil && *g.Told == g.Attempt || s.round.Active && slices.ContainsFunc(s.containers, func(c *container) bool {
-		return c.takesPartInRound() && c.mayRun()
+	if !g.Joined || g.Annotated != nil && *g.Annotated == g.Attempt || s.restartAll.Active && slices.ContainsFunc(s.containers, func(c *container) bool {
+		return c.restartsWithAll() && c.mayRun()
 	}) {
 		return false
 	}
-	g.Told = new(g.Attempt)
+	g.Annotated = new(g.Attempt)
 	return true
 }
 
@@ -218,16 +218,16 @@ const (
 )
 
 // adoptGroup takes over what the pod's annotation says of its group. If the restart of all
-// containers was under way, it may be for an attempt that was not told yet.
+// containers was under way, it may be for an attempt that was not reported yet.
 func (m *Machine) adoptGroup(pod *v1.Pod) {
 	attempt := groupAttempt(pod.Annotations[m.asks.attemptKey()])
 	if m.asks.leader == "" || attempt == nil {
 		return
 	}
 	g := &m.group
-	g.Joined, g.Attempt, g.Told = true, *attempt, new(*attempt)
+	g.Joined, g.Attempt, g.Annotated = true, *attempt, new(*attempt)
 	g.Open = slices.ContainsFunc(m.regulars(), func(c *container) bool { return c.mayRun() || c.Exit != nil })
-	if g.Open && m.round.Active {
+	if g.Open && m.restartAll.Active {
 		g.Attempt, g.Open = g.Attempt+1, false
 	}
 }

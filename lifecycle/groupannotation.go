@@ -73,16 +73,16 @@ func groupAskedOf(pod *v1.Pod) groupAsked {
 	return groupAsked{leader: leader}
 }
 
-// toldByNobody says that a pod has what only the node that begins with it tells of it (B-GRP-23); empty: it has not.
-func toldByNobody(pod *v1.Pod) string {
-	if pod.Status.StartTime != nil { // a node had begun with it, and has told that
+// forgedAnnotation says that a pod has what only the node that begins with it tells of it (B-GRP-23); empty: it has not.
+func forgedAnnotation(pod *v1.Pod) string {
+	if pod.Status.StartTime != nil { // a node had begun with it, and has reported that
 		return ""
 	}
-	told := []string{MemberAttemptAnnotation, MemberBeganAnnotation, MemberDoneAnnotation}
+	keys := []string{MemberAttemptAnnotation, MemberBeganAnnotation, MemberDoneAnnotation}
 	if pod.Annotations[GroupAnnotation] == LedByJobSet {
-		told = append(told, AttemptAnnotation)
+		keys = append(keys, AttemptAnnotation)
 	}
-	for _, key := range told {
+	for _, key := range keys {
 		if value, has := pod.Annotations[key]; has {
 			return fmt.Sprintf("metadata.annotations[%s]: %q was told by no node: leave it out of the pod's template, the node writes it", key, value)
 		}
@@ -162,9 +162,9 @@ func GroupPeer(pod *metav1.ObjectMeta) (group.Peer, bool) {
 		Attempt: groupAttempt(pod.Annotations[MemberAttemptAnnotation]), Done: pod.Annotations[MemberDoneAnnotation] != "",
 		Leaving: pod.DeletionTimestamp != nil,
 	}
-	attempt, company, _ := strings.Cut(pod.Annotations[MemberBeganAnnotation], "-")
-	if began := groupAttempt(attempt); began != nil && company != "" {
-		p.Began = &group.Began{Attempt: *began, Company: company}
+	attempt, membersHash, _ := strings.Cut(pod.Annotations[MemberBeganAnnotation], "-")
+	if began := groupAttempt(attempt); began != nil && membersHash != "" {
+		p.Began = &group.Began{Attempt: *began, MembersHash: membersHash}
 	}
 	return p, true
 }
@@ -181,15 +181,15 @@ func (g groupAsked) attemptKey() string {
 // group (B-GRP-3, B-GRP-18).
 func (m *Machine) GroupAnnotations() map[string]string {
 	g := &m.group
-	if g.Told == nil {
+	if g.Annotated == nil {
 		return nil
 	}
-	all := map[string]string{m.asks.attemptKey(): strconv.Itoa(int(*g.Told))}
+	all := map[string]string{m.asks.attemptKey(): strconv.Itoa(int(*g.Annotated))}
 	if m.asks.leader != LedByMembers {
 		return all
 	}
-	if g.Open && g.Company != "" && *g.Told == g.Attempt {
-		all[MemberBeganAnnotation] = fmt.Sprintf("%d-%s", g.Attempt, g.Company)
+	if g.Open && g.MembersHash != "" && *g.Annotated == g.Attempt {
+		all[MemberBeganAnnotation] = fmt.Sprintf("%d-%s", g.Attempt, g.MembersHash)
 	}
 	if m.kept.Reported.Phase == v1.PodSucceeded {
 		all[MemberDoneAnnotation] = "true"

@@ -15,12 +15,12 @@ func TestGroupPeer(t *testing.T) {
 		attempt, began, size string
 		want                 group.Peer
 	}{
-		"all of it":         {"010", "3-abc", "08", group.Peer{Size: 8, Attempt: new(int32(10)), Began: &group.Began{Attempt: 3, Company: "abc"}}},
-		"nothing":           {"", "", "", group.Peer{}},
-		"not decimal":       {"0x10", "0x3-abc", "0x8", group.Peer{}},
-		"below 0":           {"-1", "-1-abc", "-1", group.Peer{}},
-		"without a company": {"1", "3", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
-		"no attempt":        {"1", "x-abc", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
+		"all of it":      {"010", "3-abc", "08", group.Peer{Size: 8, Attempt: new(int32(10)), Began: &group.Began{Attempt: 3, MembersHash: "abc"}}},
+		"nothing":        {"", "", "", group.Peer{}},
+		"not decimal":    {"0x10", "0x3-abc", "0x8", group.Peer{}},
+		"below 0":        {"-1", "-1-abc", "-1", group.Peer{}},
+		"without a hash": {"1", "3", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
+		"no attempt":     {"1", "x-abc", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
 	} {
 		got, is := GroupPeer(&metav1.ObjectMeta{Annotations: map[string]string{
 			GroupAnnotation: LedByMembers, GroupSizeAnnotation: test.size, MemberAttemptAnnotation: test.attempt, MemberBeganAnnotation: test.began,

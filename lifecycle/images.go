@@ -67,7 +67,7 @@ func (f fetch) subject() string {
 // image may change during the grace.
 func planImages(s *step) {
 	for _, c := range s.containers {
-		if c.Position == absent || s.round.Active && !s.round.Graceful && c.takesPartInRound() {
+		if c.Position == absent || s.restartAll.Active && !s.restartAll.Graceful && c.restartsWithAll() {
 			ensureImages(s, c)
 		}
 	}
@@ -125,7 +125,7 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	f.Refused = &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath()})
-	tell(s, Report{Subject: f.subject(), Kind: "image-failed", Reason: why.Reason, Message: why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
+	tell(s, Report{Subject: f.subject(), Kind: KindImageFailed, Reason: why.Reason, Message: why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf finds the fetch that waits for that effect.
@@ -270,5 +270,5 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)
-	tellBlocked(s, Report{Subject: f.subject(), Kind: "image-failed", Reason: reason, Message: why.Message, Rule: "A-IMG-5"}, why, b.From.Add(b.Delay))
+	tellBlocked(s, Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Rule: "A-IMG-5"}, why, b.From.Add(b.Delay))
 }

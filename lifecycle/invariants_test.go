@@ -58,7 +58,7 @@ func (l *invariants) after(w *walk, fact Fact, effects []Effect) {
 		l.probes.nothingNew(w, fact)
 	}
 	l.ephemeralOnce(w)
-	waitsToldLawful(l.t, w.m)
+	waitsAreLawful(l.t, w.m)
 	l.remember(w)
 }
 
@@ -295,7 +295,7 @@ func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 		l.t.Fatalf("%s: restarts go from %d to %d (B-GC-8)", now.Name, old.RestartCount, now.RestartCount)
 	}
 	t, c := old.State.Terminated, w.m.containerNamed(old.Name)
-	if t == nil || w.m.round.Ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
+	if t == nil || w.m.restartAll.Ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
 		return
 	}
 	if t.Reason == reasonOOMKilled && t.ExitCode == 0 {

@@ -26,7 +26,7 @@ func killContainer(s *step, c *container, k kill) {
 		return
 	}
 	if c.Kill != nil {
-		if k.Requested && !c.Kill.Requested && !s.round.Active {
+		if k.Requested && !c.Kill.Requested && !s.restartAll.Active {
 			wanted := *c.Kill
 			wanted.Requested, wanted.Verdict, wanted.Failure = true, k.Verdict, nil
 			c.Kill = &wanted
@@ -51,8 +51,8 @@ func killContainer(s *step, c *container, k kill) {
 // planKills stops the containers that must end on their own, in parallel to each other
 // and to everything else the pod does (A-ACT-9, B-PRB-4).
 func planKills(s *step) {
-	if s.round.Active {
-		return // a round has its own order
+	if s.restartAll.Active {
+		return // a restart of all containers has its own order
 	}
 	for _, c := range s.containers {
 		if c.Kill != nil && s.sandbox.State == sandboxReady {

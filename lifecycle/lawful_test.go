@@ -29,7 +29,7 @@ func lawful(t fataler, was, m *Machine, effects []Effect) {
 		lastID++
 	}
 	onceOnly(t, was, m, effects)
-	waitsToldLawful(t, m)
+	waitsAreLawful(t, m)
 }
 
 // onceOnly: what is begun is not under way yet, and only in Syncing.

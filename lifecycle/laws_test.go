@@ -57,10 +57,10 @@ func (l *invariants) countsInstances(m *Machine) {
 	}
 }
 
-// roundKeeps: a restart of all containers touches neither sandbox nor volumes nor
+// restartAllKeeps: a restart of all containers touches neither sandbox nor volumes nor
 // cgroup (B-RAC-8); only the loss of the sandbox does.
-func (l *invariants) roundKeeps(w *walk, was *Machine, effects []Effect) {
-	if !was.round.Active || was.kept.Stage != Syncing || w.m.kept.Stage != Syncing || was.sandbox.State != sandboxReady || w.m.sandbox.State != sandboxReady {
+func (l *invariants) restartAllKeeps(w *walk, was *Machine, effects []Effect) {
+	if !was.restartAll.Active || was.kept.Stage != Syncing || w.m.kept.Stage != Syncing || was.sandbox.State != sandboxReady || w.m.sandbox.State != sandboxReady {
 		return
 	}
 	if was.sandbox.ID != w.m.sandbox.ID {

@@ -86,7 +86,7 @@ type state struct {
 	sandbox    sandbox
 	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
 	stop       stop
-	round      round
+	restartAll restartAll
 	group      membership
 	resize     resize
 
@@ -95,7 +95,7 @@ type state struct {
 	release      release        // idempotent: done again
 	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by image name
 	storage      storage        // measured again at once
-	devices      deviceStatuses // told again; until then those of the reported status count
+	devices      deviceStatuses // reported again; until then those of the reported status count
 	refresh      refresh        // volumes are written again, from the objects as they are then
 }
 
@@ -143,7 +143,7 @@ type release struct {
 	sandbox work
 	cgroup  work
 	kept    bool // volumes are given back, logs are not
-	told    bool // DeleteObject was sent; sending it twice is harmless
+	deleted bool // DeleteObject was sent; sending it twice is harmless
 	cleared bool // the node needed space: containers and logs go although the pod stays; another process is asked again
 }
 
@@ -289,7 +289,7 @@ type step struct {
 	effects     []Effect
 	wake        time.Time // the earliest time at which something is due
 	stageBefore Stage
-	known       bool          // the runtime has told nothing new of an instance
+	known       bool          // the runtime has reported nothing new of an instance
 	unsaid      bool          // the status has changed although no effect shows it
 	counted     bool          // a probe's result has changed its count
 	podCopied   bool          // the pod is this step's own

@@ -86,7 +86,7 @@ func planDeadline(s *step) {
 // planCompletion ends a pod that has nothing left to do: an init container failed for
 // good, or every regular container has exited for good (A-ACT-13, A-INIT-3).
 func planCompletion(s *step) {
-	if s.kept.Stage != Syncing || s.round.Active {
+	if s.kept.Stage != Syncing || s.restartAll.Active {
 		return
 	}
 	if c := failedInit(s); c != nil {
@@ -122,7 +122,7 @@ func planObserve(s *step) {
 	}
 }
 
-// exitPatience is how long the exit of a container that the runtime calls stopped may take to be told.
+// exitPatience is how long the exit of a container that the runtime calls stopped may take to be reported.
 const exitPatience = 100 * time.Millisecond
 
 // looksUp says whether a container needs a snapshot now.

@@ -23,11 +23,11 @@ type probe struct {
 // attempt is the attempt under way and those before it that did not count. They are lost
 // with lifepod, and the attempt is made again at once.
 type attempt struct {
-	op   EffectID
-	late time.Duration // how late it was sent
-	void int32         // attempts in a row that did not count
-	last string        // what the last attempt said that did not succeed, as one line; empty: the last one succeeded
-	told bool          // it was reported that attempts do not count; reset when one does
+	op       EffectID
+	late     time.Duration // how late it was sent
+	void     int32         // attempts in a row that did not count
+	last     string        // what the last attempt said that did not succeed, as one line; empty: the last one succeeded
+	reported bool          // it was reported that attempts do not count; reset when one does
 }
 
 // probeVerdict is the conclusion from enough equal results of a probe.
@@ -130,8 +130,8 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 func discard(s *step, c *container, k ProbeKind, r Report) {
 	p := &c.Probes[k]
 	p.void++
-	if !p.told {
-		p.told = true
+	if !p.reported {
+		p.reported = true
 		r.Subject, r.On, r.Outcome, r.Rule = c.spec.Name, k.word(), "probe-again-now", "A-PROBE-7"
 		tell(s, r)
 	}
@@ -152,7 +152,7 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	if f.Outcome == ProbeFailure {
 		verdict, threshold = probeFailed, spec.FailureThreshold
 	}
-	p.void, p.told = 0, false
+	p.void, p.reported = 0, false
 	if k == ReadinessProbe && f.Outcome != ProbeFailure && p.Verdict != probeSucceeded && s.ending(c) {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// BenchmarkProbed measures one round of probes with unchanged results: the timer that
+// BenchmarkProbed measures one attempt of each probe with unchanged results: the timer that
 // sends three of them, and their three answers.
 func BenchmarkProbed(b *testing.B) {
 	m, now := probedPod(b)

@@ -10,17 +10,17 @@ import (
 // OnlyProgress says whether a status differs from the one that was told before by nothing but
 // steps of a start, such as a sandbox that is ready or an init container that has completed, or of the restart
 // of all containers. It may then be left out: the statuses that follow say the same and more (A-STAT-12).
-// Everything else has to be told at once. before is the API's own if the node has told nothing yet. The pod is
+// Everything else has to be reported at once. before is the API's own if the node has reported nothing yet. The pod is
 // deleted if somebody has asked for its end: its last status has the ends of all containers.
 func OnlyProgress(before, status *v1.PodStatus, deleted bool) bool {
-	inRound := isTrue(before.Conditions, v1.AllContainersRestarting) && isTrue(status.Conditions, v1.AllContainersRestarting)
+	inRestartAll := isTrue(before.Conditions, v1.AllContainersRestarting) && isTrue(status.Conditions, v1.AllContainersRestarting)
 	return phaseIsProgress(before.Phase, status.Phase) &&
 		before.Reason == status.Reason && before.Message == status.Message &&
 		(before.StartTime == nil || deleted || samePod(before, status)) &&
 		conditionsAreProgress(before.Conditions, status.Conditions) &&
-		containersAreProgress(before.InitContainerStatuses, status.InitContainerStatuses, told{init: true, endsFollow: inRound || deleted}) &&
-		containersAreProgress(before.ContainerStatuses, status.ContainerStatuses, told{endsFollow: inRound || deleted}) &&
-		containersAreProgress(before.EphemeralContainerStatuses, status.EphemeralContainerStatuses, told{endsFollow: deleted})
+		containersAreProgress(before.InitContainerStatuses, status.InitContainerStatuses, shownIn{init: true, endsFollow: inRestartAll || deleted}) &&
+		containersAreProgress(before.ContainerStatuses, status.ContainerStatuses, shownIn{endsFollow: inRestartAll || deleted}) &&
+		containersAreProgress(before.EphemeralContainerStatuses, status.EphemeralContainerStatuses, shownIn{endsFollow: deleted})
 }
 
 // AwaitsGroup says whether the member whose status it is has come to the barrier of its group since the one that was told
@@ -72,13 +72,13 @@ func conditionIsProgress(t v1.PodConditionType, before, now *v1.PodCondition) bo
 	return true // others write it
 }
 
-// told is in which circumstances a container's status is told.
-type told struct {
+// shownIn is in which circumstances a container's status is told.
+type shownIn struct {
 	init       bool // the container is an init container or a sidecar
 	endsFollow bool // a status that follows soon has all ends: after the restart of all containers, or the pod's end
 }
 
-func containersAreProgress(before, now []v1.ContainerStatus, in told) bool {
+func containersAreProgress(before, now []v1.ContainerStatus, in shownIn) bool {
 	for i := range now {
 		var old v1.ContainerStatus
 		if at := slices.IndexFunc(before, func(c v1.ContainerStatus) bool { return c.Name == now[i].Name }); at >= 0 {
@@ -93,7 +93,7 @@ func containersAreProgress(before, now []v1.ContainerStatus, in told) bool {
 
 // containerIsProgress: a start is. An end is not, but for that of an init container that has completed, and those of
 // which the restart of all containers, or the pod's deletion, consists.
-func containerIsProgress(before, now *v1.ContainerStatus, in told) bool {
+func containerIsProgress(before, now *v1.ContainerStatus, in shownIn) bool {
 	if end := now.State.Terminated; end != nil {
 		return in.endsFollow || showsEnd(before, end) || in.init && end.ExitCode == 0
 	}

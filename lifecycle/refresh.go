@@ -90,5 +90,5 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 	for _, message := range f.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reasonOf(failedMount, message), Message: message})
 	}
-	tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Failure.Message, Rule: "A-VOL-5"}, s.refresh.retryAt)
+	tellRetry(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: f.Failure.Message, Rule: "A-VOL-5"}, s.refresh.retryAt)
 }

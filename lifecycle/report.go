@@ -45,6 +45,8 @@ const (
 	KindStopped      Kind = "is-stopped"     // in a restart of all
 	KindResized      Kind = "is-restarted-with-its-new-resources"
 	KindUnknownState Kind = "is-in-an-unknown-state"
+	KindImageFailed  Kind = "image-failed"
+	KindStartFailed  Kind = "start-failed"
 )
 
 // What happens to the pod. The first ones end it.
@@ -60,6 +62,8 @@ const (
 	KindSandboxNotReady  Kind = "sandbox-is-not-ready-any-more"
 	KindSandboxLost      Kind = "sandbox-lost"
 	KindRestartRequested Kind = "restart-requested" // of a container, or of all
+	KindSetupFailed      Kind = "setup-failed"
+	KindSandboxFailed    Kind = "sandbox-failed"
 )
 
 // EndsPod says that the pod ends by what happened.

@@ -16,23 +16,23 @@ func TestFailureBlocks(t *testing.T) {
 }
 
 // What each further attempt reports again is marked, so that the pod's story has it once.
-func TestFailedAttemptsAreToldOnce(t *testing.T) {
+func TestFailedAttemptsAreReportedOnce(t *testing.T) {
 	for _, call := range []string{"EnsureCgroup", "MountVolumes", "CreateSandbox", "CreateContainer", "StartContainer"} {
 		for _, class := range []FailureClass{Failed, Uncertain, Unavailable} {
 			tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 			tr.settle(t, []string{call})
-			told := 0
+			reports := 0
 			for _, e := range tr.m.Step(Event{At: tr.now, Fact: AnswerTo(tr.pending[0], &Failure{Class: class, Message: "busy"})}) {
 				tell, is := e.(Tell)
 				if !is || tell.Report.Message != "busy" {
 					continue
 				}
-				if told++; !tell.Report.Again {
+				if reports++; !tell.Report.Again {
 					t.Errorf("%s, class %d: %q is told at each attempt", call, class, tell.Report)
 				}
 			}
-			if told != 1 {
-				t.Errorf("%s, class %d: told %d times", call, class, told)
+			if reports != 1 {
+				t.Errorf("%s, class %d: told %d times", call, class, reports)
 			}
 		}
 	}

@@ -120,8 +120,8 @@ func restartsBy(policy v1.ContainerRestartPolicy, succeeded bool) bool {
 
 // verdictAtExit is what follows an exit: what was decided when the container was killed,
 // else what the exit decides. An exit code that restarts all containers counts however it
-// came about (B-RAC-1), with two exceptions: an exit that a round caused is part of that
-// round (B-RAC-19), and what somebody asked for is what happens.
+// came about (B-RAC-1), with two exceptions: an exit that a restart of all containers caused is part of
+// that restart (B-RAC-19), and what somebody asked for is what happens.
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if c.neverRan() && s.kept.Stage == Syncing {
 		c.Requested = true // it never ran: at once, and not counted
@@ -132,9 +132,9 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		return limitRestarts(s, c, byExit)
 	}
 	c.Failure, c.Requested = c.Kill.Failure, c.Kill.Requested
-	inRound := s.round.Active && c.Asked && c.takesPartInRound()
+	inRestartAll := s.restartAll.Active && c.Asked && c.restartsWithAll()
 	switch {
-	case inRound:
+	case inRestartAll:
 		return verdict{Restart: true, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"}
 	case c.Kill.Verdict == nil, byExit.All && !c.Requested:
 		return limitRestarts(s, c, byExit)

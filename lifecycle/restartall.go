@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// round is one in-place restart of all containers of the pod (KEP-5532):
+// restartAll is one in-place restart of all containers of the pod (KEP-5532):
 //
 //	an exit's rule, or a request
 //	        │
@@ -22,12 +22,12 @@ import (
 //	    over ──────── AllContainersRestarting=False; the init containers run again
 //
 // Sandbox, address, volumes, cgroup and ephemeral containers are not touched (B-RAC-8).
-type round struct {
+type restartAll struct {
 	Active    bool      `json:"active,omitzero"`
 	Graceful  bool      `json:"graceful,omitzero"` // requested with hooks, grace and the sidecars' order
 	Because   Because   `json:"because,omitzero"`
 	Announced bool      `json:"announced,omitzero"` // everybody has seen AllContainersRestarting=True
-	Ever      bool      `json:"ever,omitzero"`      // there was a round, so the condition stays
+	Ever      bool      `json:"ever,omitzero"`      // there was one, so the condition stays
 	NotBefore time.Time `json:"notBefore,omitzero"` // earliest start of the containers: a loop must not harm its node
 	Allowance time.Time `json:"allowance,omitzero"` // when the full burst is available again
 
@@ -40,86 +40,86 @@ const (
 	messageRestartingAll = "The container is removed because RestartAllContainers in place"
 )
 
-// beginRound starts a restart of all containers. A request during a round joins it
+// beginRestartAll starts a restart of all containers. A request during one joins it
 // (B-RAC-19).
-func beginRound(s *step, because Because, graceful bool) {
+func beginRestartAll(s *step, because Because, graceful bool) {
 	if s.kept.Stage != Syncing {
 		return
 	}
-	if s.round.Active {
-		hurryRound(s, because, graceful)
+	if s.restartAll.Active {
+		joinRestartAll(s, because, graceful)
 		return
 	}
-	s.round.Active, s.round.Graceful, s.round.Because, s.round.Ever = true, graceful, because, true
-	s.round.Announced, s.round.announcing = false, work{}
+	s.restartAll.Active, s.restartAll.Graceful, s.restartAll.Because, s.restartAll.Ever = true, graceful, because, true
+	s.restartAll.Announced, s.restartAll.announcing = false, work{}
 	nextAttempt(s, because)
 	for _, c := range s.containers {
-		if c.takesPartInRound() {
+		if c.restartsWithAll() {
 			askImageAnew(c)
 		}
 	}
 	tell(s, Report{Subject: ofPod, Kind: KindRestartsAll, Because: because, Rule: "B-RAC-1"})
 }
 
-// hurryRound files a request for a round while one is under way: they become one, from
+// joinRestartAll files a request while a restart of all containers is under way: they become one, from
 // now on without grace if the request has none (B-RAC-19).
-func hurryRound(s *step, because Because, graceful bool) {
+func joinRestartAll(s *step, because Because, graceful bool) {
 	report := Report{Subject: ofPod, Kind: KindRestartRequested, Outcome: thenAlready, Because: because, Rule: "B-RAC-19"}
-	if s.round.Graceful && !graceful {
-		s.round.Graceful, report.Outcome = false, "without-grace-from-now-on"
+	if s.restartAll.Graceful && !graceful {
+		s.restartAll.Graceful, report.Outcome = false, "without-grace-from-now-on"
 	}
 	tell(s, report)
 }
 
-// planRestartAll takes a round through to its end. Nothing starts while it lasts
+// planRestartAll takes it through to its end. Nothing starts while it lasts
 // (A-ACT-2).
 func planRestartAll(s *step) {
 	if s.kept.Stage != Syncing {
 		return
 	}
-	if c := roundTrigger(s); c != nil && !s.round.Active {
-		beginRound(s, Because{}.of(c.spec.Name, c.Exit), false)
+	if c := restartAllTrigger(s); c != nil && !s.restartAll.Active {
+		beginRestartAll(s, Because{}.of(c.spec.Name, c.Exit), false)
 	}
-	if !s.round.Active {
+	if !s.restartAll.Active {
 		return
 	}
-	if !s.round.Announced && s.round.announcing.op == 0 && s.due(s.round.announcing.retryAt) && !endsFirst(s) {
-		s.round.announce = true
+	if !s.restartAll.Announced && s.restartAll.announcing.op == 0 && s.due(s.restartAll.announcing.retryAt) && !endsFirst(s) {
+		s.restartAll.announce = true
 	}
-	endForRound(s)
-	if s.sandbox.State == sandboxReady && removeForRound(s) {
-		finishRound(s)
+	endForRestartAll(s)
+	if s.sandbox.State == sandboxReady && removeForRestartAll(s) {
+		finishRestartAll(s)
 	}
 }
 
-// endsFirst says whether a round is not to be announced yet: a member of a group first ends what runs, if that
+// endsFirst says whether it is not to be announced yet: a member of a group first ends what runs, if that
 // takes but a moment, so that one status tells of the restart, the ends and its attempt (B-GRP-3). The whole
 // group waits for it, and all its members write at the same time.
 func endsFirst(s *step) bool {
-	return s.inGroup() && s.group.Joined && s.round.Active && !s.round.Announced && !s.round.Graceful &&
-		slices.ContainsFunc(s.containers, func(c *container) bool { return c.takesPartInRound() && c.mayRun() }) &&
+	return s.inGroup() && s.group.Joined && s.restartAll.Active && !s.restartAll.Announced && !s.restartAll.Graceful &&
+		slices.ContainsFunc(s.containers, func(c *container) bool { return c.restartsWithAll() && c.mayRun() }) &&
 		!s.due(s.group.Since.Add(endsFirstMost))
 }
 
-// endsFirstMost is for how long: what a kill is given at least (B-SIG-4), and takes where a thousand members share a machine.
+// endsFirstMost limits that: it is the least that a kill is given (B-SIG-4), and enough where a thousand members share a machine.
 const endsFirstMost = 2 * time.Second
 
-// roundTrigger is a container whose exit asks for a restart of all.
-func roundTrigger(s *step) *container {
+// restartAllTrigger is a container whose exit asks for a restart of all.
+func restartAllTrigger(s *step) *container {
 	for _, c := range s.containers {
-		if c.triggersRound() {
+		if c.triggersRestartAll() {
 			return c
 		}
 	}
 	return nil
 }
 
-func (c *container) triggersRound() bool { return c.Position == exited && c.Verdict.All }
+func (c *container) triggersRestartAll() bool { return c.Position == exited && c.Verdict.All }
 
-// endForRound ends whatever runs: at once, or as gracefully as a pod's end (B-RAC-6).
-func endForRound(s *step) {
+// endForRestartAll ends whatever runs: at once, or as gracefully as a pod's end (B-RAC-6).
+func endForRestartAll(s *step) {
 	for _, c := range s.containers {
-		if c.kind == ephemeralContainer || c.Position != running || c.Kill != nil && (c.Kill.Force || s.round.Graceful) {
+		if c.kind == ephemeralContainer || c.Position != running || c.Kill != nil && (c.Kill.Force || s.restartAll.Graceful) {
 			continue
 		}
 		k := kill{
@@ -127,7 +127,7 @@ func endForRound(s *step) {
 			Deadline: s.now, Force: true,
 			Verdict: &verdict{Restart: true, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"},
 		}
-		if s.round.Graceful {
+		if s.restartAll.Graceful {
 			k.Deadline, k.Force = s.now.Add(s.specGrace()), false
 			k.report = Report{Kind: KindStopped, Because: Because{Kind: becauseAll}, Rule: "B-RAC-6"}
 		}
@@ -138,24 +138,24 @@ func endForRound(s *step) {
 	}
 }
 
-// removeForRound removes every record of what has ended once everybody has seen the
+// removeForRestartAll removes every record of what has ended once everybody has seen the
 // condition, those of the causes last (B-RAC-5). It reports whether none is left.
-func removeForRound(s *step) bool {
-	if !s.round.Announced {
+func removeForRestartAll(s *step) bool {
+	if !s.restartAll.Announced {
 		return false
 	}
 	left := false
 	for _, c := range s.containers {
-		if c.takesPartInRound() && !c.triggersRound() && !c.mayRun() {
+		if c.restartsWithAll() && !c.triggersRestartAll() && !c.mayRun() {
 			removeRecords(s, c)
 		}
-		left = left || c.takesPartInRound() && !c.triggersRound() && (c.mayRun() || c.hasRecord())
+		left = left || c.restartsWithAll() && !c.triggersRestartAll() && (c.mayRun() || c.hasRecord())
 	}
 	if left {
 		return false
 	}
 	for _, c := range s.containers {
-		if c.triggersRound() {
+		if c.triggersRestartAll() {
 			removeRecords(s, c)
 			left = left || c.hasRecord()
 		}
@@ -163,7 +163,7 @@ func removeForRound(s *step) bool {
 	return !left
 }
 
-func (c *container) takesPartInRound() bool { return c.kind != ephemeralContainer }
+func (c *container) restartsWithAll() bool { return c.kind != ephemeralContainer }
 
 // hasRecord says that the runtime still has an instance of the container.
 func (c *container) hasRecord() bool {
@@ -171,7 +171,7 @@ func (c *container) hasRecord() bool {
 }
 
 // removal is how far a container's instances have been removed from the runtime, by a
-// round or because the node needs space.
+// restart of all containers or because the node needs space.
 type removal struct {
 	newest, previous work
 }
@@ -194,7 +194,7 @@ func removeRecord(s *step, c *container, w *work, e RemoveContainer) {
 	}
 }
 
-// applyContainerRemoved files the answers that a round waits for. Any other removed
+// applyContainerRemoved files the answers that a restart of all containers waits for. Any other removed
 // instance's record goes with the sandbox at the latest.
 func applyContainerRemoved(s *step, f ContainerRemoved) {
 	if f.Failure != nil && f.Failure.Class == NotFound {
@@ -205,7 +205,7 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 			if !s.finish(w, f.Result) || f.Failure == nil {
 				continue
 			}
-			if s.round.Active {
+			if s.restartAll.Active {
 				tellRetry(s, Report{Subject: c.spec.Name, Kind: "release-failed", On: "remove container", Message: f.Failure.Message, Rule: "B-RAC-10"}, w.retryAt)
 			} else {
 				tell(s, Report{Subject: c.spec.Name, Kind: "keeps-a-dead-container", Because: Because{Text: f.Failure.Message}, Rule: "B-GC-3"})
@@ -216,34 +216,34 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 
 // applyPublished files that everybody has seen AllContainersRestarting=True (B-RAC-23).
 func applyPublished(s *step, f Published) {
-	if !s.finish(&s.round.announcing, f.Result) {
+	if !s.finish(&s.restartAll.announcing, f.Result) {
 		return
 	}
-	if s.round.Announced = f.Failure == nil; !s.round.Announced {
-		tellRetry(s, Report{Subject: ofPod, Kind: "release-failed", On: "publish the status", Message: f.Failure.Message, Rule: "B-RAC-23"}, s.round.announcing.retryAt)
+	if s.restartAll.Announced = f.Failure == nil; !s.restartAll.Announced {
+		tellRetry(s, Report{Subject: ofPod, Kind: "release-failed", On: "publish the status", Message: f.Failure.Message, Rule: "B-RAC-23"}, s.restartAll.announcing.retryAt)
 	}
 }
 
-// finishRound resets every container: each that had an instance counts one restart
-// (B-RAC-11, B-RAC-13), and the init containers take their turns again (B-RAC-16).
-func finishRound(s *step) {
-	delayNextRound(s)
+// finishRestartAll resets every container: each that had an instance counts one restart
+// (B-RAC-11, B-RAC-13), and the init containers run again, one by one (B-RAC-16).
+func finishRestartAll(s *step) {
+	delayNextRestartAll(s)
 	for _, c := range s.containers {
-		if c.takesPartInRound() {
-			resetForRound(s, c)
+		if c.restartsWithAll() {
+			resetForRestartAll(s, c)
 		}
 	}
 	s.kept.InitTurn = 0
-	s.round.Active, s.round.Graceful, s.round.Announced, s.round.announcing = false, false, false, work{}
-	tell(s, Report{Subject: ofPod, Kind: "is-reset", Outcome: thenStartAgain, Span: max(0, s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
+	s.restartAll.Active, s.restartAll.Graceful, s.restartAll.Announced, s.restartAll.announcing = false, false, false, work{}
+	tell(s, Report{Subject: ofPod, Kind: "is-reset", Outcome: thenStartAgain, Span: max(0, s.restartAll.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
 }
 
-func resetForRound(s *step, c *container) {
+func resetForRestartAll(s *step, c *container) {
 	if c.ID != "" && (c.Exit != nil || c.Position == running) {
-		c.Last, c.LastDone = exitForRound(s, c), c.Exit != nil && c.done()
+		c.Last, c.LastDone = exitForRestartAll(s, c), c.Exit != nil && c.done()
 		c.RestartCount++
 	}
-	loops := c.triggersRound() && c.Failure != nil && c.Failure.Reason == crashLoopBackOff
+	loops := c.triggersRestartAll() && c.Failure != nil && c.Failure.Reason == crashLoopBackOff
 	if c.ID != "" && !loops {
 		c.Failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
@@ -255,10 +255,10 @@ func resetForRound(s *step, c *container) {
 	}
 }
 
-// exitForRound is the end of an instance as lastState shows it: its own if it ended by
-// itself, a made-up one if the round ended it (B-RAC-11, B-RAC-12).
-func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
-	if c.Exit != nil && (!c.Asked || c.triggersRound()) {
+// exitForRestartAll is the end of an instance as lastState shows it: its own if it ended by
+// itself, a made-up one if the restart ended it (B-RAC-11, B-RAC-12).
+func exitForRestartAll(s *step, c *container) *v1.ContainerStateTerminated {
+	if c.Exit != nil && (!c.Asked || c.triggersRestartAll()) {
 		return c.Exit
 	}
 	t := &v1.ContainerStateTerminated{
@@ -270,7 +270,7 @@ func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
 	return t
 }
 
-// hasRestartAllRule says whether some container of the pod can cause a round (B-RAC-3).
+// hasRestartAllRule says whether some container of the pod can cause it (B-RAC-3).
 func hasRestartAllRule(pod *v1.Pod) bool {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -293,22 +293,22 @@ func restartingCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 		c.Reason = "PodCompleted"
 	case phase == v1.PodFailed:
 		c.Reason = "PodFailed"
-	case s.round.Active && s.kept.Stage == Syncing && !endsFirst(s):
+	case s.restartAll.Active && s.kept.Stage == Syncing && !endsFirst(s):
 		c.Status, c.Reason = v1.ConditionTrue, "RestartAllContainersStarted"
 		c.Message = "container exited with restart policy rule"
-		if roundTrigger(s) == nil {
-			c.Message = fmt.Sprintf("restart of all containers: %s", s.round.Because)
+		if restartAllTrigger(s) == nil {
+			c.Message = fmt.Sprintf("restart of all containers: %s", s.restartAll.Because)
 		}
 	}
 	return c
 }
 
-// announceRound is the ID of the Publish that announces a round, 0 for any other.
-func announceRound(s *step) EffectID {
-	if !s.round.announce {
+// announceRestartAll is the ID of the Publish that announces it, 0 for any other.
+func announceRestartAll(s *step) EffectID {
+	if !s.restartAll.announce {
 		return 0
 	}
-	s.round.announce = false
-	id, _ := s.begin(&s.round.announcing)
+	s.restartAll.announce = false
+	id, _ := s.begin(&s.restartAll.announcing)
 	return id
 }

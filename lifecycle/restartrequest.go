@@ -13,8 +13,8 @@ func applyRestartRequested(s *step, f RestartRequested) {
 		report.Outcome = "the-pod-is-ending"
 		tell(s, report)
 	case f.Container == "":
-		beginRound(s, because, f.Graceful)
-	case s.round.Active:
+		beginRestartAll(s, because, f.Graceful)
+	case s.restartAll.Active:
 		report.Outcome = thenAlready
 		tell(s, report)
 	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:

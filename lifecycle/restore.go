@@ -40,7 +40,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 		return nil, err
 	}
 	m.unseen, m.away = true, true
-	m.kept, m.sandbox, m.stop, m.round, m.group = c.kept, c.Sandbox, c.Stop, c.Round, c.Group
+	m.kept, m.sandbox, m.stop, m.restartAll, m.group = c.kept, c.Sandbox, c.Stop, c.RestartAll, c.Group
 	m.resize = m.resize.restored(c.Resize, m.pod)
 	if m.kept.ImageBack == nil {
 		m.kept.ImageBack = map[string]BackoffPlace{}

@@ -174,7 +174,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // machine first looks for what the call left behind.
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
-	report := Report{Subject: ofPod, Kind: "sandbox-failed", Message: f.Message, Rule: "A-SBX-3"}
+	report := Report{Subject: ofPod, Kind: KindSandboxFailed, Message: f.Message, Rule: "A-SBX-3"}
 	text := report.what()
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
@@ -195,7 +195,7 @@ func sandboxFailed(s *step, f *Failure) {
 	}
 	if f.Reason == NetworkNotReady {
 		s.do(RecordEvent{Type: warning, Reason: NetworkNotReady, Message: f.Message})
-		tellRetry(s, Report{Subject: ofPod, Kind: "setup-failed", Message: f.Message, Rule: "A-SYNC-6"}, s.sandbox.RetryAt)
+		tellRetry(s, Report{Subject: ofPod, Kind: KindSetupFailed, Message: f.Message, Rule: "A-SYNC-6"}, s.sandbox.RetryAt)
 		return
 	}
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
@@ -279,13 +279,13 @@ func sandboxIsStopped(s *step) {
 // the "Better" of A-ACT-4: each container is judged by its own policy).
 func afterSandboxLoss(s *step) {
 	s.stop.Deadline = time.Time{}
-	inRound := s.round.Active
-	if inRound {
-		finishRound(s) // all records go with the old sandbox (B-RAC-24)
+	inRestartAll := s.restartAll.Active
+	if inRestartAll {
+		finishRestartAll(s) // all records go with the old sandbox (B-RAC-24)
 	} else {
 		nextAttempt(s, Because{Kind: "the-sandbox-was-lost"})
 	}
-	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
+	if !inRestartAll && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{Cause: Completed}, s.specGrace(),
 			Report{Kind: KindEnds, Because: Because{Kind: "its-sandbox-is-gone-and-no-container-is-to-be-started-again"}, Rule: "B-RST-13"})
 		return

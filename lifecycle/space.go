@@ -16,7 +16,7 @@ func applySpaceNeeded(s *step) {
 	case s.kept.Stage == Terminated && s.keepsRecords() && !s.clears():
 		s.release.cleared = true
 		tell(s, Report{Subject: ofPod, Kind: "gives-up-its-dead-containers-and-logs", Because: because, Rule: "B-GC-1"})
-	case s.kept.Stage == Syncing && !s.round.Active:
+	case s.kept.Stage == Syncing && !s.restartAll.Active:
 		for _, c := range s.containers {
 			if spareInstances(s, c) {
 				tell(s, Report{Subject: c.spec.Name, Kind: "gives-up-dead-containers-and-their-logs", Because: because, Rule: "B-GC-1"})

@@ -7,14 +7,14 @@ import "slices"
 // (A-ACT-11).
 func planStarts(s *step) {
 	s.holds = ""
-	if s.lacks() != "" || s.round.Active {
+	if s.lacks() != "" || s.restartAll.Active {
 		return
 	}
 	if i := slices.IndexFunc(s.ordered(), (*container).startUnderWay); i >= 0 {
 		s.holds = s.ordered()[i].spec.Name
 		return
 	}
-	if !s.due(s.round.NotBefore) {
+	if !s.due(s.restartAll.NotBefore) {
 		return
 	}
 	advanceInit(s)
@@ -202,7 +202,7 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 
 // notStarted reports the failure of a start.
 func (c *container) notStarted() Report {
-	return Report{Subject: c.spec.Name, Kind: "start-failed", Reason: c.Failure.Reason, Message: c.Failure.Message, Rule: "A-CST-7"}
+	return Report{Subject: c.spec.Name, Kind: KindStartFailed, Reason: c.Failure.Reason, Message: c.Failure.Message, Rule: "A-CST-7"}
 }
 
 // startUnanswered records that a create or start ended without an answer, as any that failed. If it worked after all, its

@@ -14,11 +14,11 @@ func publish(s *step) {
 	if s.kept.StartTime.IsZero() || s.adopted && s.unseen {
 		return // its status is not known before the first snapshot (B-RST-6)
 	}
-	status, attempt := statusOf(s), s.tellsAttempt()
-	if attempt || s.round.announce || !sameStatus(&status, &s.kept.Reported) {
+	status, attempt := statusOf(s), s.annotateAttempt()
+	if attempt || s.restartAll.announce || !sameStatus(&status, &s.kept.Reported) {
 		tellProgress(s, &status)
 		s.kept.Reported = status
-		s.do(Publish{ID: announceRound(s), Status: status})
+		s.do(Publish{ID: announceRestartAll(s), Status: status})
 	}
 }
 
@@ -49,7 +49,7 @@ func unshown(s *step, fact Fact) bool {
 
 // mayShow says whether the status may be another one although no effect shows it.
 func mayShow(s *step) bool {
-	return s.kept.Stage != s.stageBefore && s.stageBefore < Terminated || s.round.Active || s.round.announce || s.unsaid
+	return s.kept.Stage != s.stageBefore && s.stageBefore < Terminated || s.restartAll.Active || s.restartAll.announce || s.unsaid
 }
 
 // shows says whether the status may be another one after an effect.
@@ -67,7 +67,7 @@ func shows(e Effect) bool {
 // status waits for the answer, as in Kubernetes, which reports nothing between the two
 // (A-STAT-11): a write to the API server for each start would delay the start itself.
 func (s *step) inPassing(fact Fact) bool {
-	if f, created := fact.(ContainerCreated); !created || f.Failure != nil || s.round.announce {
+	if f, created := fact.(ContainerCreated); !created || f.Failure != nil || s.restartAll.announce {
 		return false
 	}
 	return slices.ContainsFunc(s.effects, func(e Effect) bool { _, starts := e.(StartContainer); return starts })

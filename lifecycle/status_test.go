@@ -179,8 +179,8 @@ func TestStatusWaitsForStart(t *testing.T) {
 	}
 }
 
-// A start that is due when something else happens does not hold up what that is: the exit of another container is told at once.
-func TestExitIsToldBesideStart(t *testing.T) {
+// A start that is due when something else happens does not hold up what that is: the exit of another container is reported at once.
+func TestExitIsReportedBesideStart(t *testing.T) {
 	tr := playing(t, v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "a"}, {Name: "b"}}})
 	for _, failure := range []*Failure{nil, {Message: "busy"}} { // of a, and of b
 		tr.settle(t, []string{"StartContainer"})

@@ -90,7 +90,7 @@ func terminate(s *step, why stop, grace time.Duration, report Report) {
 	report.Subject = "pod"
 	tell(s, report)
 	s.stop = why
-	s.round.Active, s.round.announce = false, false // deletion wins (B-RAC-25)
+	s.restartAll.Active, s.restartAll.announce = false, false // deletion wins (B-RAC-25)
 	for f := range s.fetches {
 		if f.op != 0 {
 			s.do(Cancel{ID: f.op})
@@ -175,7 +175,7 @@ func stopContainers(s *step) bool {
 		blocked = blocked || c.mayRun()
 	}
 	for _, c := range s.ephemerals() {
-		if !s.round.Active || s.sandbox.State != sandboxReady { // a restart of all leaves them alone (B-RAC-8)
+		if !s.restartAll.Active || s.sandbox.State != sandboxReady { // a restart of all leaves them alone (B-RAC-8)
 			stopOne(s, c, true)
 		}
 	}
@@ -224,8 +224,8 @@ func planRelease(s *step) {
 	if !s.release.cgroup.done || keep {
 		return
 	}
-	if !s.release.told {
-		s.release.told = true
+	if !s.release.deleted {
+		s.release.deleted = true
 		s.do(DeleteObject{})
 	}
 	if nothingLeft {

@@ -120,10 +120,10 @@ func (w *walk) step(ev Event) (effects []Effect) {
 // logs logs a part of the life, if it is one that is shown.
 func (w *walk) logs(part func(*transcript)) {
 	text := worded(func() string {
-		w.told.m, w.told.now = w.m, w.now
-		w.told.out.Reset()
-		part(&w.told)
-		return w.told.out.String()
+		w.transcript.m, w.transcript.now = w.m, w.now
+		w.transcript.out.Reset()
+		part(&w.transcript)
+		return w.transcript.out.String()
 	})
 	if w.log != nil {
 		fmt.Fprintln(w.log, text)

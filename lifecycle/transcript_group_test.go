@@ -28,7 +28,7 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 		return 0
 	}
 	tr.feed(GroupSeen{
-		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), Company: stringArg(d, "company")},
+		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), MembersHash: stringArg(d, "hash")},
 		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"),
 		Size: group.Size{
 			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: stringArg(d, "behind"), Differ: stringArg(d, "differ"),
@@ -47,7 +47,7 @@ func (tr *transcript) tellsAttempt() {
 	tr.notes = now
 }
 
-// withAttempt gives an object the annotations that its node has told.
+// withAttempt gives an object the annotations that its node has reported.
 func withAttempt(pod *v1.Pod, m *Machine) {
 	now := m.GroupAnnotations()
 	if now == nil {

@@ -60,7 +60,7 @@ type transcript struct {
 //	loop container code=N times=N   settle, exit; waits for the next start each time
 //	again container           the exit event comes a second time
 //	running container         the runtime's word that it runs
-//	sandbox-exit [untold=ID]  the sandbox is not ready any more, which the machine may not be told
+//	sandbox-exit [unreported=ID]  the sandbox is not ready any more, which the machine may not be told
 //	advance D                 let time pass, timers fire at their moment
 //	stop [grace=N] [force] [because=text]
 //	restart [container] [graceful]   somebody asks for it; without a container for all
@@ -87,7 +87,7 @@ type transcript struct {
 //	resume                    another lifepod goes on with the checkpoint
 //
 // and those of playProbe, playResize, playUpdate and playFact. "pod keep" keeps records, "pod statuses" shows which statuses
-// are told at once.
+// are reported at once.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":

@@ -210,7 +210,7 @@ func (tr *transcript) addresses(d *datadriven.TestData) {
 
 func (tr *transcript) sandboxExits(d *datadriven.TestData) {
 	for i := range tr.runtime.sandboxes {
-		if s := &tr.runtime.sandboxes[i]; s.ID == stringArg(d, "untold") {
+		if s := &tr.runtime.sandboxes[i]; s.ID == stringArg(d, "unreported") {
 			s.Ready = false
 			return
 		}

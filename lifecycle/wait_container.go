@@ -8,8 +8,8 @@ import (
 
 // forStart lists what a container waits for that does not run and is to be started.
 func (w *waits) forStart(c *container) {
-	if w.m.round.Active && c.takesPartInRound() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Because: w.m.round.Because.String(), Rule: "B-RAC-1"})
+	if w.m.restartAll.Active && c.restartsWithAll() {
+		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Because: w.m.restartAll.Because.String(), Rule: "B-RAC-1"})
 		for _, x := range []*work{&c.removal.newest, &c.removal.previous} {
 			if until := w.ahead(x.retryAt); !x.done && x.op == 0 && !until.IsZero() {
 				w.add(Wait{Subject: c.spec.Name, For: WaitRemoval, Since: w.m.onWall(x.since), Until: until, Because: x.failure.text(), Rule: "B-RAC-10"})
@@ -37,8 +37,8 @@ func (w *waits) forBackOff(c *container) {
 		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Since: w.m.onWall(c.EndedAt), Until: w.m.onWall(w.m.crashDue(c)), Because: because, Rule: "A-BO-3"})
 		return
 	}
-	if until := w.ahead(w.m.round.NotBefore); !until.IsZero() && c.takesPartInRound() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Because: "all containers were restarted: " + w.m.round.Because.String(), Rule: "B-RAC-18"})
+	if until := w.ahead(w.m.restartAll.NotBefore); !until.IsZero() && c.restartsWithAll() {
+		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Because: "all containers were restarted: " + w.m.restartAll.Because.String(), Rule: "B-RAC-18"})
 	}
 }
 

@@ -11,7 +11,7 @@ func (w *waits) syncing() {
 	w.forSetup()
 	w.forSandbox()
 	w.snapshot("A-SYNC-9")
-	w.forRound()
+	w.forRestartAll()
 	w.forGates()
 	w.forCompletion()
 	w.forResize()
@@ -29,7 +29,7 @@ func (w *waits) forContainer(c *container) {
 		w.forReadiness(c)
 	case c.startUnderWay():
 		w.forCall(c)
-	case !c.final() || w.m.round.Active && c.takesPartInRound():
+	case !c.final() || w.m.restartAll.Active && c.restartsWithAll():
 		w.forStart(c)
 	}
 }
@@ -79,23 +79,23 @@ func (w *waits) forSandboxStop(rule string) {
 	}
 }
 
-// forRound is about a restart of all containers, and its phase.
-func (w *waits) forRound() {
-	if !w.m.round.Active {
+// forRestartAll is about a restart of all containers, and its phase.
+func (w *waits) forRestartAll() {
+	if !w.m.restartAll.Active {
 		return
 	}
-	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Because: w.m.round.Because.String(), Rule: "B-RAC-5"}
+	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Because: w.m.restartAll.Because.String(), Rule: "B-RAC-5"}
 	for _, c := range w.m.containers {
-		if c.takesPartInRound() && c.mayRun() {
+		if c.restartsWithAll() && c.mayRun() {
 			wait.On, wait.Rule = "stop", "B-RAC-6"
 		}
 	}
-	if !w.m.round.Announced && wait.On == "remove" {
+	if !w.m.restartAll.Announced && wait.On == "remove" {
 		wait.On, wait.Rule = "announce", "B-RAC-23"
-		wait.Since = w.m.onWall(w.m.round.announcing.since)
+		wait.Since = w.m.onWall(w.m.restartAll.announcing.since)
 	}
-	if !w.m.round.Announced {
-		wait.Until = w.ahead(w.m.round.announcing.retryAt)
+	if !w.m.restartAll.Announced {
+		wait.Until = w.ahead(w.m.restartAll.announcing.retryAt)
 	}
 	w.add(wait)
 }
@@ -124,7 +124,7 @@ func (w *waits) forCompletion() {
 			others = append(others, c.spec.Name)
 		}
 	}
-	if len(ended) == 0 || len(others) == 0 || w.m.round.Active {
+	if len(ended) == 0 || len(others) == 0 || w.m.restartAll.Active {
 		return
 	}
 	w.add(Wait{Subject: ofPod, For: WaitCompletion, On: strings.Join(others, ", "), Because: strings.Join(ended, ", "), Rule: "A-ACT-13"})

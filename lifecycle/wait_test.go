@@ -33,8 +33,8 @@ func (tr *transcript) printWaits() {
 	}
 }
 
-// waitsToldLawful: a pod that lives and is not Ready, or that is ending, waits for something.
-func waitsToldLawful(t fataler, m *Machine) {
+// waitsAreLawful: a pod that lives and is not Ready, or that is ending, waits for something.
+func waitsAreLawful(t fataler, m *Machine) {
 	waits := m.Waits()
 	for _, w := range waits {
 		if w.For == "" || w.Rule == "" || w.Subject != ofPod && m.containerNamed(w.Subject) == nil {

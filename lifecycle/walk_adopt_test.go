@@ -56,7 +56,7 @@ func (l *invariants) forget(w *walk) {
 	l.allocatedOf = nil
 	clear(l.counts)
 	l.evicted, l.logsKept, l.finished = EvictionRequested{}, false, false
-	l.confirmed = w.m.round.Announced
+	l.confirmed = w.m.restartAll.Announced
 	ranOnce := l.ranOnce
 	l.ranOnce = map[string]string{}
 	for _, c := range containersOf(l.status) {

@@ -23,9 +23,9 @@ func TestConvergingWalks(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		pod, ends := scriptedPod(rt)
-		calm := newScripted(rt, pod, ends, map[string]int{})
-		calm.feed(Accepted{})
-		calm.toRest()
+		faultless := newScripted(rt, pod, ends, map[string]int{})
+		faultless.feed(Accepted{})
+		faultless.toRest()
 		w := newScripted(rt, pod, ends, seen)
 		w.faultRate = []int{1, 4, 8}[w.draw(3, "trouble")]
 		w.feed(Accepted{})
@@ -34,7 +34,7 @@ func TestConvergingWalks(t *testing.T) {
 		}
 		w.faultRate = 0
 		w.toRest()
-		if want, got := calm.reached(), w.reached(); want != got {
+		if want, got := faultless.reached(), w.reached(); want != got {
 			rt.Fatalf("after its faults the pod is\n%swithout any it is\n%s", got, want)
 		}
 		w.stops()

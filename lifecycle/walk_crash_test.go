@@ -57,7 +57,7 @@ func (w *walk) restored() {
 	w.note("resumed", true)
 	w.note("resumed in a termination", restored.kept.Stage == Terminating)
 	w.m, w.laws.lastID = restored, restored.kept.LastID
-	w.laws.stage, w.laws.finished = min(w.laws.stage, Terminated), false // what ends in Gone is done, and told, again
+	w.laws.stage, w.laws.finished = min(w.laws.stage, Terminated), false // what ends in Gone is done, and reported, again
 	w.laws.probes.crash()
 	w.feed(Resumed{})
 }

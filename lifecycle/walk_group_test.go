@@ -64,7 +64,7 @@ func (w *walk) hearsOfGroup() {
 	case 5: // it goes on waiting
 		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Where: "1 of 4 Jobs of workers"}})
 	case 6: // it has no leader
-		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: "train-3 (attempt 2)"}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), Company: "e55"}})
+		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: "train-3 (attempt 2)"}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), MembersHash: "e55"}})
 	default:
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: w.m.GroupAttempt()}})
 	}
@@ -73,7 +73,7 @@ func (w *walk) hearsOfGroup() {
 // groupGoesOn lets the other members come to the barrier that the pod waits at.
 func (w *walk) groupGoesOn() bool {
 	m := w.m
-	if m.Stage() != Syncing || !m.inGroup() || m.group.Open || m.unseen || m.group.heard && (m.group.Told == nil || *m.group.Told != m.group.Attempt) {
+	if m.Stage() != Syncing || !m.inGroup() || m.group.Open || m.unseen || m.group.heard && (m.group.Annotated == nil || *m.group.Annotated != m.group.Attempt) {
 		return false
 	}
 	w.feed(GroupSeen{Attempts: group.Attempts{Current: m.GroupAttempt()}})
@@ -81,7 +81,7 @@ func (w *walk) groupGoesOn() bool {
 }
 
 // inGroup: a regular container starts only when the barrier is lifted (B-GRP-5), no attempt
-// is told while something of an earlier one runs (B-GRP-3), and none is waited for in silence, nor with more words than are
+// is reported while something of an earlier one runs (B-GRP-3), and none is waited for in silence, nor with more words than are
 // due (B-GRP-16).
 func (l *invariants) inGroup(w *walk, was *Machine, effects []Effect) {
 	m := w.m
@@ -104,15 +104,15 @@ func (l *invariants) inGroup(w *walk, was *Machine, effects []Effect) {
 			l.t.Fatalf("%d reminders of an incomplete group, %d are due (B-GRP-16)", m.group.Reminders, said)
 		}
 	}
-	if m.group.Told == was.group.Told || m.kept.Stage != Syncing {
+	if m.group.Annotated == was.group.Annotated || m.kept.Stage != Syncing {
 		return
 	}
 	for _, c := range m.regulars() {
 		if c.Position == creating {
 			continue // the ID is that of the one before, which has ended
 		}
-		if before, started := l.attempts[c.ID]; started && before < *m.group.Told && c.mayRun() {
-			l.t.Fatalf("attempt %d is told while %s of attempt %d may run (B-GRP-3)", *m.group.Told, c.spec.Name, before)
+		if before, started := l.attempts[c.ID]; started && before < *m.group.Annotated && c.mayRun() {
+			l.t.Fatalf("attempt %d is told while %s of attempt %d may run (B-GRP-3)", *m.group.Annotated, c.spec.Name, before)
 		}
 	}
 }

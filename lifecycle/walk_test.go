@@ -55,7 +55,7 @@ func randomWalks(t *testing.T) {
 }
 
 // sometimes are the rare branches that a long run must have reached (make soak; a short run
-// may miss some, and make prove-lives sums up its rounds): Kubernetes
+// may miss some, and make prove-lives sums up its runs): Kubernetes
 // Events, rules that were reported, and what reach notices.
 var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
@@ -88,26 +88,26 @@ func checks() int {
 // walk is one random life.
 type walk struct {
 	*world
-	rt        *rapid.T
-	m         *Machine
-	saved     *Machine // what the next lifepod knows if this one is killed
-	cloned    *Machine // a copy of clonedOf since its last step; nil: none
-	clonedOf  *Machine
-	unused    *Machine // whose memory the next copy takes
-	pod       *v1.Pod
-	faultRate int // how often things go wrong: of 10
-	unhealthy int // how often probes do
-	outcomes  int // how many outcomes a call has that goes wrong
-	wakeAt    time.Time
-	relistAt  time.Time
-	snapshots []Observed // periodic ones, taken and not yet fed
-	laws      *invariants
-	steps     int
-	asked     map[string]bool // containers whose restart was asked for
-	object    object
-	told      transcript // of the life, if it is shown
-	log       io.Writer  // nil: that of the test
-	seen      map[string]int
+	rt         *rapid.T
+	m          *Machine
+	saved      *Machine // what the next lifepod knows if this one is killed
+	cloned     *Machine // a copy of clonedOf since its last step; nil: none
+	clonedOf   *Machine
+	unused     *Machine // whose memory the next copy takes
+	pod        *v1.Pod
+	faultRate  int // how often things go wrong: of 10
+	unhealthy  int // how often probes do
+	outcomes   int // how many outcomes a call has that goes wrong
+	wakeAt     time.Time
+	relistAt   time.Time
+	snapshots  []Observed // periodic ones, taken and not yet fed
+	laws       *invariants
+	steps      int
+	asked      map[string]bool // containers whose restart was asked for
+	object     object
+	transcript transcript // of the life, if it is shown
+	log        io.Writer  // nil: that of the test
+	seen       map[string]int
 }
 
 func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
@@ -165,7 +165,7 @@ func (w *walk) feed(f Fact) {
 		w.take(e)
 	}
 	w.laws.after(w, f, effects)
-	w.laws.roundKeeps(w, was, effects)
+	w.laws.restartAllKeeps(w, was, effects)
 	w.laws.inGroup(w, was, effects)
 	w.outlived(was)
 }

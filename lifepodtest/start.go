@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -58,9 +58,9 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 		t.Fatalf("lifepodtest: %v", err)
 	}
 	count := cmp.Or(o.Nodes, 1)
-	var happens *fate.Scenario
+	var happens *nodefaults.Scenario
 	if o.NodeScenario != "" {
-		if happens, err = fate.Read(manifest.Source{Name: "NodeScenario", Data: []byte(o.NodeScenario)}, nodes.Names(prefix, count)); err != nil {
+		if happens, err = nodefaults.Read(manifest.Source{Name: "NodeScenario", Data: []byte(o.NodeScenario)}, nodes.Names(prefix, count)); err != nil {
 			t.Fatalf("lifepodtest: %v", err)
 		}
 	}
@@ -89,7 +89,7 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
 		tell := func(node, what string) { t.Logf("%s %s", node, what) }
 		failed <- nodes.Run(ctx, nodes.Options{
-			API: config, Count: count, Prefix: prefix, Serve: serve, Time: lives, Pods: pods, Fate: nodes.Fate{Scenario: happens, Tell: tell}, Log: log,
+			API: config, Count: count, Prefix: prefix, Serve: serve, Time: lives, Pods: pods, Faults: nodes.Faults{Scenario: happens, Tell: tell}, Log: log,
 		}, func() { close(ready) })
 	})
 	select {

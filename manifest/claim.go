@@ -54,13 +54,21 @@ func ignoredOfClaim(spec *v1.PersistentVolumeClaimSpec) []string {
 	return ignored
 }
 
-// checkClaimNames warns of claims that the Pod names and that are not among the
+// checkClaimNames warns of claims that a Pod names and that are not among the
 // documents: their folder is made all the same.
 func (in *input) checkClaimNames() {
-	pod, o := in.pod.typed, in.pod.object
+	for _, p := range in.pods {
+		if !p.copy {
+			in.checkClaimNamesOf(p)
+		}
+	}
+}
+
+func (in *input) checkClaimNamesOf(p podInput) {
+	o, pod := p.object, p.typed
 	for i, v := range pod.Spec.Volumes {
 		claim := v.PersistentVolumeClaim
-		if claim == nil || in.find(claimKind, pod.Namespace, claim.ClaimName) != nil {
+		if claim == nil || p.of.ownClaim(v.Name) || in.find(claimKind, pod.Namespace, claim.ClaimName) != nil {
 			continue
 		}
 		path := field.NewPath("spec", "volumes").Index(i).Child("persistentVolumeClaim", "claimName").String()

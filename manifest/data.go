@@ -40,9 +40,14 @@ func (in *input) readData(o *object) []*Error {
 // dataKey is what no two objects may share.
 type dataKey struct{ kind, namespace, name string }
 
-// admitData completes and checks the objects beside the Pod, namespace being that of the Pod.
+// admitData completes and checks the objects beside the Pods, namespace being that of all Pods; empty if they are in
+// several, where an object must say in which it is.
 func (in *input) admitData(namespace string) {
 	for _, d := range in.data {
+		if namespace == "" && d.meta.Namespace == "" {
+			in.errs = append(in.errs, d.object.errorf("metadata.namespace", "should be said, as the Pods are in several namespaces", "missing"))
+			continue
+		}
 		fillMetadata(d.meta, namespace, in.options.Now)
 		in.errs = append(in.errs, d.object.fieldErrors(d.admit())...)
 		key := dataKey{d.object.kind, d.meta.Namespace, d.meta.Name}

@@ -21,7 +21,7 @@ func decodesAsKubernetes(t *testing.T, s Source) (accepted int) {
 		if p == nil {
 			continue
 		}
-		found, errs := objects(p)
+		found, errs := objects(p, false)
 		if errs != nil {
 			continue
 		}

@@ -55,7 +55,7 @@ func (e *Error) line() string {
 	return strings.Join(append(parts, problem), ": ")
 }
 
-// maxErrors is how many errors are told at once: enough to mend a manifest in one go, few enough to be read.
+// maxErrors is how many errors are reported at once: enough to mend a manifest in one go, few enough to be read.
 const maxErrors = 20
 
 // failure makes one error of all, in the order of the input. Of several errors on one field only the first

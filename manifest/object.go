@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
@@ -29,13 +30,14 @@ const wantCluster = "for other kinds start a cluster with `lifepod up` and use `
 // wantKind names the kinds that are read.
 const wantKind = "should be Pod, ConfigMap, Secret or PersistentVolumeClaim"
 
-// objects takes a document apart into the objects of it, each known to be of a kind that is read.
-func objects(p *parsed) ([]*object, []*Error) {
+// objects takes a document apart into the objects of it, each known to be of a kind that is read: all means those of
+// lifepod run.
+func objects(p *parsed, all bool) ([]*object, []*Error) {
 	whole := &object{document: p, value: p.value}
 	whole.kind, _ = p.value["kind"].(string)
 	itemKind, isList := lists[whole.kind]
 	if !isList {
-		return identified([]*object{whole})
+		return identified([]*object{whole}, all)
 	}
 	items, ok := p.value["items"].([]any)
 	if !ok && p.value["items"] != nil {
@@ -55,14 +57,18 @@ func objects(p *parsed) ([]*object, []*Error) {
 		o.kind, _ = value["kind"].(string)
 		found = append(found, o)
 	}
-	return identified(found)
+	return identified(found, all)
 }
 
 // identified checks apiVersion and kind.
-func identified(found []*object) ([]*object, []*Error) {
+func identified(found []*object, all bool) ([]*object, []*Error) {
 	var errs []*Error
 	for _, o := range found {
-		if err := o.identify(); err != nil {
+		err := o.identify()
+		if all {
+			err = o.identifyAny(err)
+		}
+		if err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -92,6 +98,30 @@ func (o *object) identify() *Error {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
 	return o.errorf("kind", wantObjects+"; "+wantCluster, "%s cannot be run", o.kind)
+}
+
+// identifyAny takes the kinds of lifepod run as well; refusal is why another reader does not take this one.
+func (o *object) identifyAny(refusal *Error) *Error {
+	version, isWorkload := workloadVersions[o.kind]
+	_, known := passedOver[o.kind]
+	switch {
+	case refusal == nil, o.isPassedOver():
+		return nil
+	case isWorkload:
+		return o.wantVersion(version)
+	case o.kind == "":
+		refusal.Want = "should be Pod, " + strings.Join(sortedKeys(workloadVersions), ", ") + ", ConfigMap, Secret or PersistentVolumeClaim"
+		return refusal
+	case known:
+		return o.errorf("apiVersion", wantCluster, "a %s of %v cannot be run", o.kind, o.value["apiVersion"])
+	case strings.HasSuffix(refusal.Field, "apiVersion"):
+		return refusal
+	}
+	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass"}, sortedKeys(workloadVersions), sortedKeys(passedOver))
+	if near := plain.Nearest(o.kind, kinds); near != "" {
+		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
+	}
+	return o.errorf("kind", wantAll+"; "+wantCluster, "a %s cannot be run", o.kind)
 }
 
 func (o *object) wantVersion(want string) *Error {

@@ -3,12 +3,14 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Source is one file of input.
@@ -21,9 +23,9 @@ type Source struct {
 
 // Options change what Read makes of its input.
 type Options struct {
-	// Command is what reads the input, for errors; lifepod run if nothing is said.
+	// Command is what reads the input, for the errors of Read; lifepod sim if nothing is said.
 	Command string
-	// Name takes the place of the Pod's metadata.name (and generateName), before validation.
+	// Name takes the place of the Pod's metadata.name (and generateName), before validation; there must be one Pod then.
 	Name string
 	// Now becomes the creationTimestamp of every object, in whole seconds. Zero means the current time.
 	Now time.Time
@@ -40,52 +42,113 @@ type Set struct {
 	RuntimeClasses []*nodev1.RuntimeClass
 	// Claims are the PersistentVolumeClaims of the Pod's namespace.
 	Claims []*v1.PersistentVolumeClaim
+	// After names the Pod of a StatefulSet that must be Ready before this one begins; empty: none.
+	After string
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
 
-// Read reads all sources together. An error is an *Error; then there is no Set.
+// Read reads the one Pod of all sources together. An error is an *Error; then there is no Set.
 //
 // A ConfigMap or Secret without a namespace gets the Pod's, a Pod without one gets "default".
 func Read(sources []Source, o Options) (*Set, error) {
+	in := newInput(sources, o)
+	if err := in.read(); err != nil {
+		return nil, err
+	}
+	set := in.set(in.pods[0].typed)
+	set.Warnings = in.warnings
+	return set, nil
+}
+
+// Group is what stands in the manifests of one lifepod run.
+type Group struct {
+	// Sets are the Pods, in the order of the input, each with what it may use. They have no warnings of their own.
+	Sets []*Set
+	// Jobs make their Pods while they run.
+	Jobs []*Job
+	// Workloads are those that Pods are of, in the order of the input.
+	Workloads []Workload
+	// Warnings are lines for the user, each complete in itself.
+	Warnings []string
+}
+
+// All are the Sets, and that of each Job.
+func (g *Group) All() []*Set {
+	all := slices.Clone(g.Sets)
+	for _, j := range g.Jobs {
+		all = append(all, j.Set)
+	}
+	return all
+}
+
+// ReadAll reads any number of Pods, and of what Pods are made of. An error is an *Error; then there is no Group.
+//
+// A ConfigMap or Secret without a namespace gets that of the Pods, if they are all in the same.
+func ReadAll(sources []Source, o Options) (*Group, error) {
+	in := newInput(sources, o)
+	in.all = true
+	if err := in.read(); err != nil {
+		return nil, err
+	}
+	return in.group(), nil
+}
+
+func newInput(sources []Source, o Options) *input {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	o.Command = cmp.Or(o.Command, "lifepod run")
-	in := &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+	o.Command = cmp.Or(o.Command, "lifepod sim")
+	return &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+}
+
+// read reads and checks all that there is.
+func (in *input) read() error {
 	in.readAll(in.readObject)
 	if in.errs != nil {
-		return nil, in.failure()
+		return in.failure()
 	}
-	if in.pod == nil {
-		return nil, noPod(sources)
+	if len(in.pods) == 0 {
+		return in.noPod()
 	}
 	in.admit()
 	in.checkReferences()
 	in.checkClaims()
 	in.checkClaimNames()
 	if in.errs != nil {
-		return nil, in.failure()
+		return in.failure()
 	}
-	return in.set(), nil
+	if len(in.pods) == 0 {
+		return in.noPod()
+	}
+	in.checkUnused()
+	in.warnings = append(in.warnings, in.passedWarnings()...)
+	return nil
 }
 
 // input is what has been read so far.
 type input struct {
 	options  Options
 	sources  []Source
-	pod      *podInput
+	all      bool // any number of Pods, and what Pods are made of
+	pods     []podInput
+	passed   [][]*object // that are passed over, by kind
 	data     []*dataInput
 	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
 	errs     []*Error
 	warnings []string
+
+	workloads []Workload
 }
 
-// podInput is the Pod and where it comes from.
+// podInput is a Pod and where it comes from.
 type podInput struct {
 	object *object
 	typed  *v1.Pod
+	of     *workload // nil: it stands alone
+	after  string    // see Set.After
+	copy   bool      // another Pod of the same template was checked before
 }
 
 // readAll hands every object of the input to read.
@@ -113,7 +176,7 @@ func (in *input) readDocument(d document, read func(*object) []*Error) {
 	if p == nil {
 		return
 	}
-	found, errs := objects(p)
+	found, errs := objects(p, in.all)
 	in.errs = append(in.errs, errs...)
 	if errs != nil {
 		return
@@ -124,34 +187,95 @@ func (in *input) readDocument(d document, read func(*object) []*Error) {
 }
 
 func (in *input) readObject(o *object) []*Error {
+	if in.all && o.isPassedOver() {
+		in.passOver(o)
+		return nil
+	}
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
 	switch o.kind {
 	case "Pod":
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob":
+		return in.readWorkload(o)
 	case "RuntimeClass":
 		return in.readClass(o)
 	default:
 		return in.readData(o)
 	}
-	if in.pod != nil {
+	if !in.all && len(in.pods) > 0 {
 		want := in.options.Command + " takes one, give each Pod a command of its own"
-		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pod.object.place())}
+		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pods[0].object.place())}
 	}
 	in.warnings = append(in.warnings, o.readOnExit()...)
-	in.pod = &podInput{object: o, typed: &v1.Pod{}}
-	return o.decode(in.pod.typed)
+	p := podInput{object: o, typed: &v1.Pod{}}
+	in.pods = append(in.pods, p)
+	return o.decode(p.typed)
 }
 
-// admit completes and checks the Pod, then what it may use.
+// admit completes and checks the Pods, then what they may use.
 func (in *input) admit() {
-	pod, o := in.pod.typed, in.pod.object
 	if in.options.Name != "" {
-		pod.Name, pod.GenerateName = in.options.Name, ""
+		in.rename()
 	}
+	in.admitClasses()
+	in.expand()
+	for _, p := range in.pods {
+		errs, warnings := in.errs, in.warnings
+		in.admitPod(p.object, p.typed)
+		if p.copy {
+			in.errs, in.warnings = errs, warnings
+		}
+	}
+	in.checkNames()
+	in.admitData(in.namespace())
+}
+
+// rename gives the Pod the name of --name.
+func (in *input) rename() {
+	if len(in.pods) > 1 {
+		in.errs = append(in.errs, &Error{Field: "--name", Problem: fmt.Sprintf("names one Pod, and there are %d", len(in.pods)), Want: "should be left out"})
+		return
+	}
+	if of := in.pods[0].of; of != nil {
+		in.errs = append(in.errs, &Error{Field: "--name", Problem: fmt.Sprintf("names one Pod, and there is a %s", of.object.kind), Want: "should be left out"})
+		return
+	}
+	pod := in.pods[0].typed
+	pod.Name, pod.GenerateName = in.options.Name, ""
+}
+
+// namespace is that of all Pods; empty if they are in several.
+func (in *input) namespace() string {
+	if len(in.pods) == 0 {
+		return metav1.NamespaceDefault
+	}
+	namespace := in.pods[0].typed.Namespace
+	for _, p := range in.pods {
+		if p.typed.Namespace != namespace {
+			return ""
+		}
+	}
+	return namespace
+}
+
+// checkNames refuses two Pods of one name.
+func (in *input) checkNames() {
+	first := map[types.NamespacedName]*object{}
+	for _, p := range in.pods {
+		name := types.NamespacedName{Namespace: p.typed.Namespace, Name: p.typed.Name}
+		if other := first[name]; other != nil && name.Name != "" {
+			in.errs = append(in.errs, p.object.errorf("metadata.name", "rename one or remove it", "there is another Pod %q in %s", name.Name, other.place()))
+			continue
+		}
+		first[name] = p.object
+	}
+}
+
+// admitPod completes and checks a Pod.
+func (in *input) admitPod(o *object, pod *v1.Pod) {
 	in.warnings = append(in.warnings, dropAPIAccess(o, pod)...)
 	unsupported, warnings := checkSupport(o, pod)
 	in.warnings = append(in.warnings, warnings...)
 
-	in.admitClasses()
 	in.setOverhead(o, pod)
 	fillMetadata(&pod.ObjectMeta, metav1.NamespaceDefault, in.options.Now)
 	invalid, warnings := admitPod(pod)
@@ -162,7 +286,6 @@ func (in *input) admit() {
 	in.errs = append(in.errs, in.nameErrors(o.fieldErrors(invalid))...)
 	in.errs = append(in.errs, checkImages(o, pod)...)
 	in.errs = append(in.errs, unsupported...)
-	in.admitData(pod.Namespace)
 }
 
 // nameErrors says of errors of the Pod's name where the name comes from.
@@ -175,14 +298,40 @@ func (in *input) nameErrors(errs []*Error) []*Error {
 	return errs
 }
 
-func (in *input) set() *Set {
-	set := &Set{Pod: in.pod.typed, Warnings: in.warnings}
+// checkUnused warns of what no Pod can use.
+func (in *input) checkUnused() {
 	for _, d := range in.data {
-		if d.meta.Namespace != set.Pod.Namespace {
-			set.Warnings = append(set.Warnings, d.object.warning("metadata.namespace", "%s %q is not used: it is in another namespace than the Pod", d.object.kind, d.meta.Name))
+		if !slices.ContainsFunc(in.pods, func(p podInput) bool { return p.typed.Namespace == d.meta.Namespace }) {
+			than := "the Pod"
+			if len(in.pods) > 1 {
+				than = "the Pods"
+			}
+			in.warnings = append(in.warnings, d.object.warning("metadata.namespace", "%s %q is not used: it is in another namespace than %s", d.object.kind, d.meta.Name, than))
+		}
+	}
+}
+
+func (in *input) group() *Group {
+	g := &Group{Workloads: in.workloads, Warnings: in.warnings}
+	for _, p := range in.pods {
+		set := in.set(p.typed)
+		if p.of != nil && p.of.job != nil {
+			p.of.job.Set = set
+			g.Jobs = append(g.Jobs, p.of.job)
 			continue
 		}
+		set.After = p.after
+		g.Sets = append(g.Sets, set)
+	}
+	return g
+}
+
+// set is a Pod with what it may use.
+func (in *input) set(pod *v1.Pod) *Set {
+	set := &Set{Pod: pod}
+	for _, d := range in.data {
 		switch {
+		case d.meta.Namespace != pod.Namespace:
 		case d.configMap != nil:
 			set.ConfigMaps = append(set.ConfigMaps, d.configMap)
 		case d.secret != nil:
@@ -197,13 +346,17 @@ func (in *input) set() *Set {
 	return set
 }
 
-func noPod(sources []Source) error {
+func (in *input) noPod() error {
+	want, inIt := wantObjects, "there should be one document with apiVersion: v1 and kind: Pod"
+	if in.all {
+		want, inIt = wantAll, wantAll
+	}
 	var names []string
-	for _, s := range sources {
+	for _, s := range in.sources {
 		names = append(names, s.Name)
 	}
 	if names == nil {
-		return &Error{Problem: "there is no input", Want: wantObjects}
+		return &Error{Problem: "there is no input", Want: want}
 	}
-	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: "there should be one document with apiVersion: v1 and kind: Pod"}
+	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: inIt}
 }

@@ -22,6 +22,7 @@ var now = time.Date(2026, 5, 1, 12, 30, 0, 0, time.UTC)
 //	                          prints the warnings, then the error or what was read
 //	pod [name=POD]            the same, but prints the whole Pod, without its UID
 //	data                      the same, but prints the ConfigMaps and Secrets
+//	all [name=POD]            reads them as lifepod run does: any number of Pods
 //
 // In what is below, <TAB> stands for a tab, <NBSP> for a no-break space.
 func TestRead(t *testing.T) {
@@ -39,8 +40,11 @@ func TestRead(t *testing.T) {
 			if d.Input != "" {
 				sources = append(sources, Source{Name: "pod.yaml", Data: content})
 			}
+			defer func() { sources = nil }()
+			if d.Cmd == "all" {
+				return outcomeOfAll(t, sources, Options{Name: arg(d, "name"), Now: now})
+			}
 			set, err := Read(sources, Options{Name: arg(d, "name"), Now: now})
-			sources = nil
 			return outcome(t, d.Cmd, set, err)
 		})
 	})
@@ -89,16 +93,54 @@ func outcome(t *testing.T, verb string, set *Set, err error) string {
 			out.WriteString(asYAML(t, s))
 		}
 	default:
-		fmt.Fprintf(&out, "Pod %s/%s", set.Pod.Namespace, set.Pod.Name)
-		for _, c := range set.ConfigMaps {
-			fmt.Fprintf(&out, ", ConfigMap %s", c.Name)
+		out.WriteString(inShort(set))
+	}
+	return out.String()
+}
+
+func outcomeOfAll(t *testing.T, sources []Source, o Options) string {
+	group, err := ReadAll(sources, o)
+	if err != nil {
+		if group != nil {
+			t.Errorf("ReadAll gave a Group and the error %v", err)
 		}
-		for _, s := range set.Secrets {
-			fmt.Fprintf(&out, ", Secret %s", s.Name)
+		return "error: " + err.Error()
+	}
+	var out strings.Builder
+	for _, w := range group.Warnings {
+		fmt.Fprintln(&out, "warning:", w)
+	}
+	for _, w := range group.Workloads {
+		fmt.Fprintf(&out, "%s %s/%s: %d\n", w.Kind, w.Namespace, w.Name, w.Pods)
+	}
+	for _, j := range group.Jobs {
+		next := j.Next(3)
+		fmt.Fprintf(&out, "%s %s/%s: %s\n", j.Kind, j.Namespace, j.Name, strings.Replace(inShort(next), next.Pod.Name, next.Pod.GenerateName+"…", 1))
+	}
+	for _, set := range group.Sets {
+		text := inShort(set)
+		if base := set.Pod.GenerateName; base != "" { // the rest is random
+			text = strings.Replace(text, set.Pod.Name, base+"…", 1)
 		}
-		for _, c := range set.Claims {
-			fmt.Fprintf(&out, ", PersistentVolumeClaim %s", c.Name)
+		if set.After != "" {
+			text += ", after " + set.After
 		}
+		fmt.Fprintln(&out, text)
+	}
+	return out.String()
+}
+
+func inShort(set *Set) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Pod %s/%s", set.Pod.Namespace, set.Pod.Name)
+	for _, c := range set.ConfigMaps {
+		fmt.Fprintf(&out, ", ConfigMap %s", c.Name)
+	}
+	for _, s := range set.Secrets {
+		fmt.Fprintf(&out, ", Secret %s", s.Name)
+	}
+	for _, c := range set.Claims {
+		fmt.Fprintf(&out, ", PersistentVolumeClaim %s", c.Name)
 	}
 	return out.String()
 }

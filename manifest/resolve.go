@@ -5,15 +5,23 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
-// checkReferences wants each ConfigMap, Secret and key that the Pod names to be among the documents.
+// checkReferences wants each ConfigMap, Secret and key that a Pod names to be among the documents.
 // A pull secret that is missing is a warning, as the kubelet would try the pull without it.
 func (in *input) checkReferences() {
-	pod, o := in.pod.typed, in.pod.object
+	for _, p := range in.pods {
+		if !p.copy {
+			in.checkReferencesOf(p.object, p.typed)
+		}
+	}
+}
+
+func (in *input) checkReferencesOf(o *object, pod *v1.Pod) {
 	for _, ref := range references(&pod.Spec) {
 		if len(in.errs) < maxErrors && ref.name != "" && !ref.optional {
 			in.errs = append(in.errs, in.resolve(o, pod.Namespace, ref)...)

@@ -77,7 +77,6 @@ const (
 type staticInput struct {
 	*input
 	options StaticOptions
-	pods    []podInput
 }
 
 func (in *staticInput) readObject(o *object) []*Error {
@@ -107,21 +106,10 @@ func (in *staticInput) readObject(o *object) []*Error {
 
 // admit completes and checks the Pods, then what stands beside them.
 func (in *staticInput) admit() {
-	namespaces := map[string]bool{}
 	for _, p := range in.pods {
 		in.admitPod(p)
-		namespaces[p.typed.Namespace] = true
 	}
-	namespace := metav1.NamespaceDefault
-	if len(in.pods) > 0 {
-		namespace = in.pods[0].typed.Namespace
-	}
-	for _, d := range in.data {
-		if d.meta.Namespace == "" && len(namespaces) > 1 {
-			in.errs = append(in.errs, d.object.errorf("metadata.namespace", "should be said, as the Pods of this file are in several namespaces", "missing"))
-		}
-	}
-	in.admitData(namespace)
+	in.admitData(in.namespace())
 }
 
 func (in *staticInput) admitPod(p podInput) {

@@ -61,14 +61,19 @@ type supportOf struct {
 func checkSupport(o *object, pod *v1.Pod) ([]*Error, []string) {
 	s := &supportOf{object: o, ignored: map[string][]string{}}
 	s.visit(field.NewPath("spec"), reflect.ValueOf(pod.Spec))
+	return s.errs, s.warnings()
+}
+
+// warnings are one for all that is ignored.
+func (s *supportOf) warnings() []string {
 	if len(s.reasons) == 0 {
-		return s.errs, nil
+		return nil
 	}
 	var parts []string
 	for _, reason := range s.reasons {
 		parts = append(parts, fmt.Sprintf("%s (%s)", strings.Join(s.ignored[reason], ", "), reason))
 	}
-	return s.errs, []string{o.warning("", "ignored: %s", strings.Join(parts, "; "))}
+	return []string{s.object.warning("", "ignored: %s", strings.Join(parts, "; "))}
 }
 
 func (s *supportOf) visit(path *field.Path, v reflect.Value) {

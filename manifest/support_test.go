@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -49,9 +51,31 @@ func walkUsed(t reflect.Type, met map[string]bool, seen map[reflect.Type]bool) {
 	}
 }
 
+// TestWorkloadSupport wants exactly the fields of the specs of workloads to be listed.
+func TestWorkloadSupport(t *testing.T) {
+	met := map[string]bool{}
+	for _, spec := range []reflect.Type{
+		reflect.TypeFor[appsv1.DeploymentSpec](), reflect.TypeFor[appsv1.ReplicaSetSpec](), reflect.TypeFor[appsv1.StatefulSetSpec](), reflect.TypeFor[appsv1.DaemonSetSpec](),
+		reflect.TypeFor[batchv1.JobSpec](), reflect.TypeFor[batchv1.CronJobSpec](),
+	} {
+		for f := range fields(spec) {
+			name := spec.Name() + "." + f.json
+			met[name] = true
+			if _, ok := workloadSupport[name]; !ok {
+				t.Errorf("%s is a field of the Kubernetes API: list it in workloadSupport as used, refused, ignored or pointless", name)
+			}
+		}
+	}
+	for _, name := range sortedKeys(workloadSupport) {
+		if !met[name] {
+			t.Errorf("%s is in workloadSupport, but not a field of the Kubernetes API", name)
+		}
+	}
+}
+
 // TestSupportReasons wants a reason for each field that isn't used.
 func TestSupportReasons(t *testing.T) {
-	for _, table := range []map[string]support{fieldSupport, resourceSupport} {
+	for _, table := range []map[string]support{fieldSupport, resourceSupport, workloadSupport} {
 		for name, entry := range table {
 			if (entry.verdict == isUsed) != (entry.reason == "") {
 				t.Errorf("%s: verdict %d with reason %q", name, entry.verdict, entry.reason)

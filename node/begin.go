@@ -12,7 +12,7 @@ func (s *setup) run(ctx context.Context, ready func()) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	recording, recorded := context.WithCancel(context.WithoutCancel(ctx))
-	defer recorded() // after the pods: their last events are told
+	defer recorded() // after the pods: their last events are reported
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	p, err := s.newParts(ctx)
@@ -66,11 +66,11 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 	if err != nil {
 		return nil, err
 	}
-	told, err := s.listenPodResources(p)
+	resources, err := s.listenPodResources(p)
 	if err != nil {
 		return nil, err
 	}
-	servers = append(servers, plugins, told)
+	servers = append(servers, plugins, resources)
 	watched, err := s.listenPods(p)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 
 // ofMachine is what works until ctx ends on every node.
 func (p *parts) ofMachine() []func(context.Context) {
-	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.workers.KeepJournal, p.collect.Run, p.relief.Run, p.devices.Run, p.byName.Run, p.limits.run, p.ooms.run}
+	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.workers.KeepJournal, p.collect.Run, p.pressure.Run, p.devices.Run, p.resources.Run, p.limits.run, p.ooms.run}
 	if p.shuts != nil {
 		all = append(all, p.shuts.Run)
 	}

@@ -1,12 +1,11 @@
-// Package node is lifepod in the kubelet's place: it puts the parts of a node together,
-// of which package pods has its pods live. What a node consists of is read in newParts.
+// Package node is lifepod in the kubelet's place: newParts puts the parts of a node together.
+// Package pods runs its pods.
 //
-// Its folders have a part each: source (where desired pods come from), podstatus
-// (what the API server is told of them), record (Kubernetes events), register
-// (the Node object, its Lease and heartbeats), join (certificates and how to get
-// them), config (KubeletConfiguration), objects (ConfigMaps, Secrets, tokens,
-// claims from the API), pullsecret (credentials of images), server (the API on
-// port 10250) and stats (what it measures).
+// Each folder is one part: source (where pods come from), publish (statuses, events and mirror
+// pods in the API), register (the Node object and its Lease), join (certificates), config
+// (KubeletConfiguration), objects (ConfigMaps, Secrets, tokens, claims), devices and csi (what
+// plugins give to pods), groups (pods that restart as one), space (shortage of disk and memory),
+// server (the API on port 10250), localapi (APIs at sockets), shutdown and stats (figures).
 //
-// Nothing of a pod's life is decided here: package lifecycle does.
+// Package lifecycle alone decides how a pod lives.
 package node

@@ -65,19 +65,19 @@ kubeReservedCgroup: /kube.slice
 // While pods use more than they may together, the limit is tried again (A-RES-6).
 func TestLimitIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tries, told := 0, []string{}
+		tries, events := 0, []string{}
 		p := &podsLimiter{cgroup: "/kubepods", log: slog.New(slog.DiscardHandler), limit: func() error {
 			if tries++; tries < 3 {
 				return errors.New("device or resource busy")
 			}
 			return nil
-		}, tell: func(kind, reason, message string) { told = append(told, kind+" "+reason+": "+message) }}
+		}, tell: func(kind, reason, message string) { events = append(events, kind+" "+reason+": "+message) }}
 		began := time.Now()
 		p.try()
 		p.run(t.Context())
 		failed := `Warning FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": device or resource busy`
 		want := []string{failed, failed, "Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods"}
-		if diff := cmp.Diff(want, told); diff != "" || time.Since(began) != 2*time.Minute {
+		if diff := cmp.Diff(want, events); diff != "" || time.Since(began) != 2*time.Minute {
 			t.Errorf("after %s (-want +got):\n%s", time.Since(began), diff)
 		}
 	})

@@ -27,7 +27,7 @@ const healthPeriod = 30 * time.Second
 const relistThreshold = 3 * time.Minute
 
 // health knows whether what the node depends on works: the runtime and the disk of
-// its state. Both are asked in turns, so that a question about health never waits.
+// its state. They are asked one after the other, so that a question about health never waits.
 type health struct {
 	runtime runtimeapi.RuntimeServiceClient
 	dir     string // of the state
@@ -147,7 +147,7 @@ type view struct {
 	figures *stats.Stats
 }
 
-// Healthy is why the node does not go on with its pods, nil if it does.
+// Healthy says why the node makes no progress with its pods; nil: it does.
 func (v view) Healthy() error { return errors.Join(v.shown.Healthy(), v.health.err()) }
 
 // Open opens the log of a container's instance.

@@ -58,7 +58,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	m.cgroups = podcgroup.Driver{
 		Parent: cgroupParent(s.runtime, k.CgroupRoot), Systemd: s.runtime.Systemd,
 		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits, MemoryQoS: m.config.MemoryQoS,
-		Rounds: podcgroup.NewRounds(), Moves: new(podcgroup.Moves),
+		Batches: podcgroup.NewBatches(), Moves: new(podcgroup.Moves),
 	}
 	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
 	m.dns.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(*k.ResolverConfig) }

@@ -18,21 +18,21 @@ import (
 
 // parts are those of a node that run.
 type parts struct {
-	cluster *cluster       // nil without one
-	network *podNetwork    // nil: the pods' network is the runtime's own affair
-	node    *register.Node // the API's object
-	workers *worker.Engine // the machine as the pods' workers have it
-	devices *devices.Devices
-	byName  *devices.Resources // what pods have for themselves, devices too
-	pods    *pods.Shell
-	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
-	relief  *space.Pressure   // measures what the machine runs short of
-	view    view              // the pods, and what they depend on
-	sources sources
-	collect *space.Collector
-	limits  *podsLimiter
-	server  *server.Server // nil: the node has no API
-	ooms    systemOOMs
+	cluster   *cluster       // nil without one
+	network   *podNetwork    // nil: the pods' network is the runtime's own affair
+	node      *register.Node // the API's object
+	workers   *worker.Engine // the machine as the pods' workers have it
+	devices   *devices.Devices
+	resources *devices.Resources // what pods have for themselves, devices too
+	pods      *pods.Shell
+	shuts     *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
+	pressure  *space.Pressure   // measures what the machine runs short of
+	view      view              // the pods, and what they depend on
+	sources   sources
+	collect   *space.Collector
+	limits    *podsLimiter
+	server    *server.Server // nil: the node has no API
+	ooms      systemOOMs
 }
 
 // newParts makes the parts of a node, each of those before it. What one tells a later
@@ -79,11 +79,11 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(s.counts.VolumeOperation), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
-	relief := s.newRelief(cluster, figures, machine.pressure, space.PressureConfig{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
+	short := s.newPressure(cluster, figures, machine.pressure, space.PressureConfig{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
-		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Reclaimer: short, Counts: s.counts, Log: s.log,
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Allocator: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health, changes: changes, figures: figures}
 	server, err := s.newServer(cluster, view, changes, figures)
@@ -91,9 +91,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	collector := newCollector(s, shell, images, cluster)
-	relief.Reclaimer, given.Containers.Known = collector, shell.Knows
+	short.Reclaimer, given.Containers.Known = collector, shell.Knows
 	return &parts{
-		cluster: cluster, network: podNetwork, node: node, workers: workers, devices: plugins, byName: given, pods: shell, shuts: shutdowns, relief: relief, view: view,
+		cluster: cluster, network: podNetwork, node: node, workers: workers, devices: plugins, resources: given, pods: shell, shuts: shutdowns, pressure: short, view: view,
 		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, limits: limits, ooms: s.newSystemOOMs(cluster),
 	}, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // listenPodResources makes the socket at which others ask which devices pods have.
 func (s *setup) listenPodResources(p *parts) (serve func(context.Context) error, err error) {
-	config := localapi.Config{Pods: func() []localapi.Pod { return withResources(p.pods) }, Devices: p.devices, Exclusive: p.byName}
+	config := localapi.Config{Pods: func() []localapi.Pod { return withResources(p.pods) }, Devices: p.devices, Exclusive: p.resources}
 	if p.cluster != nil {
 		config.Claims = p.cluster.claims.Given
 	}

@@ -20,8 +20,8 @@ func (s *setup) pressure() (pressure.Config, error) {
 	}, nil
 }
 
-// newRelief measures what the node may run short of. of has what the node is told.
-func (s *setup) newRelief(c *cluster, figures *stats.Stats, answer pressure.Config, of space.PressureConfig) *space.Pressure {
+// newPressure makes what measures the node's resources; of has its callbacks.
+func (s *setup) newPressure(c *cluster, figures *stats.Stats, answer pressure.Config, of space.PressureConfig) *space.Pressure {
 	of.Stats, of.Folder, of.PodsCgroup = figures, figures.Pods.Dir, figures.Pods.CgroupRoot
 	of.Thresholds, of.Log = answer.Thresholds, s.log
 	if c != nil {

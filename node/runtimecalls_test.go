@@ -26,13 +26,13 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// told keeps what the runtime is told of the network.
-type told struct {
+// finding keeps what the runtime is told of the network.
+type finding struct {
 	runtimeapi.RuntimeServiceClient
 	cidr string
 }
 
-func (r *told) UpdateRuntimeConfig(_ context.Context, in *runtimeapi.UpdateRuntimeConfigRequest, _ ...grpc.CallOption) (*runtimeapi.UpdateRuntimeConfigResponse, error) {
+func (r *finding) UpdateRuntimeConfig(_ context.Context, in *runtimeapi.UpdateRuntimeConfigRequest, _ ...grpc.CallOption) (*runtimeapi.UpdateRuntimeConfigResponse, error) {
 	r.cidr = in.RuntimeConfig.NetworkConfig.PodCidr
 	return &runtimeapi.UpdateRuntimeConfigResponse{}, nil
 }
@@ -45,7 +45,7 @@ func TestPodCIDR(t *testing.T) {
 		{"podCIDR: 10.88.1.0/24", "/node.conf", ""},
 	} {
 		c, _ := configured(t, test.content)
-		runtime := &told{}
+		runtime := &finding{}
 		s := &setup{config: c, options: Options{Kubeconfig: test.kubeconfig}, runtime: &host.Runtime{}, calls: &cri.Client{Runtime: runtime}}
 		if _, err := s.newPodNetwork(t.Context()); err != nil || runtime.cidr != test.want {
 			t.Errorf("A-RES-5 %+v: %q, %v", test, runtime.cidr, err)

@@ -188,7 +188,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A collector that isn't there is told once, and holds up the end for a moment only (A-TRC-1).
+// A collector that isn't there is reported once, and holds up the end for a moment only (A-TRC-1).
 func TestNoCollector(t *testing.T) {
 	for _, variable := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT"} {
 		t.Setenv(variable, "3600000") // else OpenTelemetry gives up by itself, after 10 s

@@ -10,8 +10,8 @@ import (
 	"github.com/lifepod/lifepod/roster"
 )
 
-// carryOut does what the roster asks for. Whatever may take a while is done beside it,
-// and answered by mail.
+// carryOut carries out an effect of the roster. What may take a while runs in a goroutine of its
+// own and posts its answer.
 func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -29,7 +29,7 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 				s.timer.Reset(e.At.Sub(s.now()))
 			}
 		case roster.Release: // before another pod is allocated something
-			s.ByName.Release(e.UID)
+			s.Allocator.Release(e.UID)
 		case roster.AnswerResize:
 			s.resizes.answer(e.ID, e.Refusal)
 		case roster.DeleteObject:
@@ -54,7 +54,7 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	case roster.ReadNode:
 		s.aside(e, func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
 	case roster.Allocate:
-		s.aside(e, func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
+		s.aside(e, func() { s.mail.Post(s.Allocator.Allocate(ctx, e.Pod)) })
 	case roster.Recall:
 		s.withFiles(e, e.UID, func() {
 			remembered, _ := s.Memory.Load(e.UID) // nil if it is of no use
@@ -73,17 +73,17 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	case roster.RecordBoot:
 		s.aside(e, s.recordBoot)
 	default:
-		s.relieve(ctx, effect)
+		s.reclaim(ctx, effect)
 	}
 }
 
-// withFiles does what was asked for with a pod's files, in its turn.
+// withFiles carries out an effect on a pod's files after those that were asked for before.
 func (s *Shell) withFiles(what roster.Effect, uid types.UID, do func()) {
-	turn := s.files.turn(uid)
-	s.aside(what, func() { turn(do) })
+	inOrder := s.files.queue(uid)
+	s.aside(what, func() { inOrder(do) })
 }
 
-// forget removes what is kept of a pod. One that is gone is gone again if it is found.
+// forget removes what is kept of a pod. If that fails, the next agent finds the pod and forgets it again.
 func (s *Shell) forget(uid types.UID) { _ = s.Memory.Forget(uid) }
 
 // tell gives a living pod's worker a fact.
@@ -95,7 +95,7 @@ func (s *Shell) tell(e roster.Tell) {
 	l.Tell(e.Fact)
 }
 
-// know has what a pod uses watched, and shows a static pod in the API.
+// know starts watching the objects that a pod uses, and shows a static pod in the API.
 func (s *Shell) know(e roster.Know) {
 	if l := s.life(e.Pod.UID); l != nil {
 		l.now.Store(&wanted{e.Source, e.Pod})
@@ -116,13 +116,20 @@ func (s *Shell) know(e roster.Know) {
 	}
 }
 
-// drop ends what know has begun.
+// drop undoes what know has begun.
 func (s *Shell) drop(e roster.Drop) {
 	if e.Source != roster.API && s.Cluster.Mirrors != nil {
 		s.Cluster.Mirrors.Unwant(e.UID)
 	}
 	if s.Cluster.Statuses != nil {
 		s.Cluster.Statuses.Forget(e.UID)
+	}
+	if kept := s.Engine.Folders.Journal; kept != nil && e.Source == roster.API {
+		s.withFiles(e, e.UID, func() {
+			if err := kept.ObjectGone(string(e.UID)); err != nil {
+				s.Log.Debug("the journal does not know that a pod's object is gone", "uid", e.UID, "err", err)
+			}
+		})
 	}
 	if s.Cluster.Objects != nil {
 		s.Cluster.Objects.Unregister(e.UID)
@@ -150,13 +157,13 @@ const lookRetry = time.Second
 
 // look sees what the runtime has of a pod, as soon as the runtime can tell.
 func (s *Shell) look(ctx context.Context, pod *v1.Pod) {
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		has, err := s.Engine.Observe(ctx, pod)
 		if err == nil {
 			s.mail.Post(roster.Looked{UID: pod.UID, Has: has, Mirror: s.mirror(pod.UID)})
 			return
 		}
-		if !told && ctx.Err() == nil {
+		if !logged && ctx.Err() == nil {
 			s.Log.Warn("can't see what the runtime has of a pod", "pod", name(pod), "err", err)
 		}
 		select {
@@ -178,7 +185,7 @@ func (s *Shell) mirror(static types.UID) *v1.Pod {
 // one that is known.
 const rereadTimeout = 10 * time.Second
 
-// readNode reads the Node from the API server; nil if that can't be.
+// readNode reads the Node from the API server; nil if that fails.
 func (s *Shell) readNode(ctx context.Context) *v1.Node {
 	if s.Cluster.FreshNode == nil {
 		return nil
@@ -215,15 +222,14 @@ func (s *Shell) allHeard(ctx context.Context, what roster.AllHeard) {
 	})
 }
 
-// releaseUnknown takes back what an agent that was killed had given to pods that are not here
-// any more.
+// releaseUnknown releases what a killed agent had allocated to pods that are gone.
 func (s *Shell) releaseUnknown() {
-	if s.ByName == nil {
+	if s.Allocator == nil {
 		return
 	}
-	for _, uid := range s.ByName.Held() {
+	for _, uid := range s.Allocator.Held() {
 		if !s.known(uid) {
-			s.ByName.Release(uid)
+			s.Allocator.Release(uid)
 		}
 	}
 }

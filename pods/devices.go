@@ -12,7 +12,7 @@ import (
 type Health func(pod *v1.Pod) map[string][]v1.ResourceStatus
 
 // devicesChanged is posted to the shell: a pod is told of its devices in turn with everything
-// else, so that what was true first is never told last.
+// else, so that what was true first is never reported last.
 type devicesChanged struct{ uid types.UID }
 
 // DevicesChanged takes that the devices of a pod may have another health, or that it has

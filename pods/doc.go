@@ -1,5 +1,5 @@
-// Package pods has pods live on this machine: it is the shell around the roster
-// (package roster), which decides which of them do.
+// Package pods runs the pods of this machine: it is the shell around the roster
+// (package roster), which decides which pods run.
 //
 //	Shell (shell.go)   feeds the roster with what sources, workers and the runtime tell,
 //	                   and carries out what it asks for (carryout.go)
@@ -7,7 +7,7 @@
 //	                   that of lifepod run, which has one pod and no roster
 //	living (living.go) a life that the shell leads
 //
-// What concerns a cluster are interfaces (Cluster): without one there is nobody to tell.
+// Parts that only a cluster has are interfaces (Cluster); without a cluster they are nil.
 //
 // loglinks.go makes links to the logs of pods where log collectors look for them.
 //

@@ -19,7 +19,7 @@ func (s *Shell) DriverRegistered() {
 	}
 }
 
-// AllHeard says whether every source has told what it had: no pod is unknown from then on.
+// AllHeard says whether every source has reported what it had: no pod is unknown from then on.
 func (s *Shell) AllHeard() bool {
 	select {
 	case <-s.heard:
@@ -29,5 +29,5 @@ func (s *Shell) AllHeard() bool {
 	}
 }
 
-// Complete is closed when every source has told what it had.
+// Complete is closed when every source has reported what it had.
 func (s *Shell) Complete() <-chan struct{} { return s.heard }

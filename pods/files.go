@@ -6,16 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// files has what is done with the files of one pod done in its order, beside what is
-// done with those of others.
+// files serialises work on the files of one pod; different pods don't wait for each other.
 type files struct {
 	mu   sync.Mutex
-	last map[types.UID]chan struct{} // closed when the last turn that was given out is over
+	last map[types.UID]chan struct{} // closed when the last work that was queued is done
 }
 
-// turn is the next turn at a pod's files: what is handed to it is done when those before
-// are over. It has to be used.
-func (f *files) turn(uid types.UID) func(do func()) {
+// queue takes the next place in a pod's queue. The function that it returns waits for the work before,
+// then does its own; it must be called.
+func (f *files) queue(uid types.UID) func(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last == nil {

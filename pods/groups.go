@@ -10,7 +10,7 @@ import (
 
 // Groups tell pods how far the groups are that restart as one (package node/groups).
 type Groups interface {
-	// Join has the pod told how far its group is, soon and after each change. tell may be
+	// Join calls tell with how far the pod's group is, soon and after each change. tell may be
 	// called from anywhere, and does not block.
 	Join(pod *v1.Pod, tell func(lifecycle.GroupSeen))
 	// Leave ends that.

@@ -61,22 +61,22 @@ func grouped(pod *v1.Pod) {
 // (B-GRP-1); its attempt goes with its status (B-GRP-3), and both outlive the agent (B-GRP-13).
 func TestGroup(t *testing.T) {
 	tell(t, func(s *story) {
-		told := &groups{all: map[types.UID]func(lifecycle.GroupSeen){}}
+		all := &groups{all: map[types.UID]func(lifecycle.GroupSeen){}}
 		s.stop()
-		s.groups = told
+		s.groups = all
 		s.agent()
 		s.apply(podOf("member", grouped), podOf("other"))
 		s.heard()
 		s.wantPhase("other", v1.PodRunning)
-		if got := told.members(); !slices.Equal(got, []types.UID{"uid-member"}) {
+		if got := all.members(); !slices.Equal(got, []types.UID{"uid-member"}) {
 			t.Errorf("B-GRP-1: %v are told of their groups; %q %v", got, s.events(), s.status("uid-member"))
 		}
 		s.wantPhase("member", v1.PodPending)
-		told.tell(s, lifecycle.GroupSeen{})
-		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0))}})
+		all.tell(s, lifecycle.GroupSeen{})
+		all.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0))}})
 		s.wantPhase("member", v1.PodRunning)
 
-		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0)), Previous: new(int32(0))}})
+		all.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0)), Previous: new(int32(0))}})
 		s.stop()
 		s.agent()
 		s.settle()
@@ -91,13 +91,13 @@ func TestGroup(t *testing.T) {
 		if !waits() {
 			t.Error("B-GRP-13: the restarted agent lets the pod start before its group")
 		}
-		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(1)), Previous: new(int32(0))}})
+		all.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(1)), Previous: new(int32(0))}})
 		if waits() {
 			t.Error("the pod still waits for its group")
 		}
 		s.deletes(podOf("member", grouped), 1)
 		s.settle()
-		if got := told.members(); len(got) > 0 {
+		if got := all.members(); len(got) > 0 {
 			t.Errorf("%v are told of their groups although they are gone", got)
 		}
 	})

@@ -34,7 +34,7 @@ func (b *Inbox) Wanted(from roster.Source, newer *v1.Pod) {
 // Unwanted takes that a source has a pod no longer.
 func (b *Inbox) Unwanted(_ roster.Source, uid types.UID) { b.mail.Post(roster.Unwanted{UID: uid}) }
 
-// Heard takes that a source has told all that it had.
+// Heard takes that a source has reported all that it had.
 func (b *Inbox) Heard(from roster.Source) { b.mail.Post(roster.SourceHeard{Source: from}) }
 
 // ShutdownBegan takes that the machine is about to shut down, and waits for the pods.

@@ -9,20 +9,20 @@ import (
 	"github.com/lifepod/lifepod/worker"
 )
 
-// eventsTold counts what a worker tells.
-type eventsTold struct {
+// eventLog counts what a worker tells.
+type eventLog struct {
 	worker.Sink
 	events int
 }
 
 // Event implements worker.Sink.
-func (s *eventsTold) Event(time.Time, lifecycle.RecordEvent) { s.events++ }
+func (s *eventLog) Event(time.Time, lifecycle.RecordEvent) { s.events++ }
 
 // Without a folder of sockets, as on simulated nodes, nothing is kept for the commands of other terminals.
 func TestShownWhereItCanBeSeen(t *testing.T) {
 	pod := podOf("web")
 	for folder, shown := range map[string]bool{"": false, "/run/lifepod": true} {
-		to := &eventsTold{}
+		to := &eventLog{}
 		l, life := &living{shell: &Shell{Config: Config{Local: Local{Sockets: folder}}}}, lifeOf(nil, pod, to)
 		life.Worker = &worker.Worker{}
 		l.is(roster.API, life)

@@ -32,7 +32,7 @@ type wanted struct {
 	pod    *v1.Pod
 }
 
-// begin lets a worker live a pod's life, or go on with it.
+// begin starts or resumes a pod.
 func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 	l := &living{shell: s, links: &LogLinks{Folder: s.Local.LogLinks}}
 	switch e := effect.(type) {
@@ -60,10 +60,10 @@ func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 	s.mu.Unlock()
 	s.beginsWithDevices(l)
 	s.beginsInGroup(l)
-	turn, wait := s.files.turn(l.uid()), s.Engine.Clock.Await("", effect)
+	inOrder, wait := s.files.queue(l.uid()), s.Engine.Clock.Await("", effect)
 	s.beside.Go(func() {
 		wait()
-		turn(l.remember)
+		inOrder(l.remember)
 		s.serve(l)
 		l.returned(l.live(ctx))
 	})
@@ -85,7 +85,7 @@ func (s *Shell) life(uid types.UID) *living {
 	return s.lives[uid]
 }
 
-// remember has the next agent go on with the pod, as soon as that can be.
+// remember saves the pod, so that the next agent resumes it; a failure is retried later.
 func (l *living) remember() {
 	kept := l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
 	if kept == nil {
@@ -99,7 +99,7 @@ func (l *living) remember() {
 
 var errPanicked = errors.New("the pod's worker has panicked")
 
-// live runs the worker. A panic of its is its pod's alone: the others go on.
+// live runs the worker. If it panics, the other pods go on.
 func (l *living) live(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -109,8 +109,8 @@ func (l *living) live(ctx context.Context) (err error) {
 	return l.Run(ctx, l.shell.events)
 }
 
-// returned is called when the worker has: the pod is gone, or lifepod ends, or
-// something is wrong with the worker.
+// returned is called when the worker has returned: the pod is gone, lifepod ends, or the
+// worker failed.
 func (l *living) returned(err error) {
 	s, now := l.shell, l.now.Load()
 	defer l.Worker.Close()

@@ -14,10 +14,10 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
-// LockFile is locked by the agent whose pods they are.
+// LockFile is locked by the agent that runs the pods.
 const LockFile = "agent.lock"
 
-// Lock keeps a second agent from the same pods, until it is released. The kernel
+// Lock keeps a second agent from running the same pods until it is released. The kernel
 // releases it when the process dies.
 func (m MemoryFolder) Lock() (release func(), err error) {
 	if err := rootfolder.Ensure(m.Dir, 0o700); err != nil {
@@ -53,7 +53,7 @@ func flockSoon(file *os.File) error {
 	}
 }
 
-// Locked says whether an agent runs that has these pods.
+// Locked says whether an agent runs these pods.
 func (m MemoryFolder) Locked() bool {
 	file, err := os.Open(filepath.Join(m.Dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {

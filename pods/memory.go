@@ -19,8 +19,8 @@ import (
 )
 
 // MemoryFolder is the folder in which an agent leaves what the next one needs to go on
-// with its pods: of each the object as it was accepted, and its checkpoint. Without a name
-// nothing is left there: no pod can be kept.
+// with its pods: of each the object as it was accepted, and its checkpoint. Without a
+// name nothing is kept.
 type MemoryFolder struct{ Dir string }
 
 const (
@@ -136,8 +136,8 @@ func (m MemoryFolder) loadPod(uid types.UID) (*roster.Remembered, error) {
 	return r, nil
 }
 
-// All are the pods that are kept, and those of which what is kept is of no use. Call
-// it before anything is kept: what an agent before has not finished is removed.
+// All returns the pods that are kept, and those whose files can't be used. Call it before
+// anything is kept: it removes what a previous agent has not finished writing.
 func (m MemoryFolder) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
 	if m.Dir == "" {
 		return nil, nil, nil

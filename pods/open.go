@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
-// before is what is there from an agent before this one: in the runtime and remembered.
+// before is what a previous agent has left, in the runtime and on disk.
 func (s *Shell) before(ctx context.Context) (opened roster.Opened, err error) {
 	if opened.Found, err = s.foundPods(ctx); err != nil {
 		return opened, err
@@ -90,8 +90,8 @@ func foundPods(ctx context.Context, engine *worker.Engine, node func() *v1.Node,
 	return list, nil
 }
 
-// strangers tells the roster what the runtime has of pods without a worker: something may have come since the start.
-func (s *Shell) strangers(ctx context.Context, uids []types.UID) {
+// foundWithoutWorker tells the roster what the runtime has of pods without a worker: something may have come since the start.
+func (s *Shell) foundWithoutWorker(ctx context.Context, uids []types.UID) {
 	found, err := s.foundPods(ctx)
 	if err != nil {
 		return // the next look finds them as well
@@ -103,7 +103,7 @@ func (s *Shell) strangers(ctx context.Context, uids []types.UID) {
 	}
 }
 
-// known says that a pod has a place here, or is another lifepod's.
+// known says whether the roster has the pod, or it belongs to another lifepod.
 func (s *Shell) known(uid types.UID) bool {
 	if s.Local.Foreign != nil && s.Local.Foreign(uid) {
 		return true
@@ -111,7 +111,7 @@ func (s *Shell) known(uid types.UID) bool {
 	return s.Knows(uid)
 }
 
-// Knows says that a pod of that UID has a place here.
+// Knows says whether the roster has a pod of that UID.
 func (s *Shell) Knows(uid types.UID) (known bool) {
 	s.ask(func(m *roster.Machine) { _, known = m.PodByUID(uid) })
 	return known

@@ -34,10 +34,10 @@ func (r Remains) Using() []*v1.Pod {
 	return list
 }
 
-// NeedSpace has all pods give up what they can spare of their dead containers (B-GC-1).
+// NeedSpace asks all pods to give up the dead containers that they can spare (B-GC-1).
 func (r Remains) NeedSpace() { r.Shell.mail.Post(roster.SpaceNeeded{}) }
 
-// Owned says that a pod of the runtime is this node's, not another lifepod's.
+// Owned says whether a pod of the runtime belongs to this node, not to another lifepod.
 func (r Remains) Owned(uid types.UID) bool {
 	foreign := r.Shell.Local.Foreign
 	return foreign == nil || !foreign(uid)
@@ -83,14 +83,14 @@ func (r Remains) clearLogs(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// clear removes something of a pod, unless the pod is known or something of it still
-// runs. Its turn at the pod's files is after that of a pod of the UID that has begun
-// meanwhile, which is known by then; one that begins later waits until this turn is over.
+// clear removes something of a pod, unless the pod is known or something of it still runs.
+// It queues for the pod's files: a pod of that UID that has begun meanwhile comes first and is
+// known by then, one that begins later waits.
 func (r Remains) clear(ctx context.Context, uid types.UID, remove func() error) (err error) {
 	if r.Shell.known(uid) {
 		return nil
 	}
-	r.Shell.files.turn(uid)(func() {
+	r.Shell.files.queue(uid)(func() {
 		var runs bool
 		if r.Shell.known(uid) {
 			return

@@ -104,7 +104,7 @@ func TestClearDiskOfAPodThatBeginsAgain(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			before := s.pods.files.turn("uid-again")
+			before := s.pods.files.queue("uid-again")
 			cleared := make(chan error, 1)
 			go func() { cleared <- Remains{s.pods}.ClearDisk(s.Context()) }()
 			synctest.Wait() // it has seen that the pod is not known

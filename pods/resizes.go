@@ -9,7 +9,7 @@ import (
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
-// resizes are the questions whether there is room for a resize that have no answer yet.
+// resizes are the unanswered questions whether the node has room for a resize.
 type resizes struct {
 	mu    sync.Mutex
 	next  int

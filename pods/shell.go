@@ -16,8 +16,7 @@ import (
 	"github.com/lifepod/lifepod/worker"
 )
 
-// Config is what a Shell needs. What concerns the cluster may be nil: without one
-// there is nobody to tell.
+// Config is what a Shell needs. The fields for a cluster are nil without one.
 type Config struct {
 	*Inbox
 	Engine  *worker.Engine
@@ -26,13 +25,13 @@ type Config struct {
 	Node    func() *v1.Node // the newest that is known
 	Memory  Memory          // nil: nothing is remembered
 	Cluster Cluster
-	// Pressure is how the node answers when it runs short of something, Relief who
-	// measures it and gives back what pods don't need.
-	Pressure pressure.Config
-	Relief   Relief
-	Local    Local
-	// ByName gives pods what they are given of the node by name; nil: nothing is.
-	ByName ByName
+	// Pressure says how the node reacts when a resource runs short; Reclaimer measures resources
+	// and frees what pods don't need.
+	Pressure  pressure.Config
+	Reclaimer Reclaimer
+	Local     Local
+	// Allocator gives pods devices, CPUs and memory for themselves; nil: they get none.
+	Allocator Allocator
 	// Health tells how devices are, for the pods' statuses; nil: they don't show it.
 	Health Health
 	// Shutdowns are those of the machine, for whose pods Periods say how long they may take.
@@ -73,7 +72,7 @@ type Cluster struct {
 	Changed func(uid types.UID)
 }
 
-// Local is what there is of each pod on this machine besides its worker.
+// Local is what this machine has of each pod besides its worker.
 type Local struct {
 	// Sockets is the folder of the control sockets; empty: none.
 	Sockets string
@@ -87,9 +86,9 @@ type Local struct {
 	Foreign func(uid types.UID) bool
 }
 
-// ByName gives pods what nobody else then has, such as devices or CPUs (package node/devices). What it
-// has given outlives the agent.
-type ByName interface {
+// Allocator gives pods resources for themselves, such as devices or CPUs (package node/devices).
+// Allocations outlive the agent.
+type Allocator interface {
 	// Asks says whether a pod asks for something of it: a function of the pod's spec.
 	Asks(pod *v1.Pod) bool
 	// Allocate gives a pod all that it asks for, or nothing; it may take a while. A pod that has
@@ -111,8 +110,8 @@ type Statuses interface {
 	Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error))
 	Delete(pod *v1.Pod, status v1.PodStatus)
 	Forget(uid types.UID)
-	// AwaitTold waits until the API server has all of them, or until ctx ends.
-	AwaitTold(ctx context.Context)
+	// AwaitSent waits until the API server has all of them, or until ctx ends.
+	AwaitSent(ctx context.Context)
 }
 
 // Events records Kubernetes Events about pods (package node/publish).
@@ -147,8 +146,8 @@ type Mirrors interface {
 	Of(static types.UID) *v1.Pod
 }
 
-// Shell has the pods of this machine live. Which of them do the roster decides: the shell
-// feeds it with facts and carries out what it asks for. It takes what sources say.
+// Shell runs the pods of this machine. The roster decides which: the shell feeds it with
+// facts, such as what sources want, and carries out its effects.
 type Shell struct {
 	// immutable
 	Config
@@ -164,7 +163,7 @@ type Shell struct {
 	lives map[types.UID]*living
 
 	files files
-	heard chan struct{} // closed when every source has told what it had
+	heard chan struct{} // closed when every source has reported what it had
 }
 
 // question is asked in turn with the facts.
@@ -184,13 +183,13 @@ func New(c Config) *Shell {
 	options := roster.Options{
 		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
 	}
-	if c.ByName != nil {
-		options.ByName, options.Fixed = c.ByName.Asks, c.ByName.Fixed()
+	if c.Allocator != nil {
+		options.Allocates, options.Fixed = c.Allocator.Asks, c.Allocator.Fixed()
 	}
 	options.Fixed.Swap = c.Engine.Config.Swaps()
 	c.Engine.Clock.Lead("", c.mail)
 	s := &Shell{Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options), lives: map[types.UID]*living{}, heard: make(chan struct{})}
-	s.events.Strangers = s.strangers
+	s.events.WithoutWorker = s.foundWithoutWorker
 	return s
 }
 
@@ -270,10 +269,10 @@ func (s *Shell) step(ctx context.Context, fact roster.Fact) {
 	s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: fact}))
 }
 
-// now is what time it is for the pods.
+// now is the pods' time.
 func (s *Shell) now() time.Time { return s.Engine.Clock.Time().Now() }
 
-// aside does what was asked for beside the roster, which is answered by mail.
+// aside carries out an effect in a goroutine of its own; its answer is posted to the roster.
 func (s *Shell) aside(what any, do func()) {
 	busy, wait := s.Engine.Clock.Time().Busy, s.Engine.Clock.Await("", what)
 	busy(1)
@@ -299,7 +298,7 @@ func (s *Shell) ask(what func(*roster.Machine)) {
 	}
 }
 
-// changed tells that a pod is another one, has another status, or has ended.
+// changed announces that a pod or its status has changed, or that it has ended.
 func (s *Shell) changed(uid types.UID) {
 	if s.Stir != nil {
 		s.Stir()

@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/roster"
 )
 
-// Pods begin in the order of their creation, when their source has told all that it
+// Pods begin in the order of their creation, when their source has reported all that it
 // had, and not before (A-SYNC-1).
 func TestBeginInOrderOfCreation(t *testing.T) {
 	tell(t, func(s *story) {

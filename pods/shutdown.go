@@ -22,8 +22,8 @@ func (s *Shell) holdUp(ctx context.Context, effect roster.Effect) {
 	switch e := effect.(type) {
 	case roster.AnnounceShutdown:
 		s.Shutdowns.Announce(e.Cancelled)
-	case roster.TellStatuses:
-		s.aside(e, func() { s.tellStatuses(ctx, e.Until) })
+	case roster.FlushStatuses:
+		s.aside(e, func() { s.flushStatuses(ctx, e.Until) })
 	case roster.ReleaseInhibitor:
 		s.Shutdowns.Release()
 	case roster.TakeInhibitor:
@@ -33,12 +33,12 @@ func (s *Shell) holdUp(ctx context.Context, effect roster.Effect) {
 	}
 }
 
-// tellStatuses waits until the API server has the pods' statuses, but not beyond a time.
-func (s *Shell) tellStatuses(ctx context.Context, until time.Time) {
+// flushStatuses waits until the API server has the pods' statuses, but not beyond a time.
+func (s *Shell) flushStatuses(ctx context.Context, until time.Time) {
 	if s.Cluster.Statuses != nil {
 		ctx, cancel := context.WithTimeout(ctx, until.Sub(s.now()))
 		defer cancel()
-		s.Cluster.Statuses.AwaitTold(ctx)
+		s.Cluster.Statuses.AwaitSent(ctx)
 	}
-	s.mail.Post(roster.StatusesTold{})
+	s.mail.Post(roster.StatusesFlushed{})
 }

@@ -34,21 +34,21 @@ type story struct {
 	*testing.T
 	*crifake.Runtime
 	*api
-	node     *v1.Node
-	dir      string
-	sources  []roster.Source
-	foreign  func(types.UID) bool
-	pods     *Shell
-	stop     func() // ends the agent of now, as SIGTERM does
-	cgroups  cgroups
-	freshly  func(context.Context) (*v1.Node, error)
-	timeouts worker.Timeouts
-	periods  []roster.Period
-	inhibits inhibitor
-	counts   counted
-	byName   ByName
-	health   Health
-	groups   Groups
+	node      *v1.Node
+	dir       string
+	sources   []roster.Source
+	foreign   func(types.UID) bool
+	pods      *Shell
+	stop      func() // ends the agent of now, as SIGTERM does
+	cgroups   cgroups
+	freshly   func(context.Context) (*v1.Node, error)
+	timeouts  worker.Timeouts
+	periods   []roster.Period
+	inhibits  inhibitor
+	counts    counted
+	allocator Allocator
+	health    Health
+	groups    Groups
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -85,7 +85,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, Groups: s.groups, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: &LogLinksFolder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
+		Local:   Local{Foreign: s.foreign, LogLinks: &LogLinksFolder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, Allocator: s.allocator, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
@@ -205,13 +205,13 @@ type api struct {
 	hashes   map[types.UID]string // of static pods, with which their statuses come
 	notes    []string             // annotations that came with statuses, each once
 	deleted  []string
-	told     []string // events: pod reason
+	recorded []string // events: pod reason
 	mirrors  []string
 	// shown are the mirror pods that it has, by the static pod's UID.
 	shown map[types.UID]*v1.Pod
 	sets  []v1.PodPhase // of all statuses, in order
 	hangs map[string]chan struct{}
-	slow  time.Duration // until every status is told
+	slow  time.Duration // until every status is reported
 }
 
 // hang has whoever sets a pod's status wait until it is released.
@@ -267,8 +267,8 @@ func (a *api) Delete(pod *v1.Pod, status v1.PodStatus) {
 
 func (a *api) Forget(types.UID) {}
 
-// AwaitTold waits for reports if they are slow.
-func (a *api) AwaitTold(ctx context.Context) {
+// AwaitSent waits for reports if they are slow.
+func (a *api) AwaitSent(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(a.slow):
@@ -278,14 +278,14 @@ func (a *api) AwaitTold(ctx context.Context) {
 func (a *api) Pod(pod *v1.Pod, _ time.Time, event lifecycle.RecordEvent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told = append(a.told, pod.Name+" "+event.Reason)
+	a.recorded = append(a.recorded, pod.Name+" "+event.Reason)
 }
 
 // events are those that were recorded: pod and reason.
 func (a *api) events() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.told)
+	return slices.Clone(a.recorded)
 }
 
 func (a *api) Register(*v1.Pod)     {}

@@ -31,7 +31,7 @@ func (s *Shell) Views() (list []roster.View) {
 	return list
 }
 
-// Pod is the pod of that name; of several the one that is wanted. A static pod has
+// Pod is the pod of that name; if there are several, the wanted one. A static pod has
 // the name of its mirror pod.
 func (s *Shell) Pod(namespace, name string) (pod *v1.Pod, found bool) {
 	s.ask(func(m *roster.Machine) {
@@ -58,16 +58,15 @@ func (s *Shell) PodByUID(uid types.UID) (pod *v1.Pod, found bool) {
 	return pod, found
 }
 
-// Standstill is for how long a worker may not handle what it was told before it counts as
+// Standstill is how long a worker may leave its mailbox unhandled before it counts as
 // unhealthy (A-SYNC-11).
 const Standstill = 5 * time.Minute
 
 // LogDir is the folder of a pod's logs.
 func (s *Shell) LogDir(pod *v1.Pod) string { return s.Engine.Config.PodLogDirectory(pod) }
 
-// StandsStill is why pods are not gone on with, nil if all are. Each goroutine that leads pods
-// never waits, so one that has not taken in what it was told hangs: only another start of
-// lifepod helps.
+// StandsStill says which pods make no progress; nil: all do. The goroutines that lead pods never
+// block, so one that does not handle its mailbox hangs, and only a restart of lifepod helps.
 func (s *Shell) StandsStill() error {
 	var unhealthy []error
 	if waits := s.mail.Behind(); waits >= Standstill {
@@ -84,8 +83,8 @@ func (s *Shell) StandsStill() error {
 	return inOrder(unhealthy)
 }
 
-// Healthy is why pods are not gone on with, or would not outlive lifepod, nil if all are: no
-// pod waits for another, so that each is looked at.
+// Healthy says which pods make no progress, or would not outlive lifepod; nil: none. It checks
+// each pod, as no pod waits for another.
 func (s *Shell) Healthy() error {
 	unhealthy := []error{s.StandsStill()}
 	s.mu.Lock()

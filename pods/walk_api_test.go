@@ -17,15 +17,15 @@ import (
 
 // server is a pretended API server. Only the queue's goroutine uses it.
 type server struct {
-	turns    *turns
+	queue    *walkQueue
 	objects  map[types.UID]*v1.Pod
 	versions map[types.UID][]*v1.Pod // each that there was
 	cut      bool                    // the node does not reach it
 	node     *client                 // the agent of now; nil: there is none
 }
 
-func newServer(turns *turns) *server {
-	return &server{turns: turns, objects: map[types.UID]*v1.Pod{}, versions: map[types.UID][]*v1.Pod{}}
+func newServer(queue *walkQueue) *server {
+	return &server{queue: queue, objects: map[types.UID]*v1.Pod{}, versions: map[types.UID][]*v1.Pod{}}
 }
 
 // put stores a version of a pod, which the node is told.
@@ -98,7 +98,7 @@ func (s *server) heals() {
 }
 
 // writes stores what the node tells of a pod, and deletes its object if nothing is left of it.
-func (s *server) writes(t told) {
+func (s *server) writes(t sentStatus) {
 	s.change(t.pod.UID, func(pod *v1.Pod) { pod.Status = t.status })
 	if object := s.objects[t.pod.UID]; t.last && object != nil && object.DeletionTimestamp != nil {
 		s.removes(t.pod.UID)
@@ -115,16 +115,16 @@ func (s *server) travels(uid types.UID, n int) {
 	s.node.watches(roster.Wanted{Source: roster.API, Pod: now})
 }
 
-// client is an agent's connection to the API server. It ends with its agent: what it had not told is lost.
+// client is an agent's connection to the API server. It ends with its agent: what it had not reported is lost.
 type client struct {
-	server   *server
-	shell    *Shell
-	dead     atomic.Bool
-	unlisted bool               // it has not told its list yet
-	held     []roster.Fact      // to the agent, while it is cut off
-	unsent   map[types.UID]told // from the agent, while it is cut off
-	laws     *nodeLaws
-	relief   reliever
+	server    *server
+	shell     *Shell
+	dead      atomic.Bool
+	unlisted  bool                     // it has not told its list yet
+	held      []roster.Fact            // to the agent, while it is cut off
+	unsent    map[types.UID]sentStatus // from the agent, while it is cut off
+	laws      *nodeLaws
+	reclaimer walkReclaimer
 }
 
 // the API server, as whom requests are delivered to, and its watch, which the node reads.
@@ -146,7 +146,7 @@ func (c *client) watches(fact roster.Fact) {
 }
 
 func (c *client) hears(fact roster.Fact) {
-	c.server.turns.Deliver(watch, fact, func() {
+	c.server.queue.Deliver(watch, fact, func() {
 		if c.dead.Load() {
 			return
 		}
@@ -179,19 +179,19 @@ func (c *client) lists(stale func(versions []*v1.Pod) *v1.Pod) {
 	}
 }
 
-// told is a status on its way; last: nothing is left of the pod.
-type told struct {
+// sentStatus is a status on its way; last: nothing is left of the pod.
+type sentStatus struct {
 	pod    *v1.Pod
 	status v1.PodStatus
 	last   bool
 }
 
 // sends has a status arrive. While the server can't be reached, the newest one counts, and that one of the pod was the last.
-func (c *client) sends(t told) {
+func (c *client) sends(t sentStatus) {
 	if c.dead.Load() {
 		return
 	}
-	c.server.turns.Deliver(requests, t, func() {
+	c.server.queue.Deliver(requests, t, func() {
 		switch {
 		case c.dead.Load():
 		case c.server.cut:
@@ -206,9 +206,9 @@ func (c *client) sends(t told) {
 // Set is Statuses'.
 func (c *client) Set(pod *v1.Pod, _ string, status v1.PodStatus, _ func(error)) {
 	if !c.dead.Load() {
-		c.laws.told(pod, &status)
+		c.laws.checkStatus(pod, &status)
 	}
-	c.sends(told{pod: pod, status: status})
+	c.sends(sentStatus{pod: pod, status: status})
 }
 
 // Delete is Statuses'.
@@ -216,14 +216,14 @@ func (c *client) Delete(pod *v1.Pod, status v1.PodStatus) {
 	if !c.dead.Load() {
 		c.laws.deletes(pod)
 	}
-	c.sends(told{pod, status, true})
+	c.sends(sentStatus{pod, status, true})
 }
 
 // The rest of what an agent tells an API server is of no consequence here.
 
 func (*client) Annotate(*v1.Pod, map[string]string)           {}
 func (*client) Forget(types.UID)                              {}
-func (*client) AwaitTold(context.Context)                     {}
+func (*client) AwaitSent(context.Context)                     {}
 func (*client) Pod(*v1.Pod, time.Time, lifecycle.RecordEvent) {}
 func (*client) Register(*v1.Pod)                              {}
 func (*client) Unregister(types.UID)                          {}

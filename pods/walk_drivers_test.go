@@ -81,8 +81,8 @@ func (d *drivers) goAway(while time.Duration) {
 	d.until = time.Now().Add(while)
 }
 
-// calms has nothing go wrong any more.
-func (d *drivers) calms() {
+// clearFaults has nothing go wrong any more.
+func (d *drivers) clearFaults() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults, d.until = nil, time.Time{}
@@ -183,12 +183,12 @@ func (d *drivers) Unpublish(ctx context.Context, uid types.UID) error {
 	return d.call(ctx, "Unpublish", g, func() { delete(d.has, g) })
 }
 
-// Asks is ByName's.
+// Asks is Allocator's.
 func (*drivers) Asks(pod *v1.Pod) bool {
 	return !pod.Spec.Containers[0].Resources.Limits.Name(gpu, "").IsZero()
 }
 
-// Allocate is ByName's. It is the agent's own: one that is killed gives nothing any more.
+// Allocate is Allocator's. It is the agent's own: one that is killed gives nothing any more.
 func (d *drivers) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated {
 	g, answer := given{pod.UID, device}, roster.Allocated{UID: pod.UID}
 	d.mu.Lock()
@@ -213,7 +213,7 @@ func (d *drivers) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated {
 	return answer
 }
 
-// Release is ByName's.
+// Release is Allocator's.
 func (d *drivers) Release(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,10 +223,10 @@ func (d *drivers) Release(uid types.UID) {
 	}
 }
 
-// Held is ByName's.
+// Held is Allocator's.
 func (d *drivers) Held() []types.UID { return d.pods(device) }
 
-// Fixed is ByName's.
+// Fixed is Allocator's.
 func (*drivers) Fixed() roster.Fixed { return roster.Fixed{} }
 
 // pods are those that have something.

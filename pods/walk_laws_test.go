@@ -25,7 +25,7 @@ type nodeLaws struct {
 
 	mu       sync.Mutex
 	broken   []error
-	statuses map[types.UID]*v1.PodStatus // told last by the agent of now, or as the API server had them when it began
+	statuses map[types.UID]*v1.PodStatus // reported last by the agent of now, or as the API server had them when it began
 	ended    map[types.UID]string        // names of pods of which a terminal phase was told
 	needs    map[string][]given          // what pods have while something of them runs, by their names; of the queue's goroutine
 }
@@ -34,7 +34,7 @@ func newNodeLaws(n *ledNode) *nodeLaws {
 	return &nodeLaws{node: n, statuses: map[types.UID]*v1.PodStatus{}, ended: map[types.UID]string{}, needs: map[string][]given{}}
 }
 
-// begins is for another agent: what the one before had told, and the API server has not heard, may be lost with it.
+// begins is for another agent: what the one before had reported, and the API server has not heard, may be lost with it.
 func (l *nodeLaws) begins() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +93,8 @@ func (l *nodeLaws) running(pod string) []string {
 	})
 }
 
-// told are the laws of each status.
-func (l *nodeLaws) told(pod *v1.Pod, status *v1.PodStatus) {
+// checkStatus holds the laws of each status.
+func (l *nodeLaws) checkStatus(pod *v1.Pod, status *v1.PodStatus) {
 	l.mu.Lock()
 	was := l.statuses[pod.UID]
 	l.statuses[pod.UID] = status

@@ -26,7 +26,7 @@ import (
 // ledNode is a node with its pods' agents, one after the other, and its API server, on a pretended runtime. Its queue says what
 // comes next.
 type ledNode struct {
-	turns   *turns
+	queue   *walkQueue
 	server  *server
 	runtime *crifake.Runtime
 	dir     string
@@ -42,12 +42,12 @@ type ledNode struct {
 
 func newLedNode(dir string, seed uint64, devices int, play func(*crifake.Runtime)) *ledNode {
 	n := &ledNode{
-		turns: newTurns(seed), dir: dir, play: play, files: map[types.UID]*v1.Pod{},
+		queue: newWalkQueue(seed), dir: dir, play: play, files: map[types.UID]*v1.Pod{},
 		cgroups: cgroups{panics: map[types.UID]int{}}, drivers: newDrivers(dir, devices), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
 	n.node.Status.Allocatable = resources("4", "8Gi")
 	n.node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("200")
-	n.server = newServer(n.turns)
+	n.server = newServer(n.queue)
 	n.laws = newNodeLaws(n)
 	n.boots()
 	return n
@@ -63,18 +63,18 @@ func (n *ledNode) boots() {
 // begins starts an agent.
 func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	inbox := NewInbox()
-	c := &client{server: n.server, unsent: map[types.UID]told{}, laws: n.laws, relief: reliever{&n.ram, inbox}}
+	c := &client{server: n.server, unsent: map[types.UID]sentStatus{}, laws: n.laws, reclaimer: walkReclaimer{&n.ram, inbox}}
 	engine := &worker.Engine{
 		Runtime: n.runtime, Images: images.New(n.runtime, images.Options{}), Cgroups: &n.cgroups,
 		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }, Volumes: noVolumes{}, CSI: n.drivers, Claims: n.drivers}, Admission: worker.Admission{Room: inbox.Room},
-		Log: slog.New(n.laws), Folders: worker.Folders{Pods: filepath.Join(n.dir, "pods")}, Clock: worker.Clock{Turns: n.turns, Virtual: late{}},
+		Log: slog.New(n.laws), Folders: worker.Folders{Pods: filepath.Join(n.dir, "pods")}, Clock: worker.Clock{Order: n.queue, Virtual: late{}},
 		Config: criconfig.Node{LogRoot: filepath.Join(n.dir, "logs")}, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(),
 	}
 	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	c.shell = New(Config{
 		Inbox: inbox, Engine: engine, Host: admit.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
 		Memory: mortalMemory{MemoryFolder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
-		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers, Pressure: pressed(), Relief: c.relief,
+		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, Allocator: n.drivers, Pressure: pressed(), Reclaimer: c.reclaimer,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	n.kill = func() {
@@ -86,7 +86,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 			defer close(over)
 			c.shell.Wait()
 		}()
-		n.turns.drain(over)
+		n.queue.drain(over)
 	}
 	if err := c.shell.Open(ctx); err != nil { // the runtime is away: systemd starts the agent again
 		cancel()
@@ -104,7 +104,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	return nil
 }
 
-// killed has the agent die between two turns, as by kill -9.
+// killed has the agent die between two things that happen, as by kill -9.
 func (n *ledNode) killed() {
 	if n.kill != nil {
 		n.kill()
@@ -139,7 +139,7 @@ func (n *ledNode) file(pod *v1.Pod, there bool) {
 
 // lives leads the node for a while.
 func (n *ledNode) lives(d time.Duration) {
-	n.turns.lead(time.Now().Add(d), func() bool { return n.laws.hold() == nil })
+	n.queue.lead(time.Now().Add(d), func() bool { return n.laws.hold() == nil })
 }
 
 // noVolumes says nothing of volumes that are not a driver's.

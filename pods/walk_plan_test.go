@@ -144,8 +144,8 @@ func drawFault(t *rapid.T) string {
 	return strings.Join(append(words, fmt.Sprintf("times=%d by=%dms", rapid.IntRange(1, 3).Draw(t, "times"), rapid.IntRange(0, 60000).Draw(t, "by"))), " ")
 }
 
-// calm is the same without what goes wrong.
-func (p plan) calm() plan {
+// withoutFaults is the same without what goes wrong.
+func (p plan) withoutFaults() plan {
 	return plan{Pods: p.Pods, Asks: p.Asks, Devices: p.Devices}
 }
 

@@ -26,23 +26,23 @@ import (
 // TestNodeWalks leads the pods of a node through two lives in which the same is asked of them, and in which their processes do
 // the same: all is real, roster, workers, their machines and what carries their effects out, but for the runtime and the API
 // server. In one of the lives nothing goes wrong. In the other calls of the runtime fail, hang, or work and seem to have failed,
-// its events are lost, doubled or late, it goes away, the agent is killed between any two turns, the machine reboots, the API
+// its events are lost, doubled or late, it goes away, the agent is killed at any time, the machine reboots, the API
 // server is cut off, or tells what was. Once that stops, both come to the same; and then everything is deleted, and gone in time
 // with nothing left.
 func TestNodeWalks(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
-		calm := p.calm().led(t, map[string]int{})
+		faultless := p.withoutFaults().led(t, map[string]int{})
 		led := p.led(t, seen)
-		for _, w := range []walked{calm, led} {
+		for _, w := range []walked{faultless, led} {
 			if w.err != nil {
 				w.tell(rt, p)
 				rt.Fatalf("%v", w.err)
 			}
 		}
 		for i, got := range led.reached {
-			if want := calm.reached[i]; want != got && got != evicted {
+			if want := faultless.reached[i]; want != got && got != evicted {
 				led.tell(rt, p)
 				rt.Fatalf("after all that went wrong %s is %s, and without it is %s", p.Pods[i].name(i), got, want)
 			}
@@ -71,21 +71,21 @@ func TestLedAgainAsItWas(t *testing.T) {
 // walked is what a life came to.
 type walked struct {
 	reached []string // of each pod
-	turns   []taken
+	taken   []taken
 	err     error
 }
 
 // tell logs a life that failed.
 func (w walked) tell(rt *rapid.T, p plan) {
 	rt.Logf("%+v", p)
-	for _, t := range w.turns {
+	for _, t := range w.taken {
 		rt.Logf("%s %s", t, brief(t.what))
 	}
 }
 
 // order is in which order what happened.
 func (w walked) order() (list []string) {
-	for _, t := range w.turns {
+	for _, t := range w.taken {
 		list = append(list, t.String())
 	}
 	return list
@@ -101,13 +101,13 @@ func (p plan) led(t *testing.T, seen map[string]int) (w walked) {
 	synctest.Test(t, func(*testing.T) {
 		l := &life{plan: p, ledNode: newLedNode(dir, p.Seed, p.Devices, p.plays), seen: seen, uids: map[int]types.UID{}}
 		w.err = l.lived()
-		w.reached, w.turns = l.reached, l.turns.taken
+		w.reached, w.taken = l.reached, l.queue.taken
 		l.killed()
 		l.note(counts.Lives, len(p.Pods))
-		l.note(counts.Steps, len(l.turns.taken))
-		for _, t := range l.turns.taken {
+		l.note(counts.Steps, len(l.queue.taken))
+		for _, t := range l.queue.taken {
 			l.note(fmt.Sprintf("%T", t.what), 1)
-			if status, is := t.what.(told); is {
+			if status, is := t.what.(sentStatus); is {
 				l.note(counts.State+"told "+strings.TrimSpace(string(status.status.Phase)+" "+status.status.Reason), 1)
 			}
 		}
@@ -178,8 +178,8 @@ func (l *life) lived() error {
 		}
 	}
 	l.lives(max(0, time.Minute-time.Since(began)))
-	crifake.Calm(l.runtime)
-	l.drivers.calms()
+	crifake.ClearFaults(l.runtime)
+	l.drivers.clearFaults()
 	l.server.heals()
 	if err := l.starts(0); err != nil {
 		return err
@@ -334,7 +334,7 @@ func (l *life) harms(h harm) error {
 	case "drivers away":
 		l.drivers.goAway(d)
 		time.AfterFunc(d, func() { // they are back
-			l.turns.Deliver(watch, lifecycle.DriverRegistered{}, func() {
+			l.queue.Deliver(watch, lifecycle.DriverRegistered{}, func() {
 				if c := l.server.node; c != nil {
 					c.shell.DriverRegistered()
 				}
@@ -342,7 +342,7 @@ func (l *life) harms(h harm) error {
 		})
 	case "stall":
 		if uid, there := l.uids[h.Pod]; there {
-			l.turns.stall(uid, d)
+			l.queue.stall(uid, d)
 		}
 	}
 	return nil
@@ -384,7 +384,7 @@ func (l *life) measures(short bool) {
 // brief is a fact or an effect in a line.
 func brief(what any) string {
 	switch f := what.(type) {
-	case told:
+	case sentStatus:
 		return fmt.Sprintf("%s %s last=%t", f.pod.UID, briefStatus(&f.status), f.last)
 	case roster.Published:
 		return fmt.Sprintf("%s %s", f.UID, briefStatus(&f.Status))

@@ -39,7 +39,7 @@ func (p *pod) allocated() *v1.Pod {
 func (p *pod) takeOwn(allocated *v1.Pod) {
 	if has := withoutOverhead(&p.status, allocated.Spec.Overhead).AllocatedResources; len(has) > 0 && allocated.Spec.Resources != nil {
 		for name := range allocated.Spec.Resources.Requests {
-			if quantity, told := has[name]; told {
+			if quantity, listed := has[name]; listed {
 				allocated.Spec.Resources.Requests[name] = quantity
 			}
 		}
@@ -86,24 +86,24 @@ func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container,
 	}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
-			if resources, told := has[list[i].Name]; told {
+			if resources, found := has[list[i].Name]; found {
 				tell(&list[i], resources)
 			}
 		}
 	}
 }
 
-// tells reports whether the status lists the pod's requests as allocated.
-func tells(pod *v1.Pod, status *v1.PodStatus) bool {
-	same := tellsOwn(pod, status)
+// listsRequests reports whether the status lists the pod's requests as allocated.
+func listsRequests(pod *v1.Pod, status *v1.PodStatus) bool {
+	same := listsPodRequests(pod, status)
 	eachAllocated(pod, status, func(c *v1.Container, has v1.ResourceList) {
 		same = same && equality.Semantic.DeepEqual(maps.Clone(has), maps.Clone(c.Resources.Requests))
 	})
 	return same
 }
 
-// tellsOwn reports whether the status lists what the pod requests as a whole.
-func tellsOwn(pod *v1.Pod, status *v1.PodStatus) bool {
+// listsPodRequests reports whether the status lists what the pod requests as a whole.
+func listsPodRequests(pod *v1.Pod, status *v1.PodStatus) bool {
 	if pod.Spec.Resources == nil || len(status.AllocatedResources) == 0 {
 		return true
 	}

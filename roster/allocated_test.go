@@ -33,9 +33,9 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// TestTells: what was granted is kept until the status tells of all of it, the containers' and
+// TestListsRequests: what was granted is kept until the status tells of all of it, the containers' and
 // the pod's as a whole (A-ACT-15, A-ADM-8).
-func TestTells(t *testing.T) {
+func TestListsRequests(t *testing.T) {
 	container, whole := podOf(API, "a", "a"), podOf(API, "b", "b")
 	container.Spec.Containers[0].Resources.Requests = cpus("2")
 	whole.Spec.Containers[0].Resources.Requests = cpus("1")
@@ -68,7 +68,7 @@ func TestTells(t *testing.T) {
 		{"the overhead is not in it", over, asWhole("4", "1"), false},
 		{"a pod without resources of its own", container, asWhole("2", "2"), true},
 	} {
-		if got := tells(test.pod, &test.status); got != test.want {
+		if got := listsRequests(test.pod, &test.status); got != test.want {
 			t.Errorf("%s: tells %t, want %t", test.name, got, test.want)
 		}
 	}

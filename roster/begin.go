@@ -58,7 +58,7 @@ func (m *Machine) nameLives(p *pod) bool {
 			return true
 		}
 	}
-	for uid, found := range m.found { // also one of which neither a source nor an agent before has told yet
+	for uid, found := range m.found { // also one of which neither a source nor an agent before has reported yet
 		if m.pods[uid] == nil && !m.wasFound(p) && found.Namespace+"/"+found.Name == p.name() {
 			return true
 		}
@@ -146,7 +146,7 @@ func (m *Machine) refuse(p *pod, why admit.Refusal) {
 // lives records that a worker has the accepted pod, and tells the worker what has changed
 // since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
-	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
+	p.position, p.reason, p.until, p.reported, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
 	p.evicted, p.pressed = time.Time{}, false // a worker before may not have taken that in: whoever needs the pod's place asks again
 	p.terminated, p.rested, p.reread = false, false, false
@@ -176,15 +176,15 @@ func (m *Machine) resume(p *pod) {
 	m.terminate(p)
 }
 
-// knowsFrom files the status that a pod of the API had told: for those that begin before Resumed
+// knowsFrom files the status that a pod of the API had reported: for those that begin before Resumed
 // comes (A-ADM-7, B-RST-19), and if the pod can't be resumed (B-RST-9). A static pod that failed
 // is tried again then (B-STA-8). What the object tells of is older than a worker of this agent.
 func (p *pod) knowsFrom(r *Remembered) {
-	switch told := r.Checkpoint.Reported; {
+	switch reported := r.Checkpoint.Reported; {
 	case p.accepted == nil && lifecycle.Terminal(p.newest.Status.Phase):
 		p.status = p.newest.Status
-	case told.Phase != "" && p.source == API:
-		p.status = told
+	case reported.Phase != "" && p.source == API:
+		p.status = reported
 	}
 }
 

@@ -10,9 +10,8 @@
 // preemption, pods of the same name, blocked UIDs, what an agent before has left, the
 // wait after a reboot, the order at a shutdown of the machine, and the order of beginnings are decided here and nowhere else.
 //
-// A node may have thousands of pods, and a step concerns one of them: what all pods hold
-// together, and which of them wait, is kept in books, whose entry of a pod is made anew when
-// the pod is changed (with).
+// A node may have thousands of pods, and a step concerns one of them. So the sums over all pods
+// and the list of waiting ones are kept up to date: each change of a pod goes through with.
 //
 // Rules: A-SYNC-1, A-ADM, A-ACT-15, B-PRE, B-RST, B-SHD, B-STA, B-WRK-15 to B-WRK-24.
 package roster

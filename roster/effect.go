@@ -97,7 +97,7 @@ type DeleteObject struct {
 // without waiting for it, until the machine reboots (B-RST-21).
 type RecordBoot struct{}
 
-// AllHeard says that every source has told what it had: what nobody wants may go from
+// AllHeard says that every source has reported what it had: what nobody wants may go from
 // the disk.
 type AllHeard struct{}
 
@@ -111,9 +111,9 @@ type AnswerResize struct {
 // Node is not Ready while it does (B-SHD-2).
 type AnnounceShutdown struct{ Cancelled bool }
 
-// TellStatuses asks for the API server to have every status that was published so far;
-// StatusesTold answers it, if that is before a time.
-type TellStatuses struct{ Until time.Time }
+// FlushStatuses asks for the API server to have every status that was published so far;
+// StatusesFlushed answers it, if that is before a time.
+type FlushStatuses struct{ Until time.Time }
 
 // ReleaseInhibitor lets the machine shut down (B-SHD-4).
 type ReleaseInhibitor struct{}
@@ -182,7 +182,7 @@ func (AllHeard) effect()         {}
 func (RecordBoot) effect()       {}
 func (AnswerResize) effect()     {}
 func (AnnounceShutdown) effect() {}
-func (TellStatuses) effect()     {}
+func (FlushStatuses) effect()    {}
 func (ReleaseInhibitor) effect() {}
 func (TakeInhibitor) effect()    {}
 func (WakeAt) effect()           {}

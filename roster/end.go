@@ -16,7 +16,7 @@ func (m *Machine) panicked(p *pod, why error) {
 		return
 	}
 	p.position, p.until = Paused, m.now.Add(quarantine)
-	m.relieved(p) // it can't be waited for
+	m.victimGone(p) // it can't be waited for
 	m.warn(p, lifecycle.Words{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
 }
 
@@ -36,7 +36,7 @@ func (m *Machine) recalled(p *pod, r *Remembered) {
 // restedNow records that a pod has given back all that it held.
 func (m *Machine) restedNow(p *pod) {
 	p.rested = true
-	m.relieved(p)
+	m.victimGone(p)
 }
 
 // ended records that nothing is left of a pod (B-WRK-16). The pod blocks its UID for as
@@ -49,7 +49,7 @@ func (m *Machine) ended(p *pod) {
 	if p.source != API { // such a pod begins anew with the next agent (B-STA-8)
 		m.do(Forget{UID: p.uid})
 	}
-	m.relieved(p)
+	m.victimGone(p)
 	m.over(p)
 	if !p.wanted && (p.source != API || m.allHeard()) {
 		m.drop(p)

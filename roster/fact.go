@@ -159,8 +159,8 @@ type ShutdownBegan struct{}
 // ShutdownCancelled says that the machine doesn't shut down after all.
 type ShutdownCancelled struct{}
 
-// StatusesTold answers TellStatuses.
-type StatusesTold struct{}
+// StatusesFlushed answers FlushStatuses.
+type StatusesFlushed struct{}
 
 // NodeMeasured is what the node has left of what may run short (B-EVI-1).
 type NodeMeasured struct {
@@ -203,7 +203,7 @@ func (SpaceNeeded) fact()       {}
 func (ObjectsChanged) fact()    {}
 func (ShutdownBegan) fact()     {}
 func (ShutdownCancelled) fact() {}
-func (StatusesTold) fact()      {}
+func (StatusesFlushed) fact()   {}
 func (Woke) fact()              {}
 func (NodeMeasured) fact()      {}
 func (Reclaimed) fact()         {}

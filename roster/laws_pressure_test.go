@@ -254,7 +254,7 @@ func (l *pressureLaws) after(w *walk, fact Fact) {
 
 // rests: a node that has enough of everything has no condition, and wants nobody to go.
 func (l *pressureLaws) rests(w *walk) {
-	if len(l.conditions) > 0 || w.m.relief.stage != reliefIdle {
-		w.rt.Fatalf("a node that has enough rests with %v, at stage %d", l.conditions, w.m.relief.stage)
+	if len(l.conditions) > 0 || w.m.eviction.stage != evictionIdle {
+		w.rt.Fatalf("a node that has enough rests with %v, at stage %d", l.conditions, w.m.eviction.stage)
 	}
 }

@@ -24,7 +24,7 @@ type holding struct {
 
 // published files what a worker's status says of a pod that lives.
 func (p place) published(uid types.UID, status *v1.PodStatus) {
-	p.told(uid, status)
+	p.status(uid, status)
 	if h, holds := p[uid]; holds && (h.cpu == h.granted || status.ObservedGeneration > h.generation && !defers(status)) {
 		h.granted = 0
 		p[uid] = h
@@ -37,7 +37,7 @@ func (p place) resumed(uid types.UID, status *v1.PodStatus) {
 		h.granted, h.kept = 0, 0
 		p[uid] = h
 	}
-	p.told(uid, status)
+	p.status(uid, status)
 }
 
 // defers says that a status tells of a resize that waits for room.
@@ -46,8 +46,8 @@ func defers(status *v1.PodStatus) bool {
 	return pending != nil && pending.Reason == v1.PodReasonDeferred
 }
 
-// told files what a status says of a pod that lives: one that has ended holds nothing.
-func (p place) told(uid types.UID, status *v1.PodStatus) {
+// status files what a status says of a pod that lives: one that has ended holds nothing.
+func (p place) status(uid types.UID, status *v1.PodStatus) {
 	h, holds := p[uid]
 	if !holds {
 		return
@@ -56,7 +56,7 @@ func (p place) told(uid types.UID, status *v1.PodStatus) {
 		delete(p, uid)
 		return
 	}
-	if cpu, told := allocatedIn(status); told {
+	if cpu, found := allocatedIn(status); found {
 		h.cpu = cpu
 		if h.kept <= cpu {
 			h.kept = 0

@@ -25,7 +25,7 @@ func (w *walk) shutsDown() {
 type shutdownLaws struct {
 	began    time.Time // zero: the machine is not shutting down
 	released bool
-	told     map[types.UID]bool
+	stopped  map[types.UID]bool
 	ends     map[types.UID]bool // pods that began to be ended; the API server may tell an older version afterwards
 }
 
@@ -33,17 +33,17 @@ func (l *shutdownLaws) fact(w *walk, fact Fact) {
 	switch f := fact.(type) {
 	case ShutdownBegan:
 		if l.began.IsZero() {
-			*l = shutdownLaws{began: w.now, told: map[types.UID]bool{}, ends: map[types.UID]bool{}}
+			*l = shutdownLaws{began: w.now, stopped: map[types.UID]bool{}, ends: map[types.UID]bool{}}
 		}
 	case ShutdownCancelled:
 		*l = shutdownLaws{}
 	case Ended:
-		delete(l.told, f.UID)
+		delete(l.stopped, f.UID)
 		delete(l.ends, f.UID)
 	case Panicked:
-		delete(l.told, f.UID)
+		delete(l.stopped, f.UID)
 	case NotResumed:
-		delete(l.told, f.UID)
+		delete(l.stopped, f.UID)
 	}
 }
 
@@ -84,20 +84,20 @@ func (l *shutdownLaws) tells(w *walk, uid types.UID, grace int64) {
 	group := walkPeriods[0]
 	if inLastGroup(pod) {
 		group = walkPeriods[1]
-		l.othersWereTold(w)
+		l.othersWereStopped(w)
 	}
 	switch {
 	case l.began.IsZero():
 		w.rt.Fatalf("%s is to end, and the machine does not shut down", uid)
-	case l.told[uid]:
+	case l.stopped[uid]:
 		w.rt.Fatalf("%s is told a second time", uid)
 	case grace > group.GraceSeconds || grace > *pod.Spec.TerminationGracePeriodSeconds:
 		w.rt.Fatalf("%s has %d s (B-SHD-4)", uid, grace)
 	}
-	l.told[uid] = true
+	l.stopped[uid] = true
 }
 
-func (l *shutdownLaws) othersWereTold(w *walk) {
+func (l *shutdownLaws) othersWereStopped(w *walk) {
 	if !w.now.Before(l.began.Add(walkPeriods[0].grace())) {
 		return
 	}
@@ -106,7 +106,7 @@ func (l *shutdownLaws) othersWereTold(w *walk) {
 		if p == nil || !p.alive() || p.refused || lifecycle.Terminal(p.status.Phase) || inLastGroup(p.newest) {
 			continue
 		}
-		if !l.told[uid] && !l.ends[uid] && p.newest.DeletionTimestamp == nil {
+		if !l.stopped[uid] && !l.ends[uid] && p.newest.DeletionTimestamp == nil {
 			w.rt.Fatalf("a critical pod is to end before %s, of phase %q (B-SHD-4)", uid, p.status.Phase)
 		}
 	}

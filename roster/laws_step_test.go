@@ -59,7 +59,7 @@ func booksLaws(t fataler, m *Machine) {
 		if !b.until[uid].Equal(p.until) {
 			t.Fatalf("%s waits until %s, not %s", uid, clockText(b.until[uid]), clockText(p.until))
 		}
-		if !p.gaveBack && !p.mayNeedByName(m.wasFound(p)) && m.asksByName(p) {
+		if !p.gaveBack && !p.mayNeedAllocation(m.wasFound(p)) && m.asksAllocation(p) {
 			t.Fatalf("%s does not give back what it was given by name (A-DEV-9)", uid)
 		}
 	}

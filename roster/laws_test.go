@@ -28,7 +28,7 @@ type laws struct {
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
 	reads   map[types.UID]bool      // who waits for the Node
-	looks   map[types.UID]bool      // for whom the runtime is asked, and of whom no worker has told a status
+	looks   map[types.UID]bool      // for whom the runtime is asked, and of whom no worker has reported a status
 	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
@@ -196,14 +196,14 @@ func (l *laws) lives(effect Effect) {
 
 // resumes files what a pod holds as its checkpoint tells (A-ADM-7, B-RST-19).
 func (l *laws) resumes(e Resume) {
-	uid, told := e.Pod.UID, &e.Checkpoint.Reported
+	uid, reported := e.Pod.UID, &e.Checkpoint.Reported
 	ended := l.hasEnded(uid) || l.last[uid] == nil && lifecycle.Terminal(e.Pod.Status.Phase) // its source is not heard yet
-	l.done[uid] = e.Source == API && lifecycle.Terminal(told.Phase) || ended
+	l.done[uid] = e.Source == API && lifecycle.Terminal(reported.Phase) || ended
 	if _, holds := l.place[uid]; !holds && !ended {
 		l.place[uid] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 	}
 	if e.Source == API {
-		l.place.told(uid, told)
+		l.place.status(uid, reported)
 	}
 }
 
@@ -216,7 +216,7 @@ func (l *laws) looksAt(pod *v1.Pod) {
 	l.place.keep(pod)
 }
 
-// hasEnded says that a pod holds nothing, by what its worker or the API server has told, which may
+// hasEnded says that a pod holds nothing, by what its worker or the API server has reported, which may
 // have it no longer (B-RST-19).
 func (l *laws) hasEnded(uid types.UID) bool {
 	last := l.last[uid]
@@ -263,7 +263,7 @@ func (l *laws) begins(pod *v1.Pod, fresh bool) {
 	if !fresh {
 		return
 	}
-	if asksForDevices(pod) && pod.DeletionTimestamp == nil && !l.w.byName[uid] {
+	if asksForDevices(pod) && pod.DeletionTimestamp == nil && !l.w.hasDevices[uid] {
 		l.w.rt.Fatalf("%s begins without its devices (A-DEV-5)", uid)
 	}
 	if thing := l.w.runtime[uid]; thing != nil && !thing.late {
@@ -337,7 +337,7 @@ func (l *laws) deletes(pod *v1.Pod) {
 	if l.removed[uid] {
 		l.w.rt.Fatalf("the object of %s is to be deleted a second time (B-DEL-11)", uid)
 	}
-	if worker := l.w.workers[uid]; worker != nil && !worker.told {
+	if worker := l.w.workers[uid]; worker != nil && !worker.reported {
 		l.w.rt.Fatalf("the object of %s is to be deleted, and it lives", uid)
 	}
 	l.removed[uid] = true

@@ -27,9 +27,9 @@ type Options struct {
 	Shutdown []Period
 	// Pressure is how the node answers when it runs short of something.
 	Pressure pressure.Config
-	// ByName says whether a pod asks for something that is given by name (A-DEV-5); nil: none
+	// Allocates says whether a pod asks for something that is given by name (A-DEV-5); nil: none
 	// does.
-	ByName func(*v1.Pod) bool
+	Allocates func(*v1.Pod) bool
 	// Fixed is what a resize can't change (A-ACT-15).
 	Fixed Fixed
 }
@@ -58,8 +58,8 @@ type Machine struct {
 	rebooted bool
 	shutdown shutdown
 
-	short  shortage // what the node runs short of
-	relief relief   // how far it has come in getting that back
+	short    shortage // what the node runs short of
+	eviction eviction // how far it has come in getting that back
 
 	wakeAt  time.Time // last requested
 	effects []Effect  // of the step
@@ -105,8 +105,8 @@ func (m *Machine) apply(fact Fact) {
 		m.shutdownBegan()
 	case ShutdownCancelled:
 		m.shutdownCancelled()
-	case StatusesTold:
-		m.statusesTold()
+	case StatusesFlushed:
+		m.statusesFlushed()
 	case NodeMeasured:
 		m.nodeMeasured(f)
 	case Reclaimed:
@@ -198,8 +198,8 @@ func (m *Machine) wake() {
 	sooner(m.awaitsAPI)
 	sooner(m.shutdown.until)
 	sooner(m.short.until)
-	if m.relief.stage != reliefIdle {
-		sooner(m.relief.until)
+	if m.eviction.stage != evictionIdle {
+		sooner(m.eviction.until)
 	}
 	settle(m)
 	for _, until := range m.books.until {

@@ -161,7 +161,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Rested", Rested{uid}}, {"NothingLeft", NothingLeft{uid}}, {"Ended", Ended{uid}}, {"Panicked", Panicked{uid, errPanic}},
 		{"ResizeAsked", ResizeAsked{1, larger}}, {"ResizeAsked, too much", ResizeAsked{1, huge}},
 		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
-		{"ShutdownBegan", ShutdownBegan{}}, {"ShutdownCancelled", ShutdownCancelled{}}, {"StatusesTold", StatusesTold{}},
+		{"ShutdownBegan", ShutdownBegan{}}, {"ShutdownCancelled", ShutdownCancelled{}}, {"StatusesFlushed", StatusesFlushed{}},
 		{"NodeMeasured", tr.measured("memory.available=2Gi")}, {"NodeMeasured, short", tr.measured("memory.available=100Mi")},
 		{"Reclaimed, enough", Reclaimed{tr.measured("nodefs.available=9Gi").Seen}}, {"Reclaimed", Reclaimed{}}, {"PodsMeasured", PodsMeasured{}},
 	}

@@ -86,7 +86,7 @@ type pod struct {
 	position Position
 	reason   Reason    // of Waiting
 	until    time.Time // latest end of Waiting or Paused; zero: unknown
-	told     Reason    // last reported reason
+	reported Reason    // last reported reason
 
 	orphan     bool          // of a previous agent, and the API had it no longer when it was heard
 	left       bool          // told to stop because its source no longer had it
@@ -150,9 +150,9 @@ func (p *pod) ended() bool {
 // waits records what a pod waits for and for how long at most; each reason is reported once.
 func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
 	p.position, p.reason, p.until = Waiting, reason, until
-	if p.told == reason {
+	if p.reported == reason {
 		return
 	}
-	p.told = reason
+	p.reported = reason
 	m.report(p, lifecycle.Words{What: "waits for " + string(reason), Rule: reason.rule()})
 }

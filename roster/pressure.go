@@ -22,40 +22,40 @@ const (
 	// reclaimPatience limits how long the node waits until something was reclaimed, or its
 	// pods were measured: the runtime may hang.
 	reclaimPatience = 3 * time.Minute
-	// reliefPause is how long nothing is reclaimed after nothing was found that could be, as
+	// reclaimPause is how long nothing is reclaimed after nothing was found that could be, as
 	// in Kubernetes.
-	reliefPause = 10 * time.Second
+	reclaimPause = 10 * time.Second
 )
 
 // shortage is what the node runs short of.
 type shortage struct {
 	state      pressure.State
 	disks      pressure.Disks         // as last measured
-	conditions []v1.NodeConditionType // as last told; replaced, never changed
+	conditions []v1.NodeConditionType // as last reported; replaced, never changed
 	until      time.Time              // when time alone changes them or makes a threshold act; zero: never
 }
 
-// relief is how far the node has come in getting back what it runs short of. One thing is
+// eviction is how far the node has come in getting back what it runs short of. One thing is
 // done at a time:
 //
 //	idle ─▶ reclaiming ─▶ ranking ─▶ evicting ─▶ settling ─▶ idle
 //	  └────────────────────▲  └─▶ idle, if no pod can go
-type relief struct {
-	stage  reliefStage
+type eviction struct {
+	stage  evictionStage
 	acts   []pressure.Threshold // what demands it, the most urgent one first
 	seen   pressure.Observations
 	victim types.UID // of evicting and settling
 	until  time.Time // latest end of a stage; of idle: of a pause; zero: none
 }
 
-type reliefStage int
+type evictionStage int
 
 const (
-	reliefIdle reliefStage = iota
-	reliefReclaiming
-	reliefRanking
-	reliefEvicting
-	reliefSettling
+	evictionIdle evictionStage = iota
+	evictionReclaiming
+	evictionRanking
+	evictionEvicting
+	evictionSettling
 )
 
 // nodeMeasured looks at what was measured of the node, and begins to reclaim if a
@@ -65,15 +65,15 @@ func (m *Machine) nodeMeasured(f NodeMeasured) {
 	verdict := m.short.state.Look(&m.options.Pressure, m.now, f.Seen, f.Disks)
 	m.short.until = verdict.Again
 	m.setConditions(verdict.Conditions)
-	if len(verdict.Acts) == 0 || m.relief.stage != reliefIdle || m.now.Before(m.relief.until) {
+	if len(verdict.Acts) == 0 || m.eviction.stage != evictionIdle || m.now.Before(m.eviction.until) {
 		return
 	}
-	m.relief = relief{acts: verdict.Acts, seen: f.Seen}
+	m.eviction = eviction{acts: verdict.Acts, seen: f.Seen}
 	urgent := verdict.Acts[0]
 	m.tellNode("must reclaim "+string(urgent.Signal.Resource()), "", urgent.Describe(f.Seen), "B-EVI-4")
 	m.do(NodeEvent{Type: v1.EventTypeWarning, Reason: "EvictionThresholdMet", Message: "Attempting to reclaim " + string(urgent.Signal.Resource())})
 	if what := pressure.ReclaimsFor(urgent.Signal, f.Disks); what.Any() {
-		m.relief.stage, m.relief.until = reliefReclaiming, m.now.Add(reclaimPatience)
+		m.eviction.stage, m.eviction.until = evictionReclaiming, m.now.Add(reclaimPatience)
 		m.do(Reclaim{Reclaims: what})
 		return
 	}
@@ -92,31 +92,31 @@ func (m *Machine) setConditions(conditions []v1.NodeConditionType) {
 
 // reclaimed goes on to pods if what was reclaimed isn't enough for all thresholds (B-EVI-6).
 func (m *Machine) reclaimed(f Reclaimed) {
-	if m.relief.stage != reliefReclaiming {
+	if m.eviction.stage != evictionReclaiming {
 		return
 	}
 	if len(f.Seen) > 0 && m.short.state.Enough(f.Seen) {
 		m.tellNode("needs to evict no pod", "", "what was reclaimed is enough", "B-EVI-6")
-		m.relief = relief{}
+		m.eviction = eviction{}
 		return
 	}
 	m.rank()
 }
 
 func (m *Machine) rank() {
-	m.relief.stage, m.relief.until = reliefRanking, m.now.Add(reclaimPatience)
-	m.do(MeasurePods{Signal: m.relief.acts[0].Signal})
+	m.eviction.stage, m.eviction.until = evictionRanking, m.now.Add(reclaimPatience)
+	m.do(MeasurePods{Signal: m.eviction.acts[0].Signal})
 }
 
 // podsMeasured evicts the first pod in the order of eviction that can go (B-EVI-7).
 func (m *Machine) podsMeasured(f PodsMeasured) {
-	if m.relief.stage != reliefRanking {
+	if m.eviction.stage != evictionRanking {
 		return
 	}
-	urgent := m.relief.acts[0]
+	urgent := m.eviction.acts[0]
 	if f.Failed {
-		m.tellNode("evicts no pod", "it looks again in "+reliefPause.String(), "what pods use could not be measured", "B-EVI-7")
-		m.relief = relief{until: m.now.Add(reliefPause)}
+		m.tellNode("evicts no pod", "it looks again in "+reclaimPause.String(), "what pods use could not be measured", "B-EVI-7")
+		m.eviction = eviction{until: m.now.Add(reclaimPause)}
 		return
 	}
 	var ranked []*v1.Pod
@@ -125,20 +125,20 @@ func (m *Machine) podsMeasured(f PodsMeasured) {
 	}
 	pressure.Rank(ranked, f.Used, urgent.Signal, m.short.disks)
 	if len(ranked) == 0 {
-		m.tellNode("finds no pod that it can evict", "it looks again in "+reliefPause.String(), urgent.Describe(m.relief.seen), "B-EVI-7")
-		m.relief = relief{until: m.now.Add(reliefPause)}
+		m.tellNode("finds no pod that it can evict", "it looks again in "+reclaimPause.String(), urgent.Describe(m.eviction.seen), "B-EVI-7")
+		m.eviction = eviction{until: m.now.Add(reclaimPause)}
 		return
 	}
 	victim := m.pods[ranked[0].UID]
-	e := m.options.Pressure.Evict(ranked[0], f.Used[victim.uid], m.relief.acts, m.relief.seen)
-	m.relief.stage, m.relief.victim = reliefEvicting, victim.uid
-	m.relief.until = m.now.Add(max(victimPatience, 3*lifecycle.GraceDuration(e.GraceSeconds)/2))
+	e := m.options.Pressure.Evict(ranked[0], f.Used[victim.uid], m.eviction.acts, m.eviction.seen)
+	m.eviction.stage, m.eviction.victim = evictionEvicting, victim.uid
+	m.eviction.until = m.now.Add(max(victimPatience, 3*lifecycle.GraceDuration(e.GraceSeconds)/2))
 	victim.evicted, victim.pressed = m.now, true
 	m.warn(victim, lifecycle.Words{
 		What: "is evicted", Outcome: "it is first of " + counted(len(ranked)) + " that may go",
-		Because: urgent.Describe(m.relief.seen) + ", and " + pressure.Why(ranked[0], f.Used[victim.uid], urgent.Signal, m.short.disks), Rule: "B-EVI-7",
+		Because: urgent.Describe(m.eviction.seen) + ", and " + pressure.Why(ranked[0], f.Used[victim.uid], urgent.Signal, m.short.disks), Rule: "B-EVI-7",
 	})
-	m.do(Evicted{Signals: signalsOf(m.relief.acts), Seen: m.relief.seen})
+	m.do(Evicted{Signals: signalsOf(m.eviction.acts), Seen: m.eviction.seen})
 	m.do(Tell{UID: victim.uid, Fact: lifecycle.EvictionRequested{
 		Reason: pressure.Reason, Message: e.Message, Disruption: e.Message, GraceSeconds: &e.GraceSeconds, Blame: e.Blame,
 	}})
@@ -162,35 +162,35 @@ func (p *pod) canGo() bool {
 // back the rest, of which Rested tells: another pod would have to go for what comes back
 // anyway.
 func (m *Machine) victimStopped(p *pod) {
-	if m.relief.stage == reliefEvicting && m.relief.victim == p.uid {
+	if m.eviction.stage == evictionEvicting && m.eviction.victim == p.uid {
 		settles := settleTime
-		if m.relief.acts[0].Signal.Condition() == v1.NodeDiskPressure {
+		if m.eviction.acts[0].Signal.Condition() == v1.NodeDiskPressure {
 			settles = victimPatience
 		}
-		m.relief.stage, m.relief.until = reliefSettling, m.now.Add(settles)
+		m.eviction.stage, m.eviction.until = evictionSettling, m.now.Add(settles)
 	}
 }
 
-// relieved ends the wait for an evicted pod, which has given all back, and has the node
+// victimGone ends the wait for an evicted pod, which has given all back, and has the node
 // looked at again at once (B-EVI-3).
-func (m *Machine) relieved(p *pod) {
-	if m.relief.stage < reliefEvicting || m.relief.victim != p.uid {
+func (m *Machine) victimGone(p *pod) {
+	if m.eviction.stage < evictionEvicting || m.eviction.victim != p.uid {
 		return
 	}
-	m.relief = relief{}
+	m.eviction = eviction{}
 	m.do(Measure{})
 }
 
 // pressureWoke does what time alone brings: the end of a condition, of a soft threshold's
 // grace, of the wait for a victim.
 func (m *Machine) pressureWoke(over func(time.Time) bool) {
-	if m.relief.stage != reliefIdle && over(m.relief.until) {
-		if m.relief.stage < reliefEvicting {
+	if m.eviction.stage != evictionIdle && over(m.eviction.until) {
+		if m.eviction.stage < evictionEvicting {
 			m.tellNode("waits no longer for what it can reclaim", "it looks again", "the runtime has not answered in "+reclaimPatience.String(), "B-EVI-6")
-		} else if m.relief.stage == reliefEvicting {
+		} else if m.eviction.stage == evictionEvicting {
 			m.tellNode("waits no longer for an evicted pod", "", "it has not ended in its time", "B-EVI-12")
 		}
-		m.relief = relief{}
+		m.eviction = eviction{}
 		m.do(Measure{})
 	}
 	if over(m.short.until) {

@@ -58,8 +58,8 @@ func effectText(effect Effect) string {
 			return "AnnounceShutdown, cancelled"
 		}
 		return "AnnounceShutdown"
-	case TellStatuses:
-		return "TellStatuses until " + clockText(e.Until)
+	case FlushStatuses:
+		return "FlushStatuses until " + clockText(e.Until)
 	case ReleaseInhibitor:
 		return "ReleaseInhibitor"
 	case TakeInhibitor:
@@ -69,7 +69,7 @@ func effectText(effect Effect) string {
 	case PodEvent:
 		return fmt.Sprintf("PodEvent %s %s %s: %s", e.Pod.UID, e.Event.Type, e.Event.Reason, e.Event.Message)
 	case Measure, Reclaim, MeasurePods, SetConditions, NodeEvent, Evicted, Preempted:
-		return reliefText(e)
+		return evictionText(e)
 	case Report:
 		mark := "»"
 		if e.Warning {
@@ -83,8 +83,8 @@ func effectText(effect Effect) string {
 	return fmt.Sprintf("%T has no text", effect)
 }
 
-// reliefText is an effect that is to give the node back what it runs short of.
-func reliefText(effect Effect) string {
+// evictionText is an effect that is to give the node back what it runs short of.
+func evictionText(effect Effect) string {
 	switch e := effect.(type) {
 	case Measure:
 		return "Measure"

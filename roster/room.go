@@ -176,7 +176,7 @@ func (r *resize) overtaken(status *v1.PodStatus) {
 	if r.deferred != nil && status.ObservedGeneration > r.deferred.Generation && !waits {
 		r.deferred = nil
 	}
-	if r.granted != nil && (status.ObservedGeneration > r.granted.Generation && !waits || tells(r.granted, status)) {
+	if r.granted != nil && (status.ObservedGeneration > r.granted.Generation && !waits || listsRequests(r.granted, status)) {
 		r.granted = nil
 	}
 }

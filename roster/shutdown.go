@@ -81,8 +81,8 @@ func (m *Machine) shutdownCancelled() {
 	m.do(Report{Words: lifecycle.Words{Subject: "node", What: "runs pods again", Because: "the shutdown was cancelled", Rule: "B-SHD-2"}})
 }
 
-// statusesTold lets the machine shut down.
-func (m *Machine) statusesTold() {
+// statusesFlushed lets the machine shut down.
+func (m *Machine) statusesFlushed() {
 	if m.shutdown.stage == reporting {
 		m.release("every status is told")
 	}
@@ -94,7 +94,7 @@ func (m *Machine) advanceShutdown() {
 		m.shutdown.group++
 		if m.shutdown.group == len(m.options.Shutdown) {
 			m.shutdown.stage, m.shutdown.until = reporting, m.shutdown.end
-			m.do(TellStatuses{Until: m.shutdown.end})
+			m.do(FlushStatuses{Until: m.shutdown.end})
 			break
 		}
 		m.endGroup()

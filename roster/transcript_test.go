@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTranscripts plays testdata/*: each file is one behaviour, told as verbs and what
+// TestTranscripts plays testdata/*: each file is one behaviour, written as verbs and what
 // the machine answers. transcript.play documents the verbs. TestMatrix plays the matrix.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -65,8 +65,8 @@ type described struct {
 //	       [hard=(SIGNAL=N,…)] [soft=(…)] [soft-grace=(…)] [reclaim=(…)]  thresholds of pressure
 //	       [max-grace=N]  the most that a pod gets after a soft one, in seconds; 20 if nothing is said
 //	node [cpu=N] [labels=(a=b,…)] [unknown]   the Node is known so
-//	remembered P … [attempt=N] [ends] [terminated] [told=PHASE]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown;
-//	                                told: its status as published last
+//	remembered P … [attempt=N] [ends] [terminated] [published=PHASE]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown;
+//	                                published: its status as published last
 //	found P … [attempt=N]           the runtime has it
 //	found-later P … [attempt=N] [foreign]  the runtime has it, and no worker, after opened; foreign: of another program
 //	opened [rebooted]
@@ -91,7 +91,7 @@ type described struct {
 //	reclaimed [SIGNAL=N …]          answers Reclaim
 //	used [P=N …]                    answers MeasurePods: memory, processes or disk
 //	woke                            the machine is woken now
-//	shutdown | shutdown-cancelled | statuses-told
+//	shutdown | shutdown-cancelled | statuses-flushed
 //	pods                            where each stands
 //	describe P …                    nothing happens
 //	every-fact P                    what each kind of fact would do now
@@ -108,8 +108,8 @@ func (tr *transcript) play() {
 		if tr.has("terminated") {
 			checkpoint.Stop.Reason = terminatedReason
 		}
-		if tr.has("told") {
-			checkpoint.Reported = statusOf(v1.PodPhase(tr.text("told", "")), "")
+		if tr.has("published") {
+			checkpoint.Reported = statusOf(v1.PodPhase(tr.text("published", "")), "")
 		}
 		tr.opened.Remembered = append(tr.opened.Remembered, Remembered{Source: d.source, Pod: d.pod, Checkpoint: checkpoint})
 	case "found":
@@ -133,8 +133,8 @@ func (tr *transcript) play() {
 		tr.feed(ShutdownBegan{})
 	case "shutdown-cancelled":
 		tr.feed(ShutdownCancelled{})
-	case "statuses-told":
-		tr.feed(StatusesTold{})
+	case "statuses-flushed":
+		tr.feed(StatusesFlushed{})
 	case "heard":
 		tr.feed(SourceHeard{Source: Source(tr.d.CmdArgs[0].Key)})
 	case "pods":
@@ -152,7 +152,7 @@ func (tr *transcript) play() {
 
 func (tr *transcript) newRoster() {
 	*tr = transcript{t: tr.t, d: tr.d, now: start, pods: map[types.UID]*described{}, facts: tr.facts, effects: tr.effects}
-	options := Options{API: !tr.has("alone"), Pressure: tr.thresholds(), ByName: asksForDevices}
+	options := Options{API: !tr.has("alone"), Pressure: tr.thresholds(), Allocates: asksForDevices}
 	for _, source := range tr.list("sources", "api") {
 		options.Sources = append(options.Sources, Source(source))
 	}

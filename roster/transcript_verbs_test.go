@@ -125,7 +125,7 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Generation = tr.number(key)
 	case "ran":
 		pod.Status = statusOf(v1.PodRunning, "")
-	case "source", "from", "name", "attempt", "foreign", "ends", "terminated", "told":
+	case "source", "from", "name", "attempt", "foreign", "ends", "terminated", "published":
 	default:
 		tr.t.Fatalf("%s: nothing is known of %q", tr.d.Pos, key)
 	}

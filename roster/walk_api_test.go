@@ -11,7 +11,7 @@ import (
 )
 
 // troublesAPI cuts the API server off or ends that, has it tell things twice, or go back in
-// time: a list of one of its replicas may be older than what another has told before.
+// time: a list of one of its replicas may be older than what another has reported before.
 func (w *walk) troublesAPI() {
 	uids := slices.DeleteFunc(slices.Sorted(maps.Keys(w.versions)), func(uid types.UID) bool { return !w.mayGoBack(uid) })
 	switch w.draw(4, "the API") {
@@ -22,8 +22,8 @@ func (w *walk) troublesAPI() {
 		}
 		w.cut = w.rarely(2, "API cut off")
 	case 1:
-		if told := w.ofSource(API); len(told) > 0 && w.rarely(1, "API tells twice") {
-			uid := told[w.draw(len(told), "told twice")]
+		if uids := w.ofSource(API); len(uids) > 0 && w.rarely(1, "API tells twice") {
+			uid := uids[w.draw(len(uids), "told twice")]
 			w.wanted(API, w.wants[uid].pod)
 		}
 	default:

@@ -26,21 +26,21 @@ func TestConvergingWalks(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newScript(rt)
-		calm, troubled := newScripted(rt, s, map[string]int{}), newScripted(rt, s, seen)
-		calm.calm = true
-		calm.begins()
+		faultless, troubled := newScripted(rt, s, map[string]int{}), newScripted(rt, s, seen)
+		faultless.faultless = true
+		faultless.begins()
 		troubled.begins()
-		calm.toRest()
-		for range 1 + calm.draw(8, "chapters") {
-			s.next(calm)
+		faultless.toRest()
+		for range 1 + faultless.draw(8, "chapters") {
+			s.next(faultless)
 			rt.Logf("=== %s, without faults", s.chapter.name)
-			calm.leads()
+			faultless.leads()
 			rt.Logf("=== %s, with faults", s.chapter.name)
 			troubled.suffers()
-			if troubled.preemptedMoreThan(calm) {
+			if troubled.preemptedMoreThan(faultless) {
 				return // a critical pod came while what nobody wants still had its place: another one went, and stays so (B-PRE-1)
 			}
-			if want, got := calm.reached(), troubled.reached(); want != got {
+			if want, got := faultless.reached(), troubled.reached(); want != got {
 				rt.Fatalf("%s: after its faults the node has\n%swithout any it has\n%s", s.chapter.name, got, want)
 			}
 			troubled.converged()
@@ -70,7 +70,7 @@ type scripted struct {
 
 func newScripted(rt *rapid.T, s *script, seen map[string]int) *scripted {
 	w := &scripted{walk: newWalk(rt, seen)}
-	w.script, w.relieved, w.finishes = s, true, map[types.UID]bool{}
+	w.script, w.enoughAfterOne, w.finishes = s, true, map[types.UID]bool{}
 	return w
 }
 
@@ -84,7 +84,7 @@ func (w *scripted) leads() {
 
 // suffers plays a chapter with faults, and then lets everything work.
 func (w *scripted) suffers() {
-	w.calm, w.pending = false, w.script.chapter.inputs
+	w.faultless, w.pending = false, w.script.chapter.inputs
 	for range w.draw(100, "steps") {
 		w.troubled()
 	}
@@ -106,7 +106,7 @@ func (w *scripted) plays() bool {
 
 // toRest lets everything work until nothing is left to do.
 func (w *scripted) toRest() {
-	w.calm = true
+	w.faultless = true
 	w.heals()
 	w.feed(w.measures())
 	for range 5000 {
@@ -225,7 +225,7 @@ func (w *world) wasResized(uid types.UID) bool {
 }
 
 // reached is where a node has come to: the pods that are wanted, the position of each, the
-// status that its worker told and the API server has, what it was allocated and given by name,
+// status that its worker reported and the API server has, what it was allocated and given by name,
 // and what holds of the node. Left out is what faults may change: the number of a sandbox, and
 // whether a pod that has ended still has a worker (B-WRK-23).
 func (w *scripted) reached() string {
@@ -238,7 +238,7 @@ func (w *scripted) reached() string {
 			fmt.Fprintf(&b, " %s %s, runs=%t, has %d of %d", view.Position, view.Reason, w.runtime[uid] != nil, cpu, cpuOf(w.wants[uid].pod).MilliValue())
 		}
 		shown := w.shown(uid)
-		fmt.Fprintf(&b, ", devices=%t, shown as %s %s\n", w.byName[uid], shown.Phase, shown.Reason)
+		fmt.Fprintf(&b, ", devices=%t, shown as %s %s\n", w.hasDevices[uid], shown.Phase, shown.Reason)
 	}
 	fmt.Fprintf(&b, "  conditions %v, shutdown %d\n", w.m.short.conditions, w.m.shutdown.stage)
 	return b.String()

@@ -47,7 +47,7 @@ func (w *walk) dies() {
 
 // beginsAgain begins the next agent, which is told anew.
 func (w *walk) beginsAgain() {
-	w.mail, w.told = nil, map[types.UID]bool{}
+	w.mail, w.announced = nil, map[types.UID]bool{}
 	w.begins()
 }
 

@@ -11,7 +11,7 @@ import (
 // comesToRest lets everything work from now on, and demands that every pod that is wanted
 // then lives or is over, and that nothing is left of the others.
 func (w *walk) comesToRest() {
-	w.calm, w.left = true, nil
+	w.faultless, w.left = true, nil
 	w.heals()
 	w.feed(w.measures())
 	for range 5000 {
@@ -95,7 +95,7 @@ func (w *walk) rests() {
 			w.rt.Fatalf("%s is remembered, and does not live", uid)
 		}
 	}
-	for uid := range w.byName {
+	for uid := range w.hasDevices {
 		if p := w.m.pods[uid]; p == nil || !p.holds() && !w.m.wasFound(p) {
 			w.rt.Fatalf("%s has devices, and does not need them (A-DEV-9)", uid)
 		}

@@ -43,7 +43,7 @@ func TestRandomWalks(t *testing.T) {
 }
 
 // sometimes are the rare branches that a long run must have come by (make soak; a short
-// one may miss some): rules and effects that were told, and what reach notices.
+// one may miss some): rules and effects that were reported, and what reach notices.
 var sometimes = []string{
 	"A-ADM-1", "A-ADM-4", "B-PRE-2", "B-WRK-13", "B-WRK-19", "B-WRK-21", "B-RST-1", "B-RST-2", "B-RST-4", "B-RST-7", "B-RST-9",
 	"roster.Refuse", "roster.Discard", "roster.DeleteObject", "roster.Recall", "roster.ReadNode", "lifecycle.RoomFreed", "again", "A-DEV-5", "roster.Release",
@@ -69,29 +69,29 @@ func checks() int {
 // walk is one random time of a node.
 type walk struct {
 	*world
-	rt      *rapid.T
-	m       *Machine
-	laws    *laws
-	wakeAt  time.Time
-	calm    bool // nothing goes wrong any more
-	steps   int
-	seen    map[string]int
-	crowded bool    // a pod was preempted while one that no source wants had room
-	script  *script // of converging walks: what else would be chance
+	rt        *rapid.T
+	m         *Machine
+	laws      *laws
+	wakeAt    time.Time
+	faultless bool // nothing goes wrong any more
+	steps     int
+	seen      map[string]int
+	crowded   bool    // a pod was preempted while one that no source wants had room
+	script    *script // of converging walks: what else would be chance
 }
 
 func newWalk(rt *rapid.T, seen map[string]int) *walk {
 	return &walk{rt: rt, seen: seen, world: &world{
 		now: start, cpu: 4000, sources: []Source{API, File},
 		wants: map[types.UID]*want{}, runtime: map[types.UID]*thing{}, memory: map[types.UID]*kept{}, mirrors: map[types.UID]v1.PodStatus{},
-		endedBySource: map[types.UID]bool{}, byName: map[types.UID]bool{}, left: map[pressure.Signal]int64{}, versions: map[types.UID][]*v1.Pod{},
+		endedBySource: map[types.UID]bool{}, hasDevices: map[types.UID]bool{}, left: map[pressure.Signal]int64{}, versions: map[types.UID][]*v1.Pod{},
 	}}
 }
 
 // begins begins an agent.
 func (w *walk) begins() {
 	w.restart()
-	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, ByName: asksForDevices, Shutdown: walkPeriods, Pressure: walkPressure()}), time.Time{}
+	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, Allocates: asksForDevices, Shutdown: walkPeriods, Pressure: walkPressure()}), time.Time{}
 	w.laws = newLaws(w)
 	w.feed(NodeKnown{Node: nodeOf("4", nil)})
 	w.feed(w.opened())
@@ -111,7 +111,7 @@ func (w *walk) draw(n int, what string) int {
 
 // rarely is true once in so many times, and never when nothing goes wrong any more.
 func (w *walk) rarely(once int, what string) bool {
-	happens := !w.calm && !w.script.leavesOut(what) && w.draw(once, what) == 0
+	happens := !w.faultless && !w.script.leavesOut(what) && w.draw(once, what) == 0
 	w.note(counts.Fault+what, happens)
 	return happens
 }
@@ -177,8 +177,8 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, func() Fact { return w.readsNode(e.UID) })
 	case Allocate:
 		w.answers = append(w.answers, func() Fact { return w.allocates(e.Pod) })
-	case TellStatuses:
-		w.answers = append(w.answers, func() Fact { return StatusesTold{} })
+	case FlushStatuses:
+		w.answers = append(w.answers, func() Fact { return StatusesFlushed{} })
 	case Measure:
 		w.answers = append(w.answers, func() Fact { return w.measures() })
 	case Reclaim:
@@ -193,7 +193,7 @@ func (w *walk) take(e Effect) {
 			return Recalled{UID: e.UID}
 		})
 	case AllHeard: // what an agent that was killed had given, and could not begin
-		maps.DeleteFunc(w.byName, func(uid types.UID, _ bool) bool {
+		maps.DeleteFunc(w.hasDevices, func(uid types.UID, _ bool) bool {
 			return w.m.pods[uid] == nil
 		})
 		maps.DeleteFunc(w.mirrors, func(uid types.UID, _ v1.PodStatus) bool { return w.wants[uid] == nil })
@@ -226,7 +226,7 @@ func (w *walk) allocates(pod *v1.Pod) Fact {
 	if w.rarely(3, "devices are refused") {
 		return Allocated{UID: pod.UID, Refusal: &admit.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
 	}
-	w.byName[pod.UID] = true
+	w.hasDevices[pod.UID] = true
 	return Allocated{UID: pod.UID, Given: []v1.ResourceName{gpu}}
 }
 

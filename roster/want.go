@@ -147,13 +147,13 @@ func (m *Machine) endUnwanted() {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
 		if m.pods[uid] == nil { // else it takes it over when it begins
-			endStranger(m, m.found[uid])
+			endFound(m, m.found[uid])
 		}
 	}
 }
 
-// endStranger ends a pod that only the runtime has.
-func endStranger(m *Machine, found Found) {
+// endFound ends a pod that only the runtime has.
+func endFound(m *Machine, found Found) {
 	p := &pod{uid: found.UID, source: Runtime, newest: found.StandIn()}
 	add(m, p)
 	m.do(Know{Source: p.source, Pod: p.newest})
@@ -166,7 +166,7 @@ func endStranger(m *Machine, found Found) {
 func foundLater(m *Machine, found Found) {
 	switch p := m.pods[found.UID]; {
 	case p == nil && found.Ours && m.allHeard():
-		endStranger(m, found)
+		endFound(m, found)
 	case p == nil:
 	case p.position == Unheard, p.position == Waiting:
 		m.found[found.UID] = found

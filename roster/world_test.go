@@ -21,28 +21,28 @@ type world struct {
 	sources []Source
 
 	// what outlives an agent
-	wants         map[types.UID]*want
-	runtime       map[types.UID]*thing
-	memory        map[types.UID]*kept
-	mirrors       map[types.UID]v1.PodStatus // of static pods, as the API server has them
-	rebooted      bool                       // since all sources were heard last
-	made          int                        // for unique UIDs
-	left          map[pressure.Signal]int64  // of what is short, or was
-	relieved      bool                       // what is short is enough again as soon as one pod was evicted for it
-	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
-	byName        map[types.UID]bool         // pods that have devices
-	cut           bool                       // the API server is cut off
-	versions      map[types.UID][]*v1.Pod    // each that it has had, in order
-	finishes      map[types.UID]bool         // pods whose processes end by themselves with success, as soon as they run
+	wants          map[types.UID]*want
+	runtime        map[types.UID]*thing
+	memory         map[types.UID]*kept
+	mirrors        map[types.UID]v1.PodStatus // of static pods, as the API server has them
+	rebooted       bool                       // since all sources were heard last
+	made           int                        // for unique UIDs
+	left           map[pressure.Signal]int64  // of what is short, or was
+	enoughAfterOne bool                       // what is short is enough again as soon as one pod was evicted for it
+	endedBySource  map[types.UID]bool         // pods that have ended because their source had them no longer
+	hasDevices     map[types.UID]bool         // pods that have devices
+	cut            bool                       // the API server is cut off
+	versions       map[types.UID][]*v1.Pod    // each that it has had, in order
+	finishes       map[types.UID]bool         // pods whose processes end by themselves with success, as soon as they run
 
 	// what doesn't
-	workers map[types.UID]*worker
-	mail    []Fact        // to the machine, in order
-	answers []func() Fact // under way, in any order
-	told    map[types.UID]bool
-	held    []Fact // what the API server tells while it is cut off
-	heard   map[Source]bool
-	removes []types.UID // objects that the API server was told to delete
+	workers   map[types.UID]*worker
+	mail      []Fact        // to the machine, in order
+	answers   []func() Fact // under way, in any order
+	announced map[types.UID]bool
+	held      []Fact // what the API server tells while it is cut off
+	heard     map[Source]bool
+	removes   []types.UID // objects that the API server was told to delete
 }
 
 // want is a pod that a source has.
@@ -82,7 +82,7 @@ type worker struct {
 	question int     // its number
 	judged   bool    // the node has answered to the newest resize, which the status tells
 	defers   bool    // its resize waits for room
-	told     bool    // its object was reported to stand for nothing
+	reported bool    // its object was reported to stand for nothing
 }
 
 func (w *world) post(f Fact) { w.mail = append(w.mail, f) }
@@ -105,7 +105,7 @@ func (w *world) heals() {
 // restart begins another agent; what the one before had not done is lost.
 func (w *world) restart() {
 	w.workers, w.mail, w.held, w.answers, w.removes = map[types.UID]*worker{}, nil, nil, nil, nil
-	w.told, w.heard = map[types.UID]bool{}, map[Source]bool{}
+	w.announced, w.heard = map[types.UID]bool{}, map[Source]bool{}
 }
 
 // opened is what the next agent finds.
@@ -124,7 +124,7 @@ func (w *world) opened() Opened {
 // wanted has a source say that it has a pod, or a newer version of it.
 func (w *world) wanted(source Source, pod *v1.Pod) {
 	w.wants[pod.UID] = &want{source, pod}
-	w.told[pod.UID] = true
+	w.announced[pod.UID] = true
 	if source == API {
 		w.versions[pod.UID] = append(w.versions[pod.UID], pod)
 	}
@@ -135,10 +135,10 @@ func (w *world) unwanted(uid types.UID) {
 	if w.wants[uid] == nil {
 		return
 	}
-	told, source := w.told[uid], w.wants[uid].source
+	announced, source := w.announced[uid], w.wants[uid].source
 	delete(w.wants, uid)
-	delete(w.told, uid)
-	if told {
+	delete(w.announced, uid)
+	if announced {
 		w.says(source, Unwanted{UID: uid})
 	}
 }
@@ -150,7 +150,7 @@ func (w *world) tells(source Source) bool {
 		return false
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.wants)) {
-		if want := w.wants[uid]; want.source == source && !w.told[uid] {
+		if want := w.wants[uid]; want.source == source && !w.announced[uid] {
 			w.wanted(source, want.pod)
 			return true
 		}
@@ -194,7 +194,7 @@ func (w *world) carryOut(e Effect) {
 			delete(w.mirrors, e.UID)
 		}
 	case Release:
-		delete(w.byName, e.UID)
+		delete(w.hasDevices, e.UID)
 	case Forget:
 		delete(w.memory, e.UID)
 	case DeleteObject:

@@ -19,7 +19,7 @@ func asks(pod *v1.Pod) *v1.ResourceRequirements {
 }
 
 // allocatedIn is what a status says that a pod was allocated, if it does.
-func allocatedIn(status *v1.PodStatus) (thousandths int64, told bool) {
+func allocatedIn(status *v1.PodStatus) (thousandths int64, found bool) {
 	if cpu, has := status.AllocatedResources[v1.ResourceCPU]; has {
 		return cpu.MilliValue(), true
 	}
@@ -45,7 +45,7 @@ func (w *world) worksOn(worker *worker) bool {
 		w.ends(worker)
 	case worker.evicted && !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed, Reason: worker.because})
-		if w.relieved && worker.because == pressure.Reason {
+		if w.enoughAfterOne && worker.because == pressure.Reason {
 			clear(w.left)
 		}
 	case worker.evicted && !worker.rests:
@@ -109,7 +109,7 @@ func (w *world) starts(worker *worker) {
 		attempt = k.Checkpoint.Sandbox.Attempt + 1
 	}
 	allocated := cpuOf(worker.pod).String()
-	if cpu, told := allocatedIn(&worker.status); told {
+	if cpu, found := allocatedIn(&worker.status); found {
 		allocated = resource.NewMilliQuantity(cpu, resource.DecimalSI).String()
 	}
 	w.runtime[uid] = &thing{pod: worker.pod, source: worker.source, attempt: attempt}
@@ -122,8 +122,8 @@ func (w *world) ends(worker *worker) {
 	switch {
 	case !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, statusOf(v1.PodFailed, ""))
-	case worker.source == API && worker.newest.DeletionTimestamp != nil && !worker.told:
-		worker.told = true
+	case worker.source == API && worker.newest.DeletionTimestamp != nil && !worker.reported:
+		worker.reported = true
 		w.post(NothingLeft{UID: worker.pod.UID})
 	default:
 		w.ended(worker)
@@ -132,8 +132,8 @@ func (w *world) ends(worker *worker) {
 
 // wantsResize says that a running pod has not what it asks for.
 func (w *world) wantsResize(worker *worker) bool {
-	allocated, told := allocatedIn(&worker.status)
-	return told && !lifecycle.Terminal(worker.status.Phase) && allocated != cpuOf(worker.newest).MilliValue()
+	allocated, found := allocatedIn(&worker.status)
+	return found && !lifecycle.Terminal(worker.status.Phase) && allocated != cpuOf(worker.newest).MilliValue()
 }
 
 func (w *world) asks(worker *worker) {

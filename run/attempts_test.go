@@ -12,8 +12,8 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// What attempts repeat is told once, and how many there were when one has worked.
-func TestRepeatedFailureIsToldOnce(t *testing.T) {
+// What attempts repeat is reported once, and how many there were when one has worked.
+func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	began := time.Now()
 	p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &out, Began: began}, podOf("a"))
@@ -75,19 +75,19 @@ func TestFailFast(t *testing.T) {
 	s := &stopper{printer: p, done: make(chan struct{})}
 	defer close(s.done)
 	s.attach(pod, nil, 0)
-	told := &sink{printer: p, blocked: s.blocked}
-	told.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: lifecycle.KindExited, Code: 1, Outcome: lifecycle.ThenRestart, Span: 10 * time.Second})
-	if err := s.failure(podOf()); err != nil || pod.because != nil {
+	counting := &sink{printer: p, blocked: func(why string) { s.blocked(podOf(), why) }}
+	counting.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: lifecycle.KindExited, Code: 1, Outcome: lifecycle.ThenRestart, Span: 10 * time.Second})
+	if err := s.failure(); err != nil || pod.because != nil {
 		t.Fatalf("a crash has ended the pod: %v, %v", err, pod.because)
 	}
 	for range 2 {
-		told.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImagePull", Message: "not found", Again: true, Blocks: true})
+		counting.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImagePull", Message: "not found", Again: true, Blocks: true})
 	}
 	s.timeout(time.Second) // it ends already
 	if diff := cmp.Diff([]string{"--fail-fast"}, pod.because); diff != "" {
 		t.Errorf("asked to end (-want +got):\n%s", diff)
 	}
-	if err := s.failure(podOf()); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
+	if err := s.failure(); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
 		t.Errorf("error %v", err)
 	}
 	if code := s.exitCode(7); code != 7 {

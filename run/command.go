@@ -24,21 +24,25 @@ type GlobalFlags struct {
 func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra.Command {
 	var logs logFlags
 	command := &cobra.Command{
-		Use:   "run [flags] FILE…|-",
-		Short: "Run the Pod of a manifest on this machine until it ends",
-		Long: `Run the Pod of a manifest on this machine until it ends.
+		Use:   "run [flags] FILE|FOLDER|URL|-… | -k FOLDER",
+		Short: "Run the Pods of manifests on this machine until they end",
+		Long: `Run the Pods of manifests on this machine until they end.
 
-The files hold one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it
-uses, as YAML or JSON, in any number of documents. Container output goes to
-stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
-one kills it.
+The files hold Pods, or Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs
+and CronJobs, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and
+RuntimeClass that they use, as YAML or JSON, in any number of documents. Of a
+folder all *.yaml, *.yml and *.json files are read, - is standard input.
+Container output goes to stdout, the pods' lifecycle to stderr; of several pods
+each line begins with its pod's name. Ctrl-C ends the pods gracefully, a second
+one kills them.
 
-On a terminal a pod that has lived for a second is shown in a live view: states,
+On a terminal a single pod that has lived for a second is shown in a live view: states,
 countdowns, image pulls, the last lines of each container. Keys: l logs, w why,
 r restart, s stop, q quit, ? help. When it ends, its lines are on the terminal as
 without it. --plain shows lines, and so does anything else than a terminal.
 
-Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
+Exit code: 0 all pods Succeeded; else that of the pod that was the first to
+fail: its failing container's own; a Job fails as a whole;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
 		Args: someFiles,
 
@@ -68,27 +72,28 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 
 func addFlags(command *cobra.Command, o *Options) {
 	flags := command.Flags()
+	flags.StringVarP(&o.Kustomization, "kustomize", "k", "", "run what the kustomization in this `folder` builds, as kubectl apply -k does")
 	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
-	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
-	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pod with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
-	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
+	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
+	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the pods' logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
-	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
-	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
+	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pods set these sysctls, too: `names`, or prefixes such as net.core.*")
+	flags.BoolVar(&o.New, "new", false, "start new pods also where some of these manifests were left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 }
 
-func someFiles(_ *cobra.Command, files []string) error {
-	if len(files) == 0 {
+func someFiles(command *cobra.Command, files []string) error {
+	if len(files) == 0 && !command.Flags().Changed("kustomize") {
 		return errors.New("no manifest: want lifepod run FILE…, or - for standard input")
 	}
 	return nil
 }
 
-// completeManifest completes the files of lifepod run.
+// completeManifest completes the files of lifepod run, and the folders to them.
 func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
@@ -97,6 +102,9 @@ func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cob
 func checkFlags(command *cobra.Command, o *Options) error {
 	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
+	}
+	if o.Kustomization == "" && command.Flags().Changed("kustomize") {
+		return errors.New("-k: want the folder of a kustomization")
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }

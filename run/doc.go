@@ -1,14 +1,17 @@
-// Package run is `lifepod run`: one Pod on this machine, from its manifest to
-// its end. It opens the runtime, leads the pod's life (pods.Life), shows what
+// Package run is `lifepod run`: Pods on this machine, from their manifests to
+// their end. It opens the runtime, leads the pods' lives (pods.Life), shows what
 // happens, and leaves nothing behind.
 //
-//	Run (run.go)            the command's whole way, in order
+//	Run (run.go)            the command's whole way, in order, and that of each pod
+//	inputs.go               files, folders, URLs, standard input and kustomizations
+//	lives (lives.go)        all pods of the run, side by side
+//	jobState (job.go)       what a Job's controller decides, purely; jobrun.go has its pods live
 //	records (record.go)     which pods are whose, so that the next start of the
 //	                        same manifests resumes the pod of a killed lifepod
 //	                        (resume.go), or removes what is left of it (sweep.go)
 //	End (end.go)            the end of a pod whose lifepod was killed
-//	printer (print.go)      the lifecycle, as text or JSON; pulls.go shows how far
-//	                        pulls are
+//	printer (print.go)      the lifecycle of a pod, as text or JSON, on the display that all
+//	                        have; pulls.go shows how far pulls are
 //	live.go                 the live view on a terminal (liveview.go), and what it shows (view.go)
 //	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
 //	                        up the pod; layout.go keeps several sources apart

@@ -69,43 +69,45 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 		defer e.record.leave()
 		return sweepOne(ctx, e.runtime, e.record, e.warn)
 	}
-	r := runOf{
+	r := &runOf{
 		options: Options{Root: e.runtime.Root, Log: e.log},
 		runtime: e.runtime,
 		printer: newPrinter(Options{Stdout: io.Discard, Stderr: io.Discard}, pod),
+		set:     &manifest.Set{Pod: pod},
 		left:    &takenOver{record: e.record, from: from},
 	}
 	defer r.printer.close()
-	set := &manifest.Set{Pod: pod}
-	own, err := r.claim(set)
-	if err != nil {
+	if r.own, err = r.claim(); err != nil {
 		return err
 	}
-	if err := r.end(ctx, own, set, request); err != nil {
-		own.leave()
+	if err := r.end(ctx, request); err != nil {
+		r.own.leave()
 		return err
 	}
-	own.remove()
+	r.own.remove()
 	return r.endStrays()
 }
 
 // end lives the rest of a pod's life.
-func (r runOf) end(ctx context.Context, own *record, set *manifest.Set, request lifecycle.StopRequested) error {
+func (r *runOf) end(ctx context.Context, request lifecycle.StopRequested) error {
 	features, err := r.runtime.Features(ctx)
 	if err != nil {
 		return err
 	}
-	node, err := r.newNode(set, objectsOf(set), features)
+	node, err := newNode(r.options, r.runtime, nil, objectsOf(r.set), features)
 	if err != nil {
 		return err
 	}
-	life, err := r.newLife(node, set.Pod, &sink{printer: r.printer}, own)
+	if node, err = r.nodeFor(node); err != nil {
+		return err
+	}
+	life, err := r.newLife(node, &sink{printer: r.printer})
 	if err != nil {
 		return err
 	}
 	defer life.Close()
 	life.Stop(request)
-	if err = lead(ctx, node, life); err != nil && ctx.Err() != nil {
+	if err = lead(ctx, node, life.Run); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
@@ -20,13 +21,14 @@ type item struct {
 // source is one stream of one instance of a container.
 type source struct {
 	container string
+	prefix    string       // begins its lines in place of the container's name; empty: the pod is the only one
 	shown     plain.Output // on a terminal
 }
 
 // layout keeps what comes from several sources apart in one stream.
 type layout struct {
 	// immutable
-	prefixed bool // output lines carry the container's name
+	prefixed bool // output lines begin with their source's prefix
 
 	open  *source // whose line that is
 	drawn int     // lines of a countdown or of pulls that stand there
@@ -52,7 +54,7 @@ func (l *layout) add(text []byte, it item) []byte {
 		l.open = nil
 	}
 	if l.prefixed && it.source != nil && l.open == nil {
-		text = append(append(text, it.source.container...), story.Separator...)
+		text = append(append(text, cmp.Or(it.source.prefix, it.source.container)...), story.Separator...)
 	}
 	text = append(text, it.text...)
 	if it.redraw {

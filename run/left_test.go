@@ -150,7 +150,8 @@ func TestOneNameAtOnce(t *testing.T) {
 	claims := make(chan *record, runs)
 	for i := range runs {
 		go func() {
-			own, _ := runOf{runtime: runtime}.claim(&manifest.Set{Pod: namedPod("web", types.UID(string(rune('a'+i))))})
+			r := runOf{runtime: runtime, set: &manifest.Set{Pod: namedPod("web", types.UID(string(rune('a'+i))))}}
+			own, _ := r.claim()
 			claims <- own
 		}()
 	}

@@ -32,12 +32,13 @@ func (o Options) liveView() bool {
 	return !o.Plain && o.Output == "" && isFile && alsoFile && LiveUsable(in, out, os.Getenv("TERM"))
 }
 
-// openView shows a pod's life, if there is a terminal for it.
-func (r runOf) openView(life *pods.Life) {
-	p := r.printer
-	if p.view == nil {
+// openView shows the life of a single pod, if there is a terminal for it.
+func (l *lives) openView() {
+	if l.printer.view == nil {
 		return
 	}
+	r := l.all[0]
+	p, life := r.printer, r.life
 	pod := life.Worker.Pod()
 	c := LiveConfig{ // liveView has seen that these are files
 		In: r.options.Stdin.(*os.File), Out: r.options.Stdout.(*os.File), Gate: p.view.gate, After: quietLife,
@@ -57,7 +58,7 @@ func (r runOf) openView(life *pods.Life) {
 }
 
 // act does what a key of the view asks for.
-func (r runOf) act(life *pods.Life, a Action) {
+func (r *runOf) act(life *pods.Life, a Action) {
 	switch a.Do {
 	case Restart:
 		life.Tell(lifecycle.RestartRequested{Container: a.Container, Because: "asked for in the live view"})

@@ -27,10 +27,11 @@ type pendingLine struct {
 }
 
 func newLogReader(p *printer, container string, already *shown) *logReader {
+	prefix := p.prefix(container, p.screen)
 	return &logReader{
 		printer: p, already: already,
-		stdout: pendingLine{source: &source{container: container}},
-		stderr: pendingLine{source: &source{container: container}},
+		stdout: pendingLine{source: &source{container: container, prefix: prefix}},
+		stderr: pendingLine{source: &source{container: container, prefix: prefix}},
 	}
 }
 

@@ -51,7 +51,8 @@ func sameName(root string, pod *v1.Pod) ([]*record, error) {
 }
 
 // endSameName ends, for --new, the unattended pods with the name of this one.
-func (r runOf) endSameName(ctx context.Context, pod *v1.Pod) error {
+func (r *runOf) endSameName(ctx context.Context, warn func(string)) error {
+	pod := r.set.Pod
 	same, err := sameName(r.runtime.Root, pod)
 	if err != nil {
 		return err
@@ -69,8 +70,8 @@ func (r runOf) endSameName(ctx context.Context, pod *v1.Pod) error {
 			left.leave()
 			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(r.runtime.Root, "stop "+name))
 		}
-		r.printer.warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))
-		e := ending{runtime: r.runtime, record: left, log: r.options.Log, warn: r.printer.warn}
+		warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))
+		e := ending{runtime: r.runtime, record: left, log: r.options.Log, warn: warn}
 		if err := e.run(ctx, lifecycle.StopRequested{Because: "lifepod run --new"}); err != nil {
 			return err
 		}

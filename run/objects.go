@@ -9,24 +9,28 @@ import (
 	"github.com/lifepod/lifepod/manifest"
 )
 
-// objects are the ConfigMaps and Secrets of the manifest, the newest version that
+// objects are the ConfigMaps and Secrets of the manifests, the newest version that
 // could be read.
-type objects struct{ current atomic.Pointer[manifest.Set] }
+type objects struct {
+	current atomic.Pointer[[]*manifest.Set] // of each pod
+}
 
-func objectsOf(set *manifest.Set) *objects {
+func objectsOf(sets ...*manifest.Set) *objects {
 	o := &objects{}
-	o.replace(set)
+	o.replace(sets)
 	return o
 }
 
-// replace makes the objects of a set the current ones; they are not changed any more.
-func (o *objects) replace(set *manifest.Set) { o.current.Store(set) }
+// replace makes the objects of the sets the current ones; they are not changed any more.
+func (o *objects) replace(sets []*manifest.Set) { o.current.Store(&sets) }
 
 // ConfigMap is the ConfigMap of that name, or a NotFound error.
 func (o *objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
-	for _, c := range o.current.Load().ConfigMaps {
-		if c.Namespace == namespace && c.Name == name {
-			return c, nil
+	for _, set := range *o.current.Load() {
+		for _, c := range set.ConfigMaps {
+			if c.Namespace == namespace && c.Name == name {
+				return c, nil
+			}
 		}
 	}
 	return nil, apierrors.NewNotFound(v1.Resource("configmaps"), name)
@@ -34,9 +38,11 @@ func (o *objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
 
 // Secret is the Secret of that name, or a NotFound error.
 func (o *objects) Secret(namespace, name string) (*v1.Secret, error) {
-	for _, s := range o.current.Load().Secrets {
-		if s.Namespace == namespace && s.Name == name {
-			return s, nil
+	for _, set := range *o.current.Load() {
+		for _, s := range set.Secrets {
+			if s.Namespace == namespace && s.Name == name {
+				return s, nil
+			}
 		}
 	}
 	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)

@@ -19,7 +19,7 @@ const (
 
 // Options are the flags of lifepod run.
 type Options struct {
-	Files  []string // manifests, - for standard input
+	Files  []string // manifests: files, folders, URLs, - for standard input
 	Name   string   // takes the place of metadata.name
 	Ports  []string // -p: [hostIP:]host:pod[/protocol]
 	Output string   // "" or "json"
@@ -38,6 +38,11 @@ type Options struct {
 	Root            string // state folder, "" for the default
 	RuntimeEndpoint string // another CRI runtime, "" for the bundled one
 	OCIRuntime      bundle.OCIRuntime
+
+	// Kustomization is a folder whose kustomization is run as well; empty: none. BuildKustomization builds one; a program
+	// without it refuses that.
+	Kustomization      string
+	BuildKustomization func(dir string) ([]byte, error)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -55,7 +55,7 @@ func (v page) whyRows(room int) []string {
 		rows = append(rows, wrap("- "+s.Text, v.width, "  ")...)
 	}
 	if len(e.Sentences) == 0 {
-		rows = append(rows, wrap("It is as it should be: it waits for nothing, and nothing of it was restarted.", v.width, "")...)
+		rows = append(rows, wrap(e.Nothing(), v.width, "")...)
 	}
 	return append([]string{title}, v.scroll(rows, room-1)...)
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,32 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 )
+
+// publishAll adds each -p to the pod that it is for: of several to the one that declares the port.
+func publishAll(pods []*v1.Pod, flags []string) error {
+	for _, flag := range flags {
+		pod := pods[0]
+		if port, err := parsePort(flag); err == nil && len(pods) > 1 {
+			found := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !declares(pod, port) })
+			if len(found) != 1 {
+				return fmt.Errorf("-p %s: there are %d pods, and %d of them declare port %d as a containerPort: want one that does", flag, len(pods), len(found), port.ContainerPort)
+			}
+			pod = found[0]
+		}
+		if err := publishPorts(pod, []string{flag}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func declares(pod *v1.Pod, port v1.ContainerPort) bool {
+	return slices.ContainsFunc(publishing(pod), func(c *v1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p v1.ContainerPort) bool {
+			return p.ContainerPort == port.ContainerPort && p.Protocol == port.Protocol
+		})
+	})
+}
 
 // publishPorts adds each -p as a host port of the pod: to the container that
 // declares the port, else to the first one.

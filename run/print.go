@@ -2,12 +2,15 @@ package run
 
 import (
 	"fmt"
+	"image/color"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
@@ -18,51 +21,105 @@ import (
 	"github.com/lifepod/lifepod/worker/podlog"
 )
 
-// printer shows what happens: container output on stdout, the lifecycle on
+// display is where a run shows what happens: container output on stdout, the lifecycle on
 // stderr, a line per milestone; or, with -o json, everything on stdout, an
 // object per line. But for output, nothing here blocks.
-type printer struct {
+type display struct {
 	// immutable
 	options        Options
-	raw            bool // one container, whose output is shown as it is
+	several        bool // pods, so that each line says whose it is
 	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
+	colour         bool
 	stdout, stderr *stream
 	view           *liveView // nil: there is no terminal for one
 
-	// owned by the worker
-	teller story.Teller
-	hinted map[string]bool // by container
-
 	mu      sync.Mutex
-	last    v1.PodStatus
 	counter *countdown
 	pulls   map[string]images.Progress // those that a terminal shows, by image
 	broken  bool                       // nobody reads stdout any more
 	tell    func()                     // is to know that
+	shown   int                        // pods that have a printer
 }
 
-// newPrinter begins to show a pod's life; close ends it.
-func newPrinter(o Options, pod *v1.Pod) *printer {
+// printer shows what happens to one pod, or, of several, what concerns them all.
+type printer struct {
+	*display
+
+	// immutable
+	raw  bool   // one container, whose output is shown as it is
+	pod  string // begins each line of one of several pods
+	hue  lipgloss.Style
+	only string // the pod's only container
+
+	memory atomic.Pointer[shown] // of the output that was written; nil: none
+
+	// owned by the worker
+	format story.Formatter
+	hinted map[string]bool // by container
+
+	last v1.PodStatus // guarded by display.mu
+}
+
+// newPrinter begins to show the life of a pod, or of several; close ends it.
+func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
-	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), hinted: map[string]bool{}}
-	p.teller = story.Teller{Began: o.Began, JSON: p.json(), Verbose: o.Verbose}
-	p.raw = !p.json() && story.Unprefixed(pod)
+	d := &display{
+		options: o, several: len(pods) != 1, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
+	}
+	p := &printer{display: d, hinted: map[string]bool{}}
+	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose}
+	if !d.several {
+		p.last = pods[0].Status
+		p.raw = !d.json() && story.Unprefixed(pods[0])
+	}
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
-	if same && o.liveView() {
-		p.view = &liveView{gate: NewGate(o.Stdout)}
-		out = p.view.gate
+	if same && !d.several && o.liveView() {
+		d.view = &liveView{gate: NewGate(o.Stdout)}
+		out = d.view.gate
 	}
-	p.stdout = newStream(out, layout{prefixed: !p.raw}, p.stdoutBroke)
-	if p.json() {
-		p.stdout.leftOut = p.encodeLeftOut
+	d.stdout = newStream(out, layout{prefixed: !p.raw}, d.stdoutBroke)
+	if d.json() {
+		d.stdout.leftOut = p.encodeLeftOut
 	}
-	p.stderr = p.stdout
+	d.stderr = d.stdout
 	if !same {
-		p.stderr = newStream(o.Stderr, layout{}, func() {})
+		d.stderr = newStream(o.Stderr, layout{}, func() {})
 	}
 	return p
+}
+
+// hues tell several pods apart on a terminal.
+var hues = []color.Color{lipgloss.Cyan, lipgloss.Yellow, lipgloss.Green, lipgloss.Magenta, lipgloss.Blue, lipgloss.BrightCyan, lipgloss.BrightYellow, lipgloss.BrightGreen, lipgloss.BrightMagenta, lipgloss.BrightBlue}
+
+// of is the printer of one of the pods, which is called name; of a single pod the printer itself.
+func (p *printer) of(pod *v1.Pod, name string) *printer {
+	if !p.several {
+		return p
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Pod: pod.Namespace + "/" + pod.Name}
+	if story.Unprefixed(pod) {
+		one.only = lifecycle.AllContainers(pod)[0].Name
+	}
+	p.shown++
+	return one
+}
+
+// prefix begins a line about a container of one of several pods, or, without one, about the pod; of a single pod it is
+// empty. Names have nothing in them that a terminal would obey.
+func (p *printer) prefix(container string, terminal bool) string {
+	text := p.pod
+	if p.pod != "" && container != "" && container != p.only {
+		text += "/" + container
+	}
+	if text != "" && terminal && p.colour {
+		return p.hue.Render(text)
+	}
+	return text
 }
 
 func isTerminal(w io.Writer) bool {
@@ -72,7 +129,7 @@ func isTerminal(w io.Writer) bool {
 
 // onBroken has f called, once, when nobody reads stdout any more; at once if
 // that is so already.
-func (p *printer) onBroken(f func()) {
+func (p *display) onBroken(f func()) {
 	p.mu.Lock()
 	p.tell = f
 	broken := p.broken
@@ -83,7 +140,7 @@ func (p *printer) onBroken(f func()) {
 }
 
 // stdoutBroke comes once: a broken stream is not written to again.
-func (p *printer) stdoutBroke() {
+func (p *display) stdoutBroke() {
 	p.mu.Lock()
 	p.broken = true
 	tell := p.tell
@@ -104,18 +161,18 @@ func (p *printer) close() {
 
 // hurry says that somebody asked for the command's end: from then on a reader
 // that doesn't read is not waited for.
-func (p *printer) hurry() {
+func (p *display) hurry() {
 	p.stdout.hurried.Store(true)
 	p.stderr.hurried.Store(true)
 }
 
 // abandon gives up what is not written yet, however slowly it is read: somebody
 // wants the command's end now.
-func (p *printer) abandon() { p.stdout.abandon() }
+func (p *display) abandon() { p.stdout.abandon() }
 
 // failure is why stdout could not be written, other than for want of a reader;
 // nil if it could.
-func (p *printer) failure() error {
+func (p *display) failure() error {
 	if err, ok := p.stdout.failed.Load().(error); ok {
 		return fmt.Errorf("write standard output: %w", err)
 	}
@@ -124,12 +181,12 @@ func (p *printer) failure() error {
 
 type line = story.Line
 
-func (p *printer) json() bool { return p.options.Output == "json" }
+func (p *display) json() bool { return p.options.Output == "json" }
 
 // object writes one line of JSON.
 func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encode(at, l)}) }
 
-func (p *printer) encode(at time.Time, l line) string { return p.teller.Encode(at, l) }
+func (p *printer) encode(at time.Time, l line) string { return p.format.Encode(at, l) }
 
 func (p *printer) encodeLeftOut(lines int) string {
 	text := strings.TrimPrefix(strings.TrimSpace(saidLeftOut(lines)), "warning: ")
@@ -138,12 +195,16 @@ func (p *printer) encodeLeftOut(lines int) string {
 
 // say writes a line of text to stderr.
 func (p *printer) say(text string) {
-	p.show(func(v *View) { v.Told(text) })
-	p.stderr.put(item{text: plain.Text(text) + "\n"})
+	p.show(func(v *View) { v.Said(text) })
+	text = plain.Text(text) + "\n"
+	if p.pod != "" {
+		text = p.prefix("", p.terminal) + story.Separator + text
+	}
+	p.stderr.put(item{text: text})
 }
 
-// told writes what the teller has worded, if anything.
-func (p *printer) told(text string) {
+// showText writes what package story has worded, if anything.
+func (p *printer) showText(text string) {
 	switch {
 	case text == "":
 	case p.json():
@@ -154,12 +215,12 @@ func (p *printer) told(text string) {
 }
 
 // report tells a line of the pod's story.
-func (p *printer) report(at time.Time, r lifecycle.Report) { p.told(p.teller.Report(at, r)) }
+func (p *printer) report(at time.Time, r lifecycle.Report) { p.showText(p.format.Report(at, r)) }
 
 // lifecycle is one line of text on stderr.
-func (p *printer) lifecycle(at time.Time, text string) { p.told(p.teller.Milestone(at, text)) }
+func (p *printer) lifecycle(at time.Time, text string) { p.showText(p.format.Milestone(at, text)) }
 
-func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.told(p.teller.Event(at, e)) }
+func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.showText(p.format.Event(at, e)) }
 
 func (p *printer) warn(text string) {
 	if p.json() {
@@ -167,6 +228,15 @@ func (p *printer) warn(text string) {
 		return
 	}
 	p.say("warning: " + text)
+}
+
+// concerning tells something of what pods are made of.
+func (p *printer) concerning(subject, what string) {
+	if p.json() {
+		p.object(time.Now(), line{Type: "lifecycle", Subject: subject, What: what})
+		return
+	}
+	p.lifecycle(time.Now(), subject+": "+what)
 }
 
 // kept tells where --keep has left the pod's folder and its logs.
@@ -181,7 +251,7 @@ func (p *printer) kept(podDir, logDir string) {
 // output is a line that a container wrote, or a part of one. It blocks while
 // nobody reads stdout. until is where its newest record is in the log.
 func (p *printer) output(from *source, r podlog.Record, until podlog.Place) {
-	m := mark{stream: key(from.container, r.Stream), at: until}
+	m := mark{of: p.memory.Load(), stream: key(from.container, r.Stream), at: until}
 	if !p.json() {
 		text := r.Text
 		p.show(func(v *View) { v.Wrote(from.container, r.Stream, text) })

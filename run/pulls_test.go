@@ -44,12 +44,12 @@ s pod pulling app:1 for 10s, 120.0 MiB downloaded, unpacking
 		p.close()
 		var got strings.Builder
 		for line := range strings.Lines(out.String()) {
-			_, told, found := strings.Cut(line, `"lifecycle",`)
+			_, text, found := strings.Cut(line, `"lifecycle",`)
 			if !found {
-				_, told, _ = strings.Cut(line, ".")
-				told = strings.TrimLeft(told, "0123456789")
+				_, text, _ = strings.Cut(line, ".")
+				text = strings.TrimLeft(text, "0123456789")
 			}
-			got.WriteString(told)
+			got.WriteString(text)
 		}
 		if diff := cmp.Diff(want, got.String()); diff != "" {
 			t.Errorf("output %q (-want +got):\n%s", output, diff)
@@ -58,7 +58,7 @@ s pod pulling app:1 for 10s, 120.0 MiB downloaded, unpacking
 }
 
 // TestPullsOnATerminal: pulls under way stand side by side, a line each, until they end or
-// something else is told.
+// something else is reported.
 func TestPullsOnATerminal(t *testing.T) {
 	var stderr bytes.Buffer
 	p := newPrinter(Options{Stdout: io.Discard, Stderr: &stderr, Began: time.Now()}, podOf("a"))

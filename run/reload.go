@@ -19,23 +19,28 @@ import (
 // or another file in its place, however often that changes: it came by a rename.
 const lookPeriod = 250 * time.Millisecond
 
-// reloader takes changes of ConfigMaps and Secrets in the manifest's files over
-// while the pod runs (A-VOL-5). Files are looked at, not watched: that works for
+// reloader takes changes of ConfigMaps and Secrets in the manifests' files over
+// while the pods run (A-VOL-5). Files are looked at, not watched: that works for
 // links, for file systems without events and for editors that replace files.
 type reloader struct {
 	options Options
-	running *manifest.Set // as it is taken over
+	pods    []*reloaded
 	objects *objects
-	post    func(lifecycle.Fact)
 	warn    func(string)
 }
 
-// run looks until ctx ends. Standard input and pipes can't be read again.
+// reloaded is one of the pods.
+type reloaded struct {
+	set  *manifest.Set // as it is taken over
+	post func(lifecycle.Fact)
+	warn func(string)
+}
+
+// run looks until ctx ends. Standard input, pipes and URLs can't be read again, and a kustomization is of files that are not known.
 func (r *reloader) run(ctx context.Context) {
 	if !r.areFiles() {
 		return
 	}
-	r.options.Name = r.running.Pod.Name // a generated name would be another each time
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	taken := r.look()
@@ -57,9 +62,9 @@ func (r *reloader) run(ctx context.Context) {
 // areFiles is false if reading again would wait for a writer, or read nothing:
 // lifepod could not end then. A file that is not there is one that comes back.
 func (r *reloader) areFiles() bool {
-	return !slices.ContainsFunc(r.options.Files, func(name string) bool {
+	return r.options.Kustomization == "" && !slices.ContainsFunc(r.options.Files, func(name string) bool {
 		info, err := os.Stat(name)
-		return name == "-" || err == nil && !info.Mode().IsRegular()
+		return name == stdinName || isURL(name) || err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	})
 }
 
@@ -67,11 +72,14 @@ func (r *reloader) areFiles() bool {
 func (r *reloader) look() []version {
 	var versions []version
 	for _, name := range r.options.Files {
-		var stat unix.Stat_t
-		if unix.Stat(name, &stat) != nil {
-			stat = unix.Stat_t{} // gone for now, or for good: reading says so
+		files, _ := filesOf(name) // reading the folder says what is wrong
+		for _, file := range files {
+			var stat unix.Stat_t
+			if unix.Stat(file, &stat) != nil {
+				stat = unix.Stat_t{} // gone for now, or for good: reading says so
+			}
+			versions = append(versions, version{device: stat.Dev, inode: stat.Ino, size: stat.Size, changed: stat.Ctim})
 		}
-		versions = append(versions, version{device: stat.Dev, inode: stat.Ino, size: stat.Size, changed: stat.Ctim})
 	}
 	return versions
 }
@@ -98,9 +106,14 @@ func (r *reloader) reload(seen []version) bool {
 	if !slices.Equal(seen, r.look()) {
 		return false
 	}
-	var update manifest.Update
+	var sets []*manifest.Set
 	if err == nil {
-		update, err = r.running.Update(later)
+		sets = later.All()
+		err = r.rename(sets)
+	}
+	updates := make([]manifest.Update, len(r.pods))
+	for i := 0; i < len(r.pods) && err == nil; i++ {
+		updates[i], err = r.pods[i].set.Update(sets[i])
 	}
 	if err != nil {
 		first, more, found := strings.Cut(err.Error(), "\n")
@@ -110,23 +123,40 @@ func (r *reloader) reload(seen []version) bool {
 		r.warn("the manifest has changed and can't be used, nothing is updated: " + first)
 		return true
 	}
-	if len(update.Ignored) > 0 {
-		r.warn("changed while the pod runs, ignored until it is run again: " + atMost(5, update.Ignored))
-	}
-	if len(update.Changed) > 0 {
-		r.take(later, update)
-	}
+	r.take(sets, updates)
 	return true
 }
 
-// take makes the objects those of the pod. Its spec stays: what is ignored now
-// is told again with the next change.
-func (r *reloader) take(later *manifest.Set, update manifest.Update) {
-	pod := r.running.Pod.DeepCopy()
-	pod.Labels, pod.Annotations = later.Pod.Labels, later.Pod.Annotations
-	r.running = &manifest.Set{Pod: pod, ConfigMaps: later.ConfigMaps, Secrets: later.Secrets}
-	r.objects.replace(later)
-	r.post(lifecycle.ObjectsChanged{Labels: pod.Labels, Annotations: pod.Annotations, Because: atMost(5, update.Changed) + " changed"})
+// rename gives pods the names of those that run: a generated one is another each time. Several pods have to be the same.
+func (r *reloader) rename(sets []*manifest.Set) error {
+	if len(sets) != len(r.pods) {
+		return fmt.Errorf("there are %d pods in it, and %d run", len(sets), len(r.pods))
+	}
+	for i, set := range sets {
+		if running := r.pods[i].set.Pod; len(r.pods) == 1 || set.Pod.GenerateName != "" && set.Pod.GenerateName == running.GenerateName {
+			set.Pod.Name = running.Name
+		}
+	}
+	return nil
+}
+
+// take makes the objects those of the pods. Their specs stay: what is ignored now
+// is reported again with the next change.
+func (r *reloader) take(sets []*manifest.Set, updates []manifest.Update) {
+	for i, update := range updates {
+		one := r.pods[i]
+		if len(update.Ignored) > 0 {
+			one.warn("changed while the pod runs, ignored until it is run again: " + atMost(5, update.Ignored))
+		}
+		if len(update.Changed) == 0 {
+			continue
+		}
+		r.objects.replace(sets)
+		pod := one.set.Pod.DeepCopy()
+		pod.Labels, pod.Annotations = sets[i].Pod.Labels, sets[i].Pod.Annotations
+		one.set = &manifest.Set{Pod: pod, ConfigMaps: sets[i].ConfigMaps, Secrets: sets[i].Secrets}
+		one.post(lifecycle.ObjectsChanged{Labels: pod.Labels, Annotations: pod.Annotations, Because: atMost(5, update.Changed) + " changed"})
+	}
 }
 
 func atMost(n int, list []string) string {

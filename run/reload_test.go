@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/manifest"
+	"golang.org/x/sys/unix"
 )
 
 const reloadable = `apiVersion: v1
@@ -68,17 +65,16 @@ func TestReload(t *testing.T) {
 			}
 			write(reloadable)
 			options := Options{Files: []string{"pod.yaml"}}
-			set, err := readManifests(options)
+			group, err := readManifests(options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects := objectsOf(set)
+			objects := objectsOf(group.Sets...)
 			synctest.Test(t, func(t *testing.T) {
 				var posts, warns []string
-				r := reloader{options: options, running: set, objects: objects,
-					post: func(f lifecycle.Fact) { posts = append(posts, f.(lifecycle.ObjectsChanged).Because) },
-					warn: func(text string) { warns = append(warns, text) },
-				}
+				warn := func(text string) { warns = append(warns, text) }
+				pod := &reloaded{set: group.Sets[0], warn: warn, post: func(f lifecycle.Fact) { posts = append(posts, f.(lifecycle.ObjectsChanged).Because) }}
+				r := reloader{options: options, pods: []*reloaded{pod}, objects: objects, warn: warn}
 				go r.run(t.Context())
 				time.Sleep(time.Second)
 				if tc.edits == nil {
@@ -122,13 +118,14 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 	}
 	write("hello")
 	options := Options{Files: []string{"pod.yaml"}}
-	set, err := readManifests(options)
+	group, err := readManifests(options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		posts := 0
-		r := reloader{options: options, running: set, objects: objectsOf(set), post: func(lifecycle.Fact) { posts++ }, warn: func(text string) { t.Error(text) }}
+		pod := &reloaded{set: group.Sets[0], post: func(lifecycle.Fact) { posts++ }}
+		r := reloader{options: options, pods: []*reloaded{pod}, objects: objectsOf(group.Sets...), warn: func(text string) { t.Error(text) }}
 		go r.run(t.Context())
 		synctest.Wait()
 		for i := range 5 {
@@ -149,7 +146,7 @@ func TestReloadOfPipe(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := reloader{options: Options{Files: []string{pipe}}, running: &manifest.Set{Pod: &v1.Pod{}}}
+	r := reloader{options: Options{Files: []string{pipe}}}
 	r.run(t.Context()) // it ends before its context does
 	if !r.reload(nil) {
 		t.Error("the pipe is to be read again")

@@ -24,7 +24,7 @@ type takenOver struct {
 
 // takeOver looks for a pod that a killed lifepod has left of the same manifests,
 // on the same runtime. The set's pod then becomes that pod, with its UID. Without
-// one it is nil. If its checkpoint is of no use, that is told, and what is left of it
+// one it is nil. If its checkpoint is of no use, that is reported, and what is left of it
 // is removed (B-RST-18).
 func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, warn func(string)) (*takenOver, error) {
 	digest, err := digestOf(set)
@@ -82,7 +82,8 @@ func checkpointPath(records string, uid types.UID) string {
 
 // claim makes the record of the run: a new one, once it is sure that the pod may
 // run, or that of the pod that is taken over, under this process's name.
-func (r runOf) claim(set *manifest.Set) (*record, error) {
+func (r *runOf) claim() (*record, error) {
+	set := r.set
 	release, err := lockNames(r.runtime.Root)
 	if err != nil {
 		return nil, err
@@ -112,17 +113,17 @@ func (r runOf) claim(set *manifest.Set) (*record, error) {
 
 // giveUp leaves a pod that could not be begun to nobody, and one that was taken
 // over to the next lifepod.
-func (r runOf) giveUp(own *record) {
+func (r *runOf) giveUp() {
 	if r.left == nil {
-		own.remove()
+		r.own.remove()
 		return
 	}
-	own.leave()
+	r.own.leave()
 }
 
 // endStrays ends what the runtime itself has lost of a pod whose sandbox was
 // being made when its lifepod was killed.
-func (r runOf) endStrays() error {
+func (r *runOf) endStrays() error {
 	if r.left == nil {
 		return nil
 	}

@@ -107,7 +107,7 @@ func (v page) containerRows(room int) (rows []string) {
 	for _, n := range each {
 		left -= n
 	}
-	told := v.storyRows(left)
+	story := v.storyRows(left)
 	for _, name := range names {
 		marker := "  "
 		if name == v.user.selected {
@@ -118,10 +118,10 @@ func (v page) containerRows(room int) (rows []string) {
 			rows = append(rows, v.paint(faint, "  │ ")+line)
 		}
 	}
-	for len(rows)+len(told) < room {
+	for len(rows)+len(story) < room {
 		rows = append(rows, "")
 	}
-	return append(rows, told...)
+	return append(rows, story...)
 }
 
 // inSight are the containers that have room, the selected one among them.

@@ -29,6 +29,7 @@ type shown struct {
 
 // mark is the place of a piece of output in its container's log.
 type mark struct {
+	of     *shown       // of its pod; nil: it need not be remembered
 	stream string       // container/stdout, container/stderr; empty: not a container's output
 	at     podlog.Place // of its newest record
 }
@@ -71,12 +72,22 @@ func (s *shown) before(container, stream string, at podlog.Place) bool {
 
 func key(container, stream string) string { return fmt.Sprintf("%s/%s", container, stream) }
 
+// noteShown remembers, for the pod of each, that these items were written.
+func noteShown(items []item) {
+	of := map[*shown][]item{}
+	for _, it := range items {
+		if it.mark.of != nil {
+			of[it.mark.of] = append(of[it.mark.of], it)
+		}
+	}
+	for s, theirs := range of {
+		s.note(theirs)
+	}
+}
+
 // note remembers that these items were written. The file only ever grows, so
 // that it is replaced by writing over it.
 func (s *shown) note(items []item) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := false

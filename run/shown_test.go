@@ -18,7 +18,7 @@ func TestShownOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.shown")
 	f := newFollow(t, "", "a", "b")
 	first := openShown(path)
-	f.printer.stdout.memory.Store(first)
+	f.printer.memory.Store(first)
 	_ = f.start("a", 0, "stdout F 1", "stderr F x").Close()
 	if diff := cmp.Diff("a | 1\na | x\n", f.end()); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
@@ -85,7 +85,7 @@ func TestShownAcrossRotation(t *testing.T) {
 		}
 		f.logDir = dir
 		f.already = openShown(path)
-		f.printer.stdout.memory.Store(f.already)
+		f.printer.memory.Store(f.already)
 		return f
 	}
 	read := func(f *follow) string {

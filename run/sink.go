@@ -12,15 +12,19 @@ import (
 // follower to open another log.
 type sink struct {
 	printer  *printer
-	follower *follower        // nil: nobody reads the output
-	sent     *sent            // nil: no figures are sent
-	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
+	follower *follower           // nil: nobody reads the output
+	sent     *sent               // nil: no figures are sent
+	status   func(*v1.PodStatus) // told of each; nil: nobody
+	blocked  func(why string)    // told of what keeps a container from starting; nil: nobody
 }
 
 // Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus, _ bool) {
 	s.sent.status(status)
 	s.printer.setStatus(status)
+	if s.status != nil {
+		s.status(&status)
+	}
 	if s.follower == nil {
 		return
 	}

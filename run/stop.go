@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,9 @@ var (
 	errGivenUp     = errors.New("gave up waiting for the pod's end: lifepod stop POD, or a run of the same manifests, goes on with it")
 )
 
-// stopper turns signals and --timeout into the pod's end. The first signal ends
-// it gracefully, the second kills, the third gives up the pod, for a runtime that
-// hangs, and its output, for a reader that takes long; before there is a pod, a signal ends the command.
+// stopper turns signals and --timeout into the end of the run's pods. The first signal ends
+// them gracefully, the second kills, the third gives up the pods, for a runtime that
+// hangs, and their output, for a reader that takes long; before there are pods, a signal ends the command.
 type stopper struct {
 	printer *printer
 	cancel  context.CancelCauseFunc
@@ -33,23 +34,25 @@ type stopper struct {
 	grace   time.Duration
 
 	mu         sync.Mutex
-	worker     stoppable
+	pods       stoppable
 	giveUp     context.CancelCauseFunc
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
-	blockedBy  string // what ended the pod because of --fail-fast
+	failed     error // what ended the pods, such as --fail-fast
 	timer      *time.Timer
 }
 
-// stoppable is a pod whose end may be asked for.
+// stoppable are pods whose end may be asked for.
 type stoppable interface {
 	Stop(request lifecycle.StopRequested)
 }
 
-func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
+func newStopper(p *printer, pods []*v1.Pod, cancel context.CancelCauseFunc) *stopper {
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
-	s.grace = lifecycle.StopRequested{}.Grace(pod)
+	for _, pod := range pods {
+		s.grace = max(s.grace, lifecycle.StopRequested{}.Grace(pod))
+	}
 	p.onBroken(s.readerGone)
 	signal.Notify(s.signals, commandline.EndSignals()...)
 	go s.listen()
@@ -84,17 +87,17 @@ func (s *stopper) signal(name string) {
 	}
 	s.printer.hurry()
 	asked := s.signaled
-	if s.timedOut || s.blockedBy != "" {
+	if s.timedOut || s.failed != nil {
 		asked++ // a signal was not the first to ask
 	}
 	switch {
-	case s.worker == nil:
+	case s.pods == nil:
 		s.cancel(errInterrupted)
 	case asked == 1:
-		s.worker.Stop(lifecycle.StopRequested{Because: firstSignal(name)})
+		s.pods.Stop(lifecycle.StopRequested{Because: keyOf(name)})
 		s.showGrace()
 	case asked == 2:
-		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: killSignal(name)})
+		s.pods.Stop(lifecycle.StopRequested{Force: true, Because: keyOf(name) + map[bool]string{false: " again"}[name == "SIGQUIT"]})
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
@@ -102,36 +105,22 @@ func (s *stopper) signal(name string) {
 	}
 }
 
-// firstSignal says why a pod ends gracefully, and how to kill it.
-func firstSignal(name string) string {
-	if name == "SIGINT" {
-		return "Ctrl-C; press again to kill"
-	}
-	return name + "; a second one kills"
+// keyOf is how people know a signal; the countdown says what another one does.
+func keyOf(name string) string {
+	return cmp.Or(map[string]string{"SIGINT": "Ctrl-C", "SIGQUIT": `Ctrl-\`}[name], name)
 }
 
-// killSignal says why a pod is killed.
-func killSignal(name string) string {
-	switch name {
-	case "SIGINT":
-		return "Ctrl-C again"
-	case "SIGQUIT":
-		return `Ctrl-\`
-	}
-	return name + " again"
-}
-
-// showGrace counts the pod's grace down, until the command ends.
+// showGrace counts the longest grace down, until the command ends.
 func (s *stopper) showGrace() {
 	deadline := time.Now().Add(s.grace)
 	go s.printer.countDown(deadline, s.done)
 }
 
-// readerGone ends the pod gracefully: nobody reads its output any more. It is no
+// readerGone ends the pods gracefully: nobody reads its output any more. It is no
 // second signal: Ctrl-C ends the reader of a pipe, too.
 func (s *stopper) readerGone() { s.stop("standard output is closed") }
 
-// stop ends the pod gracefully, as a first signal does. One that is ending is left to that.
+// stop ends the pods gracefully, as a first signal does. If they are ending they are left to that.
 func (s *stopper) stop(because string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,21 +129,21 @@ func (s *stopper) stop(because string) {
 	}
 	s.signaled++
 	s.lastSignal = time.Now()
-	if s.worker == nil {
+	if s.pods == nil {
 		s.cancel(errInterrupted)
 		return
 	}
-	s.worker.Stop(lifecycle.StopRequested{Because: because})
+	s.pods.Stop(lifecycle.StopRequested{Because: because})
 	s.showGrace()
 }
 
-// attach gives the pod's worker to the stopper, and begins --timeout.
-func (s *stopper) attach(w stoppable, giveUp context.CancelCauseFunc, timeout time.Duration) {
+// attach gives the pods to the stopper, and begins --timeout.
+func (s *stopper) attach(pods stoppable, giveUp context.CancelCauseFunc, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.worker, s.giveUp = w, giveUp
+	s.pods, s.giveUp = pods, giveUp
 	if s.signaled > 0 {
-		w.Stop(lifecycle.StopRequested{Because: "interrupted"})
+		pods.Stop(lifecycle.StopRequested{Because: "interrupted"})
 	}
 	if timeout > 0 {
 		s.timer = time.AfterFunc(timeout, func() { s.timeout(timeout) })
@@ -167,37 +156,39 @@ func (s *stopper) timeout(after time.Duration) {
 	if !s.ending() {
 		s.timedOut = true
 		s.printer.hurry()
-		s.worker.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
+		s.pods.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
 		s.showGrace()
 	}
 }
 
-// blocked ends the pod because of --fail-fast.
-func (s *stopper) blocked(why string) {
+// blocked ends the pods because of --fail-fast: one of them can't start.
+func (s *stopper) blocked(pod *v1.Pod, why string) {
+	s.fail(fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(why)), "--fail-fast")
+}
+
+// fail ends the pods because of an error.
+func (s *stopper) fail(err error, because string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ending() {
-		s.blockedBy = why
+		s.failed = err
 		s.printer.hurry()
-		s.worker.Stop(lifecycle.StopRequested{Because: "--fail-fast"})
+		s.pods.Stop(lifecycle.StopRequested{Because: because})
 		s.showGrace()
 	}
 }
 
-// failure is why the pod was ended by --fail-fast, nil if it was not.
-func (s *stopper) failure(pod *v1.Pod) error {
+// failure is the error that has ended the pods, nil if none has.
+func (s *stopper) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.blockedBy == "" {
-		return nil
-	}
-	return fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(s.blockedBy))
+	return s.failed
 }
 
-// ending says that the pod's end was asked for. Called with mu held.
-func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.blockedBy != "" }
+// ending says that the pods' end was asked for. Called with mu held.
+func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.failed != nil }
 
-// exitCode is code, unless the pod was ended from outside.
+// exitCode is code, unless the pods were ended from outside.
 func (s *stopper) exitCode(code int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

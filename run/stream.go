@@ -35,9 +35,8 @@ type stream struct {
 	failed   atomic.Value  // error: the first write that failed, other than by a reader that has gone
 	done     chan struct{} // closed when that has ended
 	giveUp   sync.Once
-	gaveUp   chan struct{}         // closed when nobody waits any more
-	progress atomic.Int64          // a write's begin and its end each add one: odd while one is under way
-	memory   atomic.Pointer[shown] // of what was written; nil: none
+	gaveUp   chan struct{} // closed when nobody waits any more
+	progress atomic.Int64  // a write's begin and its end each add one: odd while one is under way
 
 	mu      sync.Mutex
 	changed *sync.Cond // of all below
@@ -135,7 +134,7 @@ func (s *stream) run() {
 			s.onBroken()
 			continue
 		}
-		s.memory.Load().note(items)
+		noteShown(items)
 	}
 }
 

@@ -69,8 +69,8 @@ func (v *View) Now(pod *v1.Pod, now journal.Now) { v.pod, v.now = journal.PodOf(
 // Address takes the pod's address.
 func (v *View) Address(ip string) { v.address = ip }
 
-// Told takes a line that lifepod says.
-func (v *View) Told(line string) { v.story.add(expand(plain.Line(line))) }
+// Said takes a line that lifepod says.
+func (v *View) Said(line string) { v.story.add(expand(plain.Line(line))) }
 
 // Wrote takes a piece of what a container wrote to a stream.
 func (v *View) Wrote(container, stream, text string) {

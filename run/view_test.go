@@ -75,8 +75,8 @@ func crashing(colour bool) scene {
 	v.Wrote("main", "stderr", "half a ")
 	v.Wrote("main", "stderr", "line\nnot whole")
 	v.Wrote("helper", "stdout", "日本語 of the helper, 进度 50 %\r\n")
-	v.Told("+59.9s main exited 1 → restart in 10s (restartPolicy OnFailure, 2nd failure)")
-	v.Told("+59.9s pod not Ready")
+	v.Said("+59.9s main exited 1 → restart in 10s (restartPolicy OnFailure, 2nd failure)")
+	v.Said("+59.9s pod not Ready")
 	return scene{v, at(63.8)}
 }
 
@@ -100,7 +100,7 @@ var scenes = map[string]func(colour bool) scene{
 				{Image: "registry.example/helper:1", Elapsed: 6 * time.Second, DoneBytes: 4 << 20, TotalBytes: 4 << 20},
 			},
 		})
-		v.Told("+0.146s pod sandbox ready, address 10.1.2.3")
+		v.Said("+0.146s pod sandbox ready, address 10.1.2.3")
 		return scene{v, at(7.3)}
 	},
 	"crashing": crashing,
@@ -133,7 +133,7 @@ var scenes = map[string]func(colour bool) scene{
 			Containers: []journal.ContainerNow{{Name: "main" + hostile, State: "running", Restarts: 12345}, {Name: "other", State: "waiting", Reason: hostile}},
 		})
 		v.Wrote("main"+hostile, "stdout", hostile+"\n"+strings.Repeat("日本", 200)+"\n\x1b[31mred over\nlines\n")
-		v.Told("+1.000s main " + hostile + "\nand a line")
+		v.Said("+1.000s main " + hostile + "\nand a line")
 		return scene{v, at(5)}
 	},
 	"logs": func(colour bool) scene {

@@ -11,16 +11,16 @@ import (
 
 // agent is the lifepod that leads the pod.
 type agent struct {
-	fresh     *lifecycle.Machine // before its first fact: it takes none, but its clones do
-	unused    *lifecycle.Machine // memory for the clone
-	machine   *lifecycle.Machine // nil: it is away
-	awayUntil time.Duration
-	waiting   []func()          // what the API server keeps until it is back
-	recorder  *journal.Recorder // nil: nobody wants the journal
-	times     int               // how often it was started: answers are for the one that asked
-	saved     checkpoint
-	timer     int           // counts the timers: only the newest one fires
-	told      time.Duration // the clock's changes that the machine knows of
+	fresh      *lifecycle.Machine // before its first fact: it takes none, but its clones do
+	unused     *lifecycle.Machine // memory for the clone
+	machine    *lifecycle.Machine // nil: it is away
+	awayUntil  time.Duration
+	waiting    []func()          // what the API server keeps until it is back
+	recorder   *journal.Recorder // nil: nobody wants the journal
+	times      int               // how often it was started: answers are for the one that asked
+	saved      checkpoint
+	timer      int           // counts the timers: only the newest one fires
+	knownDrift time.Duration // the clock's changes that the machine knows of
 }
 
 // checkpoint is what the next agent goes on with.
@@ -61,8 +61,8 @@ func (w *world) feed(fact lifecycle.Fact) {
 	if w.agent.machine == nil {
 		return
 	}
-	if changed := w.drift - w.agent.told; changed != 0 {
-		w.agent.told = w.drift
+	if changed := w.drift - w.agent.knownDrift; changed != 0 {
+		w.agent.knownDrift = w.drift
 		w.step(lifecycle.ClockChanged{By: changed})
 	}
 	w.step(fact)
@@ -77,7 +77,7 @@ func (w *world) step(fact lifecycle.Fact) {
 		if err != nil {
 			panic(fmt.Sprintf("sim: checkpoint: %v", err)) // it is plain data
 		}
-		w.agent.saved = checkpoint{text: text, drift: w.agent.told}
+		w.agent.saved = checkpoint{text: text, drift: w.agent.knownDrift}
 	}
 	if w.agent.recorder != nil { // a chart is about how long things took, however the clock is set
 		w.life.Entries = append(w.life.Entries, w.agent.recorder.Step(w.began.Add(w.now), fact, effects)...)
@@ -113,7 +113,7 @@ func (w *world) start() {
 	}
 	w.agent.times++
 	if saved := w.agent.saved; saved.text == nil {
-		w.agent.told = w.drift
+		w.agent.knownDrift = w.drift
 		w.begin()
 	} else {
 		resume(w, saved)
@@ -139,6 +139,6 @@ func resume(w *world, saved checkpoint) {
 	if saved.boot {
 		resumed.ClockChanged = 0
 	}
-	w.agent.machine, w.agent.told = machine, w.drift
+	w.agent.machine, w.agent.knownDrift = machine, w.drift
 	w.feed(resumed)
 }

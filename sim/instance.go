@@ -98,16 +98,16 @@ func exitOf(e *journal.Entry) *journal.Exit {
 // ofReboot says whether an exit is the end of a node, of which nobody knows more.
 func ofReboot(exit *journal.Exit) bool { return exit.Code == 255 && exit.Reason == "Unknown" }
 
-// decided files an exit that no fact has told.
+// decided files an exit that no fact has reported.
 func (l *life) decided(e *journal.Entry) {
 	exit := exitOf(e)
 	if exit == nil || e.Container == "" {
 		return
 	}
 	if i := l.of(e); i.ended == nil {
-		told := *e
-		told.Exit, told.Cause = exit, 0
-		i.ended = &told
+		ended := *e
+		ended.Exit, ended.Cause = exit, 0
+		i.ended = &ended
 	}
 }
 

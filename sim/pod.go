@@ -48,7 +48,7 @@ func NewPod(pod *v1.Pod, o PodOptions) *Pod {
 	return &Pod{w: w, began: o.Began}
 }
 
-// Begin begins to carry an effect out, whose answer is told.
+// Begin begins to carry an effect out, whose answer is reported.
 func (p *Pod) Begin(now time.Time, e lifecycle.Effect) {
 	p.Happen(now)
 	p.w.call(e)

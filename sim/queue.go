@@ -16,8 +16,8 @@ type queue struct {
 
 // item is one thing that is going to happen: one of the three.
 type item struct {
-	at   time.Duration // since the simulation began
-	turn int64
+	at    time.Duration // since the simulation began
+	order int64
 
 	do   func()
 	call *call          // it has taken its time
@@ -29,7 +29,7 @@ func (q *queue) empty() bool { return len(q.items) == 0 }
 
 func (q *queue) put(i item) {
 	q.last++
-	i.turn = q.last
+	i.order = q.last
 	q.items = append(q.items, i)
 	for at := len(q.items) - 1; at > 0; {
 		above := (at - 1) / 2
@@ -67,5 +67,5 @@ func (q *queue) take(until time.Duration) (next item, more bool) {
 
 func (q *queue) before(i, j int) bool {
 	a, b := &q.items[i], &q.items[j]
-	return a.at < b.at || a.at == b.at && a.turn < b.turn
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }

@@ -21,7 +21,7 @@ func (l *life) calls() (list []scenario.Call) {
 	return list
 }
 
-// exactlyUpTo is how many calls of a kind are told one by one: what somebody did to the pod, by the clock, came between
+// exactlyUpTo is how many calls of a kind are reported one by one: what somebody did to the pod, by the clock, came between
 // two of them. Later ones take as long as was usual.
 const exactlyUpTo = 24
 

@@ -7,12 +7,12 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// sayAgain is how long after one failure another one is told.
+// sayAgain is how long after one failure another one is reported.
 const sayAgain = time.Minute
 
-// OnFailure has told be told when something could not be sent, at most once a minute: with a collector
-// that isn't there it happens every few seconds. It is of the whole process.
-func OnFailure(told func(error)) {
+// OnFailure calls report when something could not be sent, at most once a minute: without the collector
+// that would be every few seconds. It is for the whole process.
+func OnFailure(report func(error)) {
 	var mu sync.Mutex
 	var said time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
@@ -20,7 +20,7 @@ func OnFailure(told func(error)) {
 		defer mu.Unlock()
 		if now := time.Now(); now.Sub(said) > sayAgain {
 			said = now
-			told(err)
+			report(err)
 		}
 	}))
 }

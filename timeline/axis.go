@@ -38,7 +38,7 @@ func Together(charts []*Chart) *Axis {
 		settled = later(settled, c.Path.At)
 	}
 	if len(charts) == 1 && charts[0].Group != nil {
-		a.divide(charts[0].betweenRounds())
+		a.divide(charts[0].betweenAttempts())
 		return a
 	}
 	times := []time.Time{settled, a.End}
@@ -88,9 +88,9 @@ func gap(times []time.Time, whole time.Duration) (cut []piece) {
 	return nil
 }
 
-// betweenRounds are the times in which all members of a group run, where they are so long that the rounds could hardly be
+// betweenAttempts are the times in which all members of a group run, where they are so long that the restarts could hardly be
 // seen: longer than half of all other time.
-func (c *Chart) betweenRounds() (cut []piece) {
+func (c *Chart) betweenAttempts() (cut []piece) {
 	busy := c.End.Sub(c.Begin)
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {

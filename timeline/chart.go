@@ -13,6 +13,7 @@ type Chart struct {
 	Begin   time.Time `json:"begin"`          // when the pod was created, or what else is known first
 	End     time.Time `json:"end"`            // when the pod was gone; now, if it is not
 	Gone    bool      `json:"gone"`
+	Held    bool      `json:"held,omitzero"` // it is gone from its node, and finalizers hold its object
 	Phase   string    `json:"phase,omitzero"`
 	ReadyAt time.Time `json:"readyAt,omitzero"` // of the first time; zero: not yet, or never
 	Rows    []Row     `json:"rows"`
@@ -49,7 +50,7 @@ const (
 	ImageRow     RowKind = "image"
 	ContainerRow RowKind = "container" // of any kind: Of says which
 	ProbeRow     RowKind = "probe"
-	RoundsRow    RowKind = "rounds" // of a group: what it waits for
+	AttemptsRow  RowKind = "rounds" // of a group: what it waits for
 	MemberRow    RowKind = "member" // of a group: one of its pods
 )
 

@@ -13,34 +13,34 @@ import (
 // member has one.
 type Group struct {
 	Members int `json:"members"`
-	// Rounds are its newest attempts, oldest first; Earlier is how many before them are left out.
-	Rounds  []journal.Round `json:"rounds"`
-	Earlier int             `json:"earlierAttempts,omitzero"`
+	// Attempts are its newest attempts, oldest first; Earlier is how many before them are left out.
+	Attempts []journal.GroupAttempt `json:"rounds"`
+	Earlier  int                    `json:"earlierAttempts,omitzero"`
 }
 
 // NameOf is a group's name as charts have it: the one that its chart has for the name of a pod.
 func NameOf(namespace, name string) Pod { return Pod{Namespace: namespace, Name: name} }
 
 // OfGroup is the chart of the newest attempts of a group, so many; 0: of all. Of pods of former groups of the same name
-// nothing is shown. Without a member that takes part in an attempt there is no row of rounds.
+// nothing is shown. Without a member that takes part in an attempt there is no row of attempts.
 func OfGroup(name Pod, records []*journal.Record, now time.Time, most int) *Chart {
 	g := &groupBuilder{chart: &Chart{Pod: name, Group: &Group{}, Gone: true}}
 	var members []journal.Member
-	for _, r := range journal.NewestRound(records, now) {
+	for _, r := range journal.NewestGroup(records, now) {
 		m := journal.MemberOf(r)
 		if m.Over && len(m.Passages) == 0 {
 			continue // such as one that was rejected
 		}
 		members, g.lives = append(members, m), append(g.lives, Of(r, now))
 	}
-	all := journal.RoundsOf(members)
+	all := journal.GroupAttempts(members)
 	shown := all
 	if most > 0 && len(all) > most {
 		shown = all[len(all)-most:]
 	}
-	g.chart.Group.Members, g.chart.Group.Rounds, g.chart.Group.Earlier = len(members), shown, len(all)-len(shown)
+	g.chart.Group.Members, g.chart.Group.Attempts, g.chart.Group.Earlier = len(members), shown, len(all)-len(shown)
 	g.extent(now)
-	g.rounds()
+	g.attempts()
 	g.members(members)
 	g.path()
 	return g.chart
@@ -52,9 +52,9 @@ type groupBuilder struct {
 	lives []*Chart // of the members
 }
 
-// extent says from when to when the chart reaches: from the first round that is shown until the last member was gone.
+// extent says from when to when the chart reaches: from the first attempt that is shown until the last member was gone.
 func (g *groupBuilder) extent(now time.Time) {
-	c, first := g.chart, g.chart.Group.Rounds
+	c, first := g.chart, g.chart.Group.Attempts
 	c.Begin = now
 	for _, life := range g.lives {
 		c.Begin, c.End, c.Gone = earlier(c.Begin, life.Begin), later(c.End, life.End), c.Gone && life.Gone
@@ -74,22 +74,22 @@ func stepOf(what journal.What) Step {
 		return AllEnd
 	case journal.Lifted:
 		return Lift
-	case journal.Told:
-		return AllTold
+	case journal.LiftedForAll:
+		return AllHearLift
 	case journal.Runs:
 	}
 	return AllStart
 }
 
-// rounds adds the row of what the group waits for. What it waited for in vain lasts until the next attempt.
-func (g *groupBuilder) rounds() {
+// attempts adds the row of what the group waits for. What it waited for in vain lasts until the next attempt.
+func (g *groupBuilder) attempts() {
 	c := g.chart
-	row := Row{Kind: RoundsRow, Name: string(RoundsRow)}
-	for i := range c.Group.Rounds {
-		r := &c.Group.Rounds[i]
+	row := Row{Kind: AttemptsRow, Name: string(AttemptsRow)}
+	for i := range c.Group.Attempts {
+		r := &c.Group.Attempts[i]
 		end, open := c.End, !c.Gone
-		if i+1 < len(c.Group.Rounds) {
-			end, open = later(r.At, c.Group.Rounds[i+1].At), false
+		if i+1 < len(c.Group.Attempts) {
+			end, open = later(r.At, c.Group.Attempts[i+1].At), false
 		}
 		at := r.At
 		for _, s := range r.Steps {
@@ -100,7 +100,7 @@ func (g *groupBuilder) rounds() {
 		}
 		step := AllRun
 		if r.Done().IsZero() {
-			steps := []journal.What{journal.Heard, journal.Ended, journal.Lifted, journal.Told, journal.Runs}
+			steps := []journal.What{journal.Heard, journal.Ended, journal.Lifted, journal.LiftedForAll, journal.Runs}
 			step = stepOf(steps[len(r.Steps)])
 		} else if first := g.firstEnd(at); first.Before(end) {
 			end, open = first, false
@@ -112,7 +112,7 @@ func (g *groupBuilder) rounds() {
 			row.Marks = append(row.Marks, Mark{At: m.At, Name: m.Pod + " began attempt " + fmt.Sprint(r.Attempt), Text: m.Because, Rule: "B-GRP-6"})
 		}
 	}
-	if len(c.Group.Rounds) > 0 {
+	if len(c.Group.Attempts) > 0 {
 		c.Rows = append(c.Rows, row)
 	}
 }
@@ -231,11 +231,11 @@ func (g *groupBuilder) path() {
 	if c.Gone {
 		c.Path.To = "its end"
 	}
-	n := len(c.Group.Rounds)
+	n := len(c.Group.Attempts)
 	if n == 0 {
 		return
 	}
-	r := &c.Group.Rounds[n-1]
+	r := &c.Group.Attempts[n-1]
 	if done := r.Done(); !done.IsZero() {
 		c.Path.To, c.Path.At = string(AllRun), done
 	}
@@ -260,7 +260,7 @@ func (g *groupBuilder) path() {
 }
 
 // critical marks the bar that a step is spent on: that of the member that ends or starts last, else that of all.
-func (g *groupBuilder) critical(r *journal.Round, of *Bar) {
+func (g *groupBuilder) critical(r *journal.GroupAttempt, of *Bar) {
 	want := map[Step]Step{AllEnd: Stopping, AllStart: Start}[of.Step]
 	for _, s := range r.Steps {
 		if stepOf(s.What) != of.Step || want == "" {

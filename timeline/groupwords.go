@@ -18,13 +18,13 @@ func (c *Chart) Title() string {
 // Headline is how many members a group has, and how far it is.
 func (c *Chart) Headline() string {
 	text := fmt.Sprintf("%s: %s", c.Title(), counted(c.Group.Members, "member"))
-	switch n := len(c.Group.Rounds); {
+	switch n := len(c.Group.Attempts); {
 	case n == 0:
 		text += ", and none has taken part in an attempt"
-	case c.Group.Rounds[n-1].Done().IsZero() && !c.Gone:
-		text += fmt.Sprintf(", attempt %d has not begun for all", c.Group.Rounds[n-1].Attempt)
+	case c.Group.Attempts[n-1].Done().IsZero() && !c.Gone:
+		text += fmt.Sprintf(", attempt %d has not begun for all", c.Group.Attempts[n-1].Attempt)
 	default:
-		text += fmt.Sprintf(", attempt %d", c.Group.Rounds[n-1].Attempt)
+		text += fmt.Sprintf(", attempt %d", c.Group.Attempts[n-1].Attempt)
 	}
 	if c.Group.Earlier > 0 {
 		text += fmt.Sprintf("; %s before are left out", counted(c.Group.Earlier, "attempt"))
@@ -39,8 +39,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// RoundText is how an attempt of the chart went, in a line: when it began, by whom, and when all ran.
-func (c *Chart) RoundText(r *journal.Round) string {
+// AttemptText is how an attempt of the chart went, in a line: when it began, by whom, and when all ran.
+func (c *Chart) AttemptText(r *journal.GroupAttempt) string {
 	text := fmt.Sprintf("attempt %d at +%s", r.Attempt, Took(r.At.Sub(c.Begin)))
 	var began []string
 	for _, m := range r.Began {

@@ -62,8 +62,8 @@ func (b *builder) runs(e *journal.Entry) {
 	l.bar = b.begin(l.row, l.step(b.kindOf(e.Container)), e)
 }
 
-// turn goes on to what the instance does now. What took no time is no step.
-func (l *life) turn(b *board, e *journal.Entry) {
+// switchTo goes on to what the instance does now. What took no time is no step.
+func (l *life) switchTo(b *board, e *journal.Entry) {
 	if l.bar == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (b *builder) beginOfEnd(e *journal.Entry) {
 	default:
 		l.postStart = true
 	}
-	l.turn(b.board, e)
+	l.switchTo(b.board, e)
 }
 
 func (b *builder) hookEnded(e *journal.Entry) {
@@ -102,7 +102,7 @@ func (b *builder) hookEnded(e *journal.Entry) {
 		l.bar.Failure = e.Failure
 	}
 	l.preStop, l.postStart = false, false
-	l.turn(b.board, e)
+	l.switchTo(b.board, e)
 }
 
 // exited ends an instance. One of which the journal does not know that it began, ran since the
@@ -135,10 +135,10 @@ func (b *builder) shown(e *journal.Entry) {
 		l.bar = nil
 	case e.Name == "started":
 		l.started = is
-		l.turn(b.board, e)
+		l.switchTo(b.board, e)
 	case e.Name == "ready":
 		l.ready = is
-		l.turn(b.board, e)
+		l.switchTo(b.board, e)
 	}
 }
 

@@ -87,7 +87,7 @@ func (b *builder) chart() *Chart {
 	p := b.record.Pod
 	c := &Chart{
 		Pod:  Pod{UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Owner: p.Owner, Labels: p.Labels, TraceParent: p.TraceParent},
-		Left: b.record.Left, Gone: b.pod.gone, Phase: b.pod.phase, ReadyAt: b.pod.readyAt, Begin: b.created(), End: b.at,
+		Left: b.record.Left, Gone: b.pod.gone, Held: b.record.Now != nil && b.record.Now.Held(), Phase: b.pod.phase, ReadyAt: b.pod.readyAt, Begin: b.created(), End: b.at,
 	}
 	if !c.Gone {
 		c.End = later(b.now, b.at)

@@ -24,7 +24,7 @@ var podKey = rowKey{kind: PodRow, name: "pod"}
 func (b *builder) fileFact(e *journal.Entry) {
 	switch e.Name {
 	case "Accepted":
-		b.pod.turn(b.board, Begins, e)
+		b.pod.switchTo(b.board, Begins, e)
 	case "Resumed":
 		b.resumed(e)
 	case "StopRequested":
@@ -66,20 +66,20 @@ func (b *builder) resumed(e *journal.Entry) {
 	}
 	clear(b.calls)
 	if b.pod.bar == nil {
-		b.pod.turn(b.board, Begins, e)
+		b.pod.switchTo(b.board, Begins, e)
 	}
 }
 
 // endPod begins the pod's end.
 func (b *builder) endPod(e *journal.Entry, name, text string) {
 	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
-	b.pod.turn(b.board, Ending, e)
+	b.pod.switchTo(b.board, Ending, e)
 	b.pod.ending = true
 	b.delays.stop(b.board)
 }
 
-// turn goes on to how the pod is now.
-func (p *podLife) turn(b *board, step Step, e *journal.Entry) {
+// switchTo goes on to how the pod is now.
+func (p *podLife) switchTo(b *board, step Step, e *journal.Entry) {
 	if p.ending || p.bar != nil && p.bar.Step == step {
 		return
 	}
@@ -101,7 +101,7 @@ func (b *builder) decidedEnd(e *journal.Entry) {
 	case lifecycle.KindEvicted, lifecycle.KindDeadlineExceeded:
 		b.endPod(e, e.What, e.Because)
 	case lifecycle.KindEnds, lifecycle.KindEndedBefore:
-		b.pod.turn(b.board, Ending, e)
+		b.pod.switchTo(b.board, Ending, e)
 		b.pod.ending = true
 	default:
 	}
@@ -122,9 +122,9 @@ func (b *builder) fileMilestone(e *journal.Entry) {
 			b.pod.readyID, b.pod.readyAt = e.ID, b.at
 			b.mark(podKey, Mark{At: b.at, Name: "Ready"})
 		}
-		b.pod.turn(b.board, Ready, e)
+		b.pod.switchTo(b.board, Ready, e)
 	case e.Name == "Ready" && b.pod.readyID != 0:
-		b.pod.turn(b.board, NotReady, e)
+		b.pod.switchTo(b.board, NotReady, e)
 	}
 }
 

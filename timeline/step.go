@@ -34,14 +34,14 @@ const (
 
 // The steps of a group, in which it waits for the last member, and those of its members.
 const (
-	AllHear   Step = "all take part" // in the attempt
-	AllEnd    Step = "all have ended"
-	Lift      Step = "barrier is lifted" // statuses are written, counted and told
-	AllTold   Step = "all are told"
-	AllStart  Step = "all start"
-	AllRun    Step = "all run"
-	AtBarrier Step = "at the barrier"
-	InAttempt Step = "runs in the attempt"
+	AllHear     Step = "all take part" // in the attempt
+	AllEnd      Step = "all have ended"
+	Lift        Step = "barrier is lifted" // statuses are written, counted and reported
+	AllHearLift Step = "all are told"
+	AllStart    Step = "all start"
+	AllRun      Step = "all run"
+	AtBarrier   Step = "at the barrier"
+	InAttempt   Step = "runs in the attempt"
 )
 
 // Class is how steps are told apart in a picture.
@@ -66,7 +66,7 @@ func (s Step) Class() Class {
 		return Run
 	case Ready, AllRun, InAttempt:
 		return Up
-	case Scheduling, Admission, BackOff, Waiting, Away, AllHear, Lift, AllTold, AtBarrier:
+	case Scheduling, Admission, BackOff, Waiting, Away, AllHear, Lift, AllHearLift, AtBarrier:
 		return Wait
 	case PreStop, Stopping, Ending, Remove, AllEnd:
 		return Stop

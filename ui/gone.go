@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -21,7 +18,8 @@ type gone struct {
 
 type goneRow struct {
 	podRow
-	end time.Time
+	end  time.Time
+	held bool // its object is still there, which changes
 }
 
 // rows are the pods that the journal has beside those that are known, the newest first.
@@ -33,7 +31,7 @@ func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (
 	var all []goneRow
 	for _, p := range pods {
 		row, before := g.seen[p.UID]
-		if known[p.UID] || !before && !readGone(from, p.UID, now, &row) {
+		if known[p.UID] || (!before || row.held) && !readGone(from, p.UID, now, &row) {
 			continue
 		}
 		seen[p.UID], all = row, append(all, row)
@@ -54,11 +52,13 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 		return false
 	}
 	c := timeline.Of(record, now)
-	*row = goneRow{end: c.End, podRow: podRow{
-		UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done", Strip: draw.DrawRow(c),
-	}}
-	if c.Phase == string(v1.PodFailed) {
-		row.Tone = "bad"
+	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held}
+	if row.held {
+		row.Status += ", its object is still there"
+	}
+	row.Strip = draw.DrawRow(c)
+	if row.Tone != "bad" {
+		row.Tone = "done"
 	}
 	return true
 }

@@ -23,7 +23,11 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = out.Close() }() // a browser that has gone needs nothing
 	if l := left(err); l != nil {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if err := l.Log(out, container, previous, podlog.LineOptions{Tail: logLines}); err != nil {
+		back := 0
+		if previous {
+			back = 1
+		}
+		if err := l.Log(out, container, back, podlog.LineOptions{Tail: logLines}); err != nil {
 			fail(w, http.StatusConflict, err)
 		}
 		return

@@ -91,7 +91,7 @@ func (s *Server) overview(ctx context.Context) any {
 	for _, p := range s.Config.Pods.Unattended(pods) {
 		add(p.Pod)
 		if !p.Ended() {
-			o.warn("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+			o.warn("%s", p.Notice())
 		}
 	}
 	o.Gone = s.gone.rows(s.Journal, known, now)
@@ -105,11 +105,9 @@ func (o *overview) warn(format string, args ...any) {
 
 // tell says what is wrong with pods.
 func (o *overview) tell(records []*journal.Record, now time.Time) {
-	for _, t := range why.Overview(records, now) {
-		one := trouble{Text: t.Cause.Text}
-		if one.Text == "" {
-			one.Text = plain.Line(t.Standing)
-		}
+	list, _ := why.Overview(records, now)
+	for _, t := range list {
+		one := trouble{Text: t.Text()}
 		for _, p := range t.Pods {
 			one.Pods = append(one.Pods, podName{p.UID, plain.Line(p.Namespace + "/" + p.Name)})
 			for i := range o.Pods {

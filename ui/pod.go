@@ -19,7 +19,7 @@ import (
 // podPage is what the page of one pod shows.
 type podPage struct {
 	Row        podRow        `json:"row"`
-	Headline   string        `json:"headline,omitempty"` // empty: the pod is gone
+	Headline   string        `json:"headline"`
 	Standing   string        `json:"standing,omitempty"`
 	Why        []sentence    `json:"why,omitempty"`
 	Timeline   *draw.Drawing `json:"timeline,omitempty"`
@@ -51,9 +51,11 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	pod, err := s.find(ctx, uid)
 	switch l := left(err); {
 	case l != nil:
-		p.describe(l.Pod.Pod, nil, now)
-		p.Notice = plain.Line(l.Error())
-		p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
+		p.describe(l.Pod.Pod, l.Events, now)
+		p.Notice = plain.Line(l.Notice())
+		if !l.Elsewhere {
+			p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
+		}
 	case err == nil:
 		events, _ := pod.Events(ctx) // without them the rest is shown
 		p.describe(pod.Pod, events, now)
@@ -61,7 +63,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	}
 	record, broken := s.Journal.Read(uid)
 	switch {
-	case err != nil && p.Headline == "" && broken != nil:
+	case p.Headline == "" && broken == nil:
+		return nil, err
+	case p.Headline == "":
 		return nil, errors.New("this pod is gone, and the journal has nothing of it")
 	case errors.Is(broken, fs.ErrNotExist):
 		return p, nil
@@ -72,13 +76,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	chart := timeline.Of(record, now)
 	drawing := draw.Draw(chart)
 	p.Timeline = &drawing
-	if p.Headline == "" { // it is gone
-		p.Row.UID, p.Row.Namespace, p.Row.Name = record.Pod.UID, plain.Line(record.Pod.Namespace), plain.Line(record.Pod.Name)
-		p.Row.Status, p.Row.Tone, p.Notice = "Gone", "done", "This pod is gone. What the journal has of it stays for some days."
-	}
-	told := why.Explain(record, now)
-	p.Standing = told.Standing
-	for _, s := range told.Sentences {
+	explanation := why.Explain(record, now)
+	p.Standing = explanation.Standing
+	for _, s := range explanation.Sentences {
 		p.Why = append(p.Why, sentence{s.Kind, s.Text, s.Rules})
 	}
 	return p, nil

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -31,6 +32,11 @@ type Pod struct {
 	LogDir   string // with its containers' logs
 	Endpoint string // of its runtime
 	Runs     bool   // something of it runs, as far as it can be told without the runtime
+
+	Journals []journal.Folder // have the ends of its logs
+	Events   []v1.Event       // as far as they are remembered
+	// Over says that nothing is left of the pod but what a journal has; Elsewhere, that only its cluster knows it.
+	Over, Elsewhere bool
 }
 
 // New makes a pod of what was accepted, and of its checkpoint. A pod that has ended
@@ -87,6 +93,8 @@ func (p Pod) FullName() string { return p.Namespace + "/" + p.Name }
 // Why says why nobody attends to the pod.
 func (p Pod) Why() string {
 	switch {
+	case p.Over:
+		return "its lifepod ended without it"
 	case p.Command != Run:
 		return "its " + p.Command + " does not run"
 	case !p.Runs:
@@ -98,6 +106,8 @@ func (p Pod) Why() string {
 // Advice says what to do about it.
 func (p Pod) Advice() string {
 	switch p.Command {
+	case "":
+		return fmt.Sprintf("what is left of it is in the journal, and `%s` removes that", bundle.Command(p.Root, "rm "+p.FullName()))
 	case Run:
 		return fmt.Sprintf("run the same manifests again to resume it, or `%s` to end it", p.stop())
 	case Agent:
@@ -107,6 +117,21 @@ func (p Pod) Advice() string {
 }
 
 func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName()) }
+
+// Notice says of one pod why it can't be asked, and what to do.
+func (p Pod) Notice() string {
+	if p.Elsewhere {
+		where := "it has no node yet"
+		if p.Spec.NodeName != "" {
+			where = "it is on node " + p.Spec.NodeName
+		}
+		return fmt.Sprintf("pod %s is not on this machine: %s; `%s` reaches it", p.FullName(), where, bundle.Command(p.Root, "kubectl"))
+	}
+	if p.Over && p.Status.Reason != Reason {
+		return fmt.Sprintf("pod %s has ended: %s, status, why and timeline tell what the journal has of it", p.FullName(), bundle.Command(p.Root, "logs"))
+	}
+	return fmt.Sprintf("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+}
 
 // Notices are the lines about pods: one for each command whose pods they are.
 func Notices(pods []Pod) (lines []string) {
@@ -125,7 +150,7 @@ func Notice(pods []Pod) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("pod %s is unattended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
+		return pods[0].Notice()
 	}
 	var names []string
 	for _, p := range pods[:min(len(pods), maxNamed)] {

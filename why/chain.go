@@ -68,7 +68,7 @@ func (e *ending) begun(name string) *journal.Entry {
 }
 
 // endings are those of a container's instances that the journal has, oldest first.
-func (t *teller) endings(container string) (list []ending) {
+func (t *explainer) endings(container string) (list []ending) {
 	known := map[uint32]bool{}
 	for _, e := range t.Entries {
 		if e.Container == container && t.isExit(e) {
@@ -90,7 +90,7 @@ func (t *teller) endings(container string) (list []ending) {
 
 // exitNow is what the status says of a container's last end, which a snapshot of the runtime has told of; nil: it says
 // nothing, or of another one.
-func (t *teller) exitNow(last *ending) *journal.Exit {
+func (t *explainer) exitNow(last *ending) *journal.Exit {
 	state := t.stateOf(last.decided.Container)
 	if state == nil || state.Exit == nil || state.Exit.Code != last.code() || state.Exit.Reason != last.reason() {
 		return nil
@@ -100,7 +100,7 @@ func (t *teller) exitNow(last *ending) *journal.Exit {
 
 // isExit says that an entry is the decision on an exit: it says so, or, of a lifepod that kept only words, is the first
 // one after an exit.
-func (t *teller) isExit(e journal.Entry) bool {
+func (t *explainer) isExit(e journal.Entry) bool {
 	if e.Kind != journal.Decided || e.Report != nil {
 		return e.Says().Kind == lifecycle.KindExited
 	}
@@ -115,7 +115,7 @@ func (t *teller) isExit(e journal.Entry) bool {
 func isDecided(e journal.Entry) bool { return e.Kind == journal.Decided }
 
 // endingOf follows the causes of a decision on an exit.
-func (t *teller) endingOf(decided journal.Entry) ending {
+func (t *explainer) endingOf(decided journal.Entry) ending {
 	e := ending{decided: decided, chain: t.ledTo(decided)}
 	for _, c := range e.chain {
 		if c.Exit != nil && c.Container == decided.Container {
@@ -144,7 +144,7 @@ func endingOf(end journal.End) ending {
 
 // ledTo are the entries that led to a decision on an exit, oldest first, and the decision.
 // They go back to what came from outside, and not beyond the start of the instance.
-func (t *teller) ledTo(decided journal.Entry) []journal.Entry {
+func (t *explainer) ledTo(decided journal.Entry) []journal.Entry {
 	list := t.follow(decided)
 	began := t.startOf(decided)
 	switch first := list[0]; {
@@ -167,7 +167,7 @@ func isPreStop(e journal.Entry) bool {
 }
 
 // follow are an entry and its causes, oldest first, but not those of the instance's start.
-func (t *teller) follow(e journal.Entry) []journal.Entry {
+func (t *explainer) follow(e journal.Entry) []journal.Entry {
 	list := []journal.Entry{e}
 	for e.Cause != 0 && e.Cause < e.ID {
 		i, known := t.byID[e.Cause]
@@ -181,7 +181,7 @@ func (t *teller) follow(e journal.Entry) []journal.Entry {
 }
 
 // starts says that an entry belongs to the start of an instance.
-func (t *teller) starts(e journal.Entry) bool {
+func (t *explainer) starts(e journal.Entry) bool {
 	switch e.Name {
 	case "CreateContainer", "StartContainer", "PullImage", "InspectImage":
 		return true
@@ -192,7 +192,7 @@ func (t *teller) starts(e journal.Entry) bool {
 
 // startOf is the ID of the entry with which the instance started whose end is decided; 0: it
 // is not known.
-func (t *teller) startOf(decided journal.Entry) int64 {
+func (t *explainer) startOf(decided journal.Entry) int64 {
 	for _, e := range slices.Backward(t.Entries[:t.byID[decided.ID]]) {
 		if e.Container == decided.Container && e.Kind == journal.Begun && e.Name == "StartContainer" {
 			return e.ID
@@ -203,7 +203,7 @@ func (t *teller) startOf(decided journal.Entry) int64 {
 
 // before is the newest entry before another one that is of the same container, or of the
 // pod, and not older than began.
-func (t *teller) before(e journal.Entry, began int64, is func(journal.Entry) bool) (journal.Entry, bool) {
+func (t *explainer) before(e journal.Entry, began int64, is func(journal.Entry) bool) (journal.Entry, bool) {
 	for _, other := range slices.Backward(t.Entries[:t.byID[e.ID]]) {
 		if other.ID < began {
 			break

@@ -20,7 +20,7 @@ const arrow = " → "
 // chainText is the whole chain of an end in one line, without its subject:
 //
 //	liveness probe failed 3 of 3 (HTTP probe failed with statuscode: 503) → killed after 2 s of grace → exit 137 → 2nd restart after a back-off of 20 s
-func (t *teller) chainText(e *ending) string {
+func (t *explainer) chainText(e *ending) string {
 	var links []string
 	add := func(link string) {
 		if link != "" && (len(links) == 0 || links[len(links)-1] != link) {

@@ -1,11 +1,11 @@
 // Package why tells in sentences why a pod is as it is, from what its journal has: what its
-// containers wait for, what led to the last restart, what keeps it from being Ready or holds
-// its end up. It is pure: the time is given, and the same record is always told in the same
+// containers wait for, what led to the last restart, and what delays Ready or its
+// end. It is pure: the caller gives the time, and the same record always gives the same
 // words.
 //
-// A sentence is about one cause. What only follows from that cause is named in it: of an image
-// that five containers wait for, there is one sentence. Each sentence also has the entries of
-// the journal that it was made from, for programs.
+// A sentence is about one cause. It also names what follows from that cause: if five
+// containers wait for one image, there is one sentence. For programs, each sentence has the
+// entries of the journal that it was made from.
 //
 // Names and messages of others are in the sentences as package plain leaves them.
 package why

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -18,11 +20,22 @@ type Explanation struct {
 	// that the journal has, if nobody leads the pod.
 	At time.Time `json:"at"`
 	Of time.Time `json:"of,omitzero"`
-	// Standing is how the pod is, in one sentence.
-	Standing string `json:"standing"`
+	// Standing is how the pod is, in one sentence, or of one Container (About) how that is. Well says that it is as it should be.
+	Container string `json:"container,omitzero"`
+	Standing  string `json:"standing"`
+	Well      bool   `json:"well"`
 	// Sentences are the causes: first what is waited for now, then what has happened, the
 	// newest first.
 	Sentences []Sentence `json:"sentences,omitzero"`
+
+	containers map[string]standing
+	others     bool // of other containers there is more to tell
+}
+
+// standing is how a container is.
+type standing struct {
+	text string
+	well bool
 }
 
 // Sentence is one cause.
@@ -46,12 +59,13 @@ type Kind string
 
 // The kinds of sentences.
 const (
-	KindUnled   Kind = "unled"   // nobody leads the pod
-	KindWait    Kind = "wait"    // what is waited for
-	KindEnd     Kind = "end"     // why the pod ends, or has ended
-	KindExit    Kind = "exit"    // how a container's instance ended, and what followed
-	KindOOM     Kind = "oom"     // what a kill for memory meant
-	KindRepeats Kind = "repeats" // a container that has ended several times
+	KindUnled     Kind = "unled"     // nobody leads the pod
+	KindWait      Kind = "wait"      // what is waited for
+	KindEnd       Kind = "end"       // why the pod ends, or has ended
+	KindExit      Kind = "exit"      // how a container's instance ended, and what followed
+	KindUnstarted Kind = "unstarted" // why a container of a pod that ends never started
+	KindOOM       Kind = "oom"       // what a kill for memory meant
+	KindRepeats   Kind = "repeats"   // a container that has ended several times
 	// KindRestartsAll is about restarts of all containers.
 	KindRestartsAll Kind = "restarts-all"
 	KindState       Kind = "state" // how a container is, according to its pod's object alone
@@ -64,16 +78,22 @@ const ofPod = "pod"
 // Explain says why the pod of a record is as it is at that time, which is shown in now's time
 // zone. The record is not changed.
 func Explain(record *journal.Record, now time.Time) Explanation {
-	t := newTeller(record, now)
+	return newExplainer(record, now).explain()
+}
+
+func (t *explainer) explain() Explanation {
 	t.unled()
 	t.waits()
 	past := t.past()
 	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
 	t.sentences = append(t.sentences, past...)
 	t.left()
-	e := Explanation{Pod: record.Pod, At: now, Standing: plain.Line(t.standing()), Sentences: t.sentences}
-	if record.Now != nil {
-		e.Of = record.Now.At
+	e := Explanation{Pod: t.Pod, At: t.now, Standing: plain.Line(t.standing()), Well: t.well(), Sentences: t.sentences, containers: map[string]standing{}}
+	if t.Now != nil {
+		e.Of = t.Now.At
+		for i := range t.Now.Containers {
+			e.containers[t.Now.Containers[i].Name] = t.standingOf(&t.Now.Containers[i])
+		}
 	}
 	for i := range e.Sentences {
 		e.Sentences[i].Text = plain.Line(e.Sentences[i].Text)
@@ -81,24 +101,38 @@ func Explain(record *journal.Record, now time.Time) Explanation {
 	return e
 }
 
-// About leaves out the sentences that have nothing to do with a container of the pod.
+// About speaks of one container of the pod: it leaves out the sentences that have nothing to do with it.
 func (e Explanation) About(container string) Explanation {
-	e.Sentences = slices.DeleteFunc(slices.Clone(e.Sentences), func(s Sentence) bool {
+	all := e.Sentences
+	e.Sentences = slices.DeleteFunc(slices.Clone(all), func(s Sentence) bool {
 		return s.Subject != ofPod && s.Subject != container && !slices.Contains(s.Others, container)
 	})
+	e.Container, e.others = container, len(all) > len(e.Sentences)
+	if of, known := e.containers[container]; known {
+		e.Standing, e.Well = of.text, of.well
+	}
 	return e
 }
 
-// teller makes the sentences of one record.
-type teller struct {
+// Nothing is what there is to tell if there are no sentences.
+func (e Explanation) Nothing() string {
+	text := "It is as it should be: it waits for nothing, and nothing of it was restarted."
+	if e.others {
+		text += " Of other containers of its pod there is more to tell."
+	}
+	return text
+}
+
+// explainer makes the sentences of one record.
+type explainer struct {
 	*journal.Record
 	now       time.Time
 	byID      map[int64]int // index in Entries
 	sentences []Sentence
 }
 
-func newTeller(record *journal.Record, now time.Time) *teller {
-	t := &teller{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
+func newExplainer(record *journal.Record, now time.Time) *explainer {
+	t := &explainer{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
 	for i, e := range record.Entries {
 		t.byID[e.ID] = i
 	}
@@ -106,14 +140,39 @@ func newTeller(record *journal.Record, now time.Time) *teller {
 }
 
 // over says whether nothing of the pod is left on its node.
-func (t *teller) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
+func (t *explainer) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
+
+// lingers says whether the object of a pod that is over is still there.
+func (t *explainer) lingers() bool { return t.Now != nil && t.Now.Held() }
+
+// abandoned says whether nobody leads the pod, so that nothing goes on.
+func (t *explainer) abandoned() bool {
+	return !t.Living && !t.Object && !t.over() && (t.Now != nil || len(t.Entries) > 0)
+}
+
+// lately is how long a pod that has failed, and is gone, is not as it should be.
+const lately = time.Hour
+
+// well says whether the pod is as it should be. Of one that is gone that is so unless it has failed lately, without being
+// asked to end.
+func (t *explainer) well() bool {
+	switch {
+	case t.Now == nil || t.Now.Phase == string(v1.PodSucceeded) && !t.lingers():
+		return true
+	case t.over():
+		i := slices.IndexFunc(t.Entries, endsPod)
+		asked := i >= 0 && t.Entries[i].Says().Kind == lifecycle.KindStopRequested
+		return !t.lingers() && (asked || t.Now.Phase != string(v1.PodFailed) || t.now.Sub(t.Now.At) > lately)
+	}
+	return t.Now.Ready && !t.ending() && !t.abandoned()
+}
 
 // ending says whether the pod does not start anything any more.
-func (t *teller) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
+func (t *explainer) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
 
-// unled says that nobody leads the pod, so that nothing goes on.
-func (t *teller) unled() {
-	if t.Living || t.Object || t.over() || t.Now == nil && len(t.Entries) == 0 {
+// unled says that nobody leads the pod.
+func (t *explainer) unled() {
+	if !t.abandoned() {
 		return
 	}
 	last := t.lastKnown()
@@ -124,8 +183,8 @@ func (t *teller) unled() {
 	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + "."})
 }
 
-// left says that the journal has given up entries: what is told may lack something.
-func (t *teller) left() {
+// left says that the journal has given up entries: what is reported may lack something.
+func (t *explainer) left() {
 	if t.Left == 0 {
 		return
 	}
@@ -143,7 +202,7 @@ func (t *teller) left() {
 }
 
 // lastKnown is the time of the last thing that the journal has of the pod.
-func (t *teller) lastKnown() (last time.Time) {
+func (t *explainer) lastKnown() (last time.Time) {
 	if t.Now != nil {
 		last = t.Now.At
 	}
@@ -154,7 +213,7 @@ func (t *teller) lastKnown() (last time.Time) {
 }
 
 // standing is how the pod is.
-func (t *teller) standing() string {
+func (t *explainer) standing() string {
 	name := t.Pod.Namespace + "/" + t.Pod.Name
 	if t.Now == nil {
 		return "Of " + name + " nothing is known yet."
@@ -167,6 +226,8 @@ func (t *teller) standing() string {
 	}
 	phase := cmp.Or(t.Now.Phase, "not known")
 	switch {
+	case t.lingers():
+		return name + " has ended" + ifSome(" at ", t.clockOf(t.Now.At)) + ", and its object is still there; its phase is " + phase + "."
 	case t.over():
 		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
 	case lifecycle.Terminal(phaseOf(phase)):
@@ -181,8 +242,26 @@ func (t *teller) standing() string {
 	return name + " is " + phase + " and not Ready" + since("Ready") + "."
 }
 
+// standingOf is how a container is.
+func (t *explainer) standingOf(c *journal.ContainerNow) (s standing) {
+	s.text = plain.Line(c.Name + " of " + t.Pod.Namespace + "/" + t.Pod.Name)
+	switch {
+	case c.State == "running":
+		s.well = c.Ready || t.kindOf(c.Name) == "init" || t.kindOf(c.Name) == "ephemeral"
+		s.text += map[bool]string{true: " is running", false: " is running and not ready"}[s.well] + ifSome(" since ", t.clockOf(c.Since))
+	case c.State == "terminated" && c.Exit != nil:
+		s.well = c.Exit.Code == 0
+		s.text += fmt.Sprintf(" has ended with exit %d", c.Exit.Code) + ifSome(" at ", t.clockOf(c.Since))
+	default:
+		s.text += " is " + c.State + ifSome(": ", plain.Line(c.Reason))
+	}
+	s.text += fmt.Sprintf(", restarted %d times.", c.Restarts)
+	s.well = s.well && !t.abandoned()
+	return s
+}
+
 // milestone is the newest change of that name of the pod's status; zero: there is none.
-func (t *teller) milestone(name string) journal.Entry {
+func (t *explainer) milestone(name string) journal.Entry {
 	for _, e := range slices.Backward(t.Entries) {
 		if e.Kind == journal.Milestone && e.Name == name && e.Container == "" {
 			return e
@@ -192,7 +271,7 @@ func (t *teller) milestone(name string) journal.Entry {
 }
 
 // kindOf is init, sidecar, container or ephemeral.
-func (t *teller) kindOf(container string) string {
+func (t *explainer) kindOf(container string) string {
 	for _, c := range t.Pod.Containers {
 		if c.Name == container {
 			return c.Kind
@@ -202,7 +281,7 @@ func (t *teller) kindOf(container string) string {
 }
 
 // stateOf is how a container is; nil: that is not known.
-func (t *teller) stateOf(container string) *journal.ContainerNow {
+func (t *explainer) stateOf(container string) *journal.ContainerNow {
 	if t.Now == nil {
 		return nil
 	}

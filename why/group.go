@@ -49,16 +49,16 @@ type GroupMember struct {
 // it is nil if no pod of the group is left.
 func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group {
 	g := &Group{Name: name, At: now}
-	var members []*teller
+	var members []*explainer
 	for _, r := range records {
-		if t := newTeller(r, now); !t.over() {
+		if t := newExplainer(r, now); !t.over() {
 			members = append(members, t)
 		}
 	}
 	if len(members) == 0 {
 		return nil
 	}
-	slices.SortFunc(members, func(a, b *teller) int { return cmp.Compare(a.Pod.Name, b.Pod.Name) })
+	slices.SortFunc(members, func(a, b *explainer) int { return cmp.Compare(a.Pod.Name, b.Pod.Name) })
 	var ways []journal.Member
 	for _, t := range members {
 		way := journal.MemberOf(t.Record)
@@ -80,8 +80,8 @@ func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group 
 			m.Standing = plain.Line(t.cause())
 		}
 	}
-	var newest journal.Round
-	if all := journal.RoundsOf(ways); len(all) > 0 {
+	var newest journal.GroupAttempt
+	if all := journal.GroupAttempts(ways); len(all) > 0 {
 		newest = all[len(all)-1]
 	}
 	g.Began, g.Steps = newest.Began, newest.Steps
@@ -90,7 +90,7 @@ func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group 
 }
 
 // cause is why a pod is as it is, in one sentence.
-func (t *teller) cause() string {
+func (t *explainer) cause() string {
 	e := Explain(t.Record, t.now)
 	for _, s := range e.Sentences {
 		if s.Wait != nil && s.Wait.For == lifecycle.WaitGroup {
@@ -103,7 +103,7 @@ func (t *teller) cause() string {
 	return strings.TrimPrefix(e.Standing, plain.Line(t.Pod.Namespace+"/"+t.Pod.Name)+" ")
 }
 
-func (g *Group) standing(newest *journal.Round) string {
+func (g *Group) standing(newest *journal.GroupAttempt) string {
 	n := len(g.Members)
 	members := fmt.Sprintf("The group %s has %d %s", g.Name, n, plural(make([]string, n), "member", "members"))
 	if g.Attempt == nil {
@@ -115,7 +115,7 @@ func (g *Group) standing(newest *journal.Round) string {
 			runs++
 		}
 	}
-	t := teller{now: g.At}
+	t := explainer{now: g.At}
 	began := fmt.Sprintf("; attempt %d began at %s", *g.Attempt, t.clock(newest.At))
 	if runs < n {
 		return fmt.Sprintf("%s%s, and %d of %d %s in it.", members, began, runs, n, plural(make([]string, runs), "runs", "run"))

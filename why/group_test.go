@@ -26,7 +26,7 @@ func explained(t *testing.T, after time.Duration, members ...*timelinetest.Membe
 	return b.String()
 }
 
-// TestExplainGroup takes three members through a round, and has it told at each step.
+// TestExplainGroup takes three members through an attempt, and explains it at each step.
 func TestExplainGroup(t *testing.T) {
 	a, b, c := timelinetest.NewMember("train-a", "node-1"), timelinetest.NewMember("train-b", "node-1"), timelinetest.NewMember("train-c", "node-2")
 	all := []*timelinetest.Member{a, b, c}

@@ -28,7 +28,7 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 	for _, s := range g.Steps {
 		line(stepText(&s))
 	}
-	told := map[string][]string{}
+	members := map[string][]string{}
 	var order []string
 	for _, m := range g.Members {
 		if m.Standing == "" {
@@ -38,13 +38,13 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 		if m.Attempt != nil && g.Attempt != nil && *m.Attempt < *g.Attempt {
 			text = fmt.Sprintf("still in attempt %d, %s", *m.Attempt, text)
 		}
-		if told[text] == nil {
+		if members[text] == nil {
 			order = append(order, text)
 		}
-		told[text] = append(told[text], onNode(m.Pod, m.Node))
+		members[text] = append(members[text], onNode(m.Pod, m.Node))
 	}
 	for _, text := range order {
-		line(list(told[text]) + ": " + text)
+		line(list(members[text]) + ": " + text)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -63,7 +63,7 @@ func stepText(s *journal.Step) string {
 		return fmt.Sprintf("%s until nothing of the attempt before ran any more; the last was %s of %s.", short(s.Took), s.Container, last)
 	case journal.Lifted:
 		return fmt.Sprintf("%s until the barrier was lifted: statuses written, counted, and told; the first to hear was %s.", short(s.Took), last)
-	case journal.Told:
+	case journal.LiftedForAll:
 		return fmt.Sprintf("%s until all had heard of it; the last was %s.", short(s.Took), last)
 	case journal.Runs:
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -16,21 +15,44 @@ func endsPod(e journal.Entry) bool { return e.Container == "" && e.Says().Kind.E
 
 // past tells what has happened: of each container the last end that was not as it should be, how often all were
 // restarted, and why the pod ends.
-func (t *teller) past() (told []Sentence) {
+func (t *explainer) past() (list []Sentence) {
 	for _, c := range t.Pod.Containers {
-		told = append(told, t.exits(c)...)
+		list = append(list, t.exits(c)...)
 	}
-	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(told) == 0) {
-		told = append(told, all)
+	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(list) == 0) {
+		list = append(list, all)
 	}
 	if end, found := t.podEnd(); found {
-		told = append(told, end)
+		list = append(list, end)
 	}
-	return told
+	if failure, found := t.neverStarted(); found && t.ending() {
+		list = append(list, failure)
+	}
+	return list
+}
+
+// neverStarted is what kept containers of a pod that ends from starting: the newest failure that no start has followed.
+func (t *explainer) neverStarted() (s Sentence, found bool) {
+	for _, e := range t.Entries {
+		switch e.Says().Kind {
+		case lifecycle.KindStarted:
+			found = found && s.Subject != ofPod && s.Subject != e.Container
+		case lifecycle.KindImageFailed, lifecycle.KindStartFailed, lifecycle.KindSetupFailed, lifecycle.KindSandboxFailed:
+			subject := cmp.Or(e.Container, ofPod)
+			text := "The containers never started"
+			if e.Container != "" {
+				text = e.Container + " never started"
+			}
+			text += "; at " + t.clock(e.At) + ": " + bare(e.What) + "."
+			s, found = Sentence{Kind: KindUnstarted, Subject: subject, At: e.At, Text: text, Rules: rulesOf([]journal.Entry{e}), Chain: t.follow(e)}, true
+		default:
+		}
+	}
+	return s, found
 }
 
 // restartsOfAll says how often all containers were restarted in place.
-func (t *teller) restartsOfAll() (s Sentence, found bool) {
+func (t *explainer) restartsOfAll() (s Sentence, found bool) {
 	var all []journal.Entry
 	for _, e := range t.Entries {
 		if e.Says().Kind == lifecycle.KindRestartsAll {
@@ -53,7 +75,7 @@ func (t *teller) restartsOfAll() (s Sentence, found bool) {
 }
 
 // podEnd is what decided that the pod ends: the newest decision that does.
-func (t *teller) podEnd() (s Sentence, found bool) {
+func (t *explainer) podEnd() (s Sentence, found bool) {
 	for _, e := range slices.Backward(t.Entries) {
 		if endsPod(e) {
 			chain := t.follow(e)
@@ -64,7 +86,7 @@ func (t *teller) podEnd() (s Sentence, found bool) {
 }
 
 // endText is why the pod ends, and whose decision that was.
-func (t *teller) endText(e journal.Entry) string {
+func (t *explainer) endText(e journal.Entry) string {
 	at := " at " + t.clock(e.At)
 	switch says := e.Says(); says.Kind {
 	case lifecycle.KindRejected:
@@ -87,7 +109,7 @@ func (t *teller) endText(e journal.Entry) string {
 }
 
 // exits tells of a container's last end that was not as it should be, and how often it was restarted.
-func (t *teller) exits(c journal.Container) (told []Sentence) {
+func (t *explainer) exits(c journal.Container) (list []Sentence) {
 	all := slices.DeleteFunc(t.endings(c.Name), ending.withPod)
 	i := len(all) - 1
 	for i >= 0 && all[i].completed() {
@@ -97,20 +119,20 @@ func (t *teller) exits(c journal.Container) (told []Sentence) {
 		return nil
 	}
 	last := &all[i]
-	told = append(told, Sentence{
+	list = append(list, Sentence{
 		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
 		Rules: rulesOf(last.chain), Chain: last.chain,
 	})
 	if last.reason() == "OOMKilled" {
-		told = append(told, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
+		list = append(list, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
 	}
 	if restarts := t.restartsOf(c.Name); restarts > 1 {
-		told = append(told, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
+		list = append(list, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
 	}
-	return told
+	return list
 }
 
-func (t *teller) restartsOf(container string) int32 {
+func (t *explainer) restartsOf(container string) int32 {
 	if state := t.stateOf(container); state != nil {
 		return state.Restarts
 	}
@@ -137,7 +159,7 @@ func oomText(c journal.Container, e *ending) string {
 
 // repeatsText says how often a container was restarted, and how its instances ended of which
 // something is known.
-func (t *teller) repeatsText(name string, restarts int32, all []ending) string {
+func (t *explainer) repeatsText(name string, restarts int32, all []ending) string {
 	text := fmt.Sprintf("%s %s restarted %d times", name, map[bool]string{true: "was", false: "has been"}[t.over()], restarts)
 	how := map[string]int{}
 	var order []string
@@ -163,90 +185,4 @@ func rulesOf(chain []journal.Entry) (list []string) {
 		}
 	}
 	return list
-}
-
-// Trouble is what pods have in common that are not as they should be.
-type Trouble struct {
-	Pods []journal.Pod `json:"pods"`
-	// Standing is how the first of them is; Cause is what is behind it.
-	Standing string   `json:"standing"`
-	Cause    Sentence `json:"cause"`
-
-	badness int
-}
-
-// Overview says of all pods that are not as they should be what is behind it, the worst first:
-// pods with one cause are told together. Pods that are gone, that have succeeded, or that are
-// Ready and end nothing, are as they should be.
-func Overview(records []*journal.Record, now time.Time) []Trouble {
-	var list []Trouble
-	by := map[string]int{}
-	for _, record := range records {
-		one, bad := troubleOf(record, now)
-		if !bad {
-			continue
-		}
-		key := sharedCause(one.Cause.Wait)
-		if i, known := by[key]; known && key != "" {
-			list[i].Pods = append(list[i].Pods, one.Pods...)
-			continue
-		}
-		by[key] = len(list)
-		list = append(list, one)
-	}
-	slices.SortStableFunc(list, func(a, b Trouble) int {
-		return cmp.Or(cmp.Compare(a.badness, b.badness), cmp.Compare(len(b.Pods), len(a.Pods)), a.Cause.At.Compare(b.Cause.At))
-	})
-	return list
-}
-
-// How bad it is that a pod is as it is.
-const (
-	worstUnled = iota
-	worstFailing
-	worstFailed
-	worstEnding
-	worstWaiting
-)
-
-// troubleOf says what is wrong with a pod; false: nothing.
-func troubleOf(record *journal.Record, now time.Time) (Trouble, bool) {
-	t := newTeller(record, now)
-	if t.Now == nil || t.over() || t.Now.Phase == "Succeeded" {
-		return Trouble{}, false
-	}
-	e := Explain(record, now)
-	one := Trouble{Pods: []journal.Pod{record.Pod}, Standing: e.Standing, badness: worstWaiting}
-	if len(e.Sentences) > 0 && e.Sentences[0].Kind != KindLeft {
-		one.Cause = e.Sentences[0]
-	}
-	failing := slices.IndexFunc(e.Sentences, func(s Sentence) bool { return s.Kind == KindWait && s.Wait.Because != "" })
-	switch {
-	case one.Cause.Kind == KindUnled:
-		one.badness = worstUnled
-	case t.Now.Phase == "Failed":
-		one.badness = worstFailed
-	case failing >= 0:
-		one.badness, one.Cause = worstFailing, e.Sentences[failing]
-	case t.ending() || !t.Now.Deleting.IsZero():
-		one.badness = worstEnding
-	}
-	return one, !t.Now.Ready || t.ending() || one.badness == worstUnled
-}
-
-// sharedCause is equal for waits of several pods that end together; empty: none does.
-func sharedCause(w *lifecycle.Wait) string {
-	if w == nil {
-		return ""
-	}
-	switch w.For {
-	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
-		return "image\x00" + w.On
-	case journal.WaitNode:
-		return string(w.For) + "\x00" + w.On
-	case lifecycle.WaitNetwork, journal.WaitScheduling:
-		return string(w.For) + "\x00" + w.Because
-	default:
-	}
-	return ""
 }

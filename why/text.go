@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +28,7 @@ func (l Layout) Write(out io.Writer, e Explanation) error {
 		l.quote(&b, s)
 	}
 	if len(e.Sentences) == 0 {
-		b.WriteString(fold("It is as it should be: it waits for nothing, and nothing of it was restarted.", l.Width, ""))
+		b.WriteString(fold(e.Nothing(), l.Width, ""))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -54,11 +55,7 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 	for _, t := range list {
 		bad += len(t.Pods)
 		b.WriteString(fold(podNames(t.Pods), l.Width, "  "))
-		text := t.Cause.Text
-		if text == "" {
-			text = plain.Line(t.Standing)
-		}
-		b.WriteString(fold("  "+text, l.Width, "  "))
+		b.WriteString(fold("  "+t.Text(), l.Width, "  "))
 		l.quote(&b, t.Cause)
 	}
 	if bad == 0 {
@@ -68,6 +65,18 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// Text is what is wrong.
+func (t Trouble) Text() string {
+	text := cmp.Or(t.Cause.Text, plain.Line(t.Standing))
+	if t.Gone && t.Cause.Text != "" {
+		text = "It has failed and is gone. " + text
+	}
+	if len(t.Pods) > 1 && t.Owner != "" {
+		text += " The others of " + plain.Line(t.Owner) + " are alike."
+	}
+	return text
 }
 
 func pods(n int) string {

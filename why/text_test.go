@@ -22,8 +22,8 @@ func waiting(name string, wait lifecycle.Wait) *journal.Record {
 	}
 }
 
-// TestOverview: pods with one cause are told together, the worst first, and those that are as they
-// should be are not told.
+// TestOverview: pods with one cause are reported together, the worst first, and those that are as they
+// should be are not reported.
 func TestOverview(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(10 * time.Second), Because: "ErrImagePull: not found", Rule: "A-IMG-4"}
@@ -33,14 +33,32 @@ func TestOverview(t *testing.T) {
 	left.Living, left.Now = false, &journal.Now{At: now.Add(-time.Minute), Phase: "Running", Stage: "syncing", Ready: true}
 	gone := waiting("gone", image)
 	gone.Now.Stage = "gone"
+	failed := func(name string, ago time.Duration, created time.Time) *journal.Record {
+		r := waiting(name, lifecycle.Wait{})
+		r.Now = &journal.Now{At: now.Add(-ago), Phase: "Failed", Stage: "gone"}
+		r.Pod.Created = created
+		return r
+	}
+	again := waiting("again", lifecycle.Wait{})
+	again.Now, again.Pod.Created = &journal.Now{Phase: "Running", Stage: "syncing", Ready: true}, now
+	held := failed("held", 2*time.Hour, now)
+	held.Now.Waits = []lifecycle.Wait{{Subject: "pod", For: lifecycle.WaitFinalizers, On: "example.com/keep"}}
+	owned := func(name string, code int32) *journal.Record {
+		r := waiting(name, lifecycle.Wait{Subject: "main", For: lifecycle.WaitBackOff, Because: "exited", Until: now.Add(time.Second)})
+		r.Pod.Owner, r.Now.Containers = "ReplicaSet/web", []journal.ContainerNow{{Name: "main", State: "waiting", Exit: &journal.Exit{Code: code}}}
+		return r
+	}
 	records := []*journal.Record{
 		waiting("slow", lifecycle.Wait{Subject: "pod", For: lifecycle.WaitVolumes, Since: now.Add(-5 * time.Second)}),
+		failed("late", time.Minute, now), failed("long-ago", 2*time.Hour, now), failed("again", time.Minute, now.Add(-time.Minute)), again, held,
+		owned("web-2", 3), owned("web-1", 3), owned("web-3", 4),
 		well, gone, waiting("a", image), waiting("b", image), left,
 		waiting("lost", lifecycle.Wait{Subject: "pod", For: journal.WaitNode, On: "n1", Because: "no route"}),
 		waiting("new", lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, Because: "0/1 nodes are available"}),
 	}
 	var b strings.Builder
-	if err := (Layout{Width: 80}).WriteAll(&b, Overview(records, now), len(records)); err != nil {
+	list, asked := Overview(records, now)
+	if err := (Layout{Width: 80}).WriteAll(&b, list, asked); err != nil {
 		t.Fatal(err)
 	}
 	want := `default/left
@@ -54,12 +72,52 @@ default/lost
   says (no route).
 default/new
   The pod has no node yet: 0/1 nodes are available.
+default/web-1 and default/web-2
+  main waits for its next restart: back-off, next try 12:00:01, in 1 s (exited).
+  The others of ReplicaSet/web are alike.
+default/web-3
+  main waits for its next restart: back-off, next try 12:00:01, in 1 s (exited).
+default/late
+  default/late is gone since 11:59:00; its phase was Failed.
+default/held
+  The pod's object is still there because it has the finalizer example.com/keep,
+  which others remove.
 default/slow
   The pod's volumes are being mounted, for 5 s now.
-6 of 8 pods are not as they should be; lifepod why POD tells all of one.
+11 of 13 pods are not as they should be; lifepod why POD tells all of one.
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("overview (-want +got):\n%s", diff)
+	}
+}
+
+// TestAbout: what is said of one container is about that one, and whether it is as it should be.
+func TestAbout(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("web", lifecycle.Wait{Subject: "side", For: lifecycle.WaitBackOff, Because: "exited 3", Until: now})
+	r.Pod.Containers = append(r.Pod.Containers, journal.Container{Name: "side", Kind: "container"})
+	r.Now.Phase, r.Now.Containers = "Running", []journal.ContainerNow{
+		{Name: "main", State: "running", Since: now.Add(-time.Hour), Ready: true},
+		{Name: "side", State: "waiting", Reason: "CrashLoopBackOff", Restarts: 2},
+	}
+	var b strings.Builder
+	for name, well := range map[string]bool{"main": true, "side": false} {
+		if e := Explain(r, now).About(name); e.Well != well {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	for _, name := range []string{"main", "side"} {
+		if err := (Layout{Width: 400}).Write(&b, Explain(r, now).About(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `main of default/web is running since 11:00:00, restarted 0 times.
+It is as it should be: it waits for nothing, and nothing of it was restarted. Of other containers of its pod there is more to tell.
+side of default/web is waiting: CrashLoopBackOff, restarted 2 times.
+- side waits for its next restart: back-off, next try 12:00:00, now (exited 3).
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -72,7 +130,8 @@ func TestHeldHook(t *testing.T) {
 		"main is being stopped: its preStop hook has been running for 5 s and may until 12:00:20, in 20 s: " + held: {Subject: "main", For: lifecycle.WaitPreStop, On: "preStop", Since: now.Add(-5 * time.Second), Until: now.Add(20 * time.Second), Held: held},
 	} {
 		var b strings.Builder
-		if err := (Layout{Width: 400}).WriteAll(&b, Overview([]*journal.Record{waiting("web", wait)}, now), 1); err != nil {
+		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now)
+		if err := (Layout{Width: 400}).WriteAll(&b, list, asked); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) {
@@ -90,7 +149,8 @@ func TestHarmless(t *testing.T) {
 	if err := (Layout{Width: 80}).Write(&b, Explain(r, now)); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Layout{Width: 80}).WriteAll(&b, Overview([]*journal.Record{r}, now), 1); err != nil {
+	list, asked := Overview([]*journal.Record{r}, now)
+	if err := (Layout{Width: 80}).WriteAll(&b, list, asked); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
@@ -253,9 +313,9 @@ func TestLeft(t *testing.T) {
 	for i, id := range []int64{1, 2, 9, 10, 11} {
 		r.Entries = append(r.Entries, journal.Entry{ID: id, At: now.Add(time.Duration(i) * time.Minute)})
 	}
-	told := Explain(r, now).Sentences
+	sentences := Explain(r, now).Sentences
 	const want = "The journal has not kept 7 entries of what happened from 12:01:00 to 12:02:00."
-	if last := told[len(told)-1]; len(told) != 2 || last.Text != want {
-		t.Errorf("%+v, want %s", told, want)
+	if last := sentences[len(sentences)-1]; len(sentences) != 2 || last.Text != want {
+		t.Errorf("%+v, want %s", sentences, want)
 	}
 }

@@ -11,24 +11,24 @@ import (
 
 // waits tells what is waited for: one sentence for each cause, with those that wait only for
 // it, failures first.
-func (t *teller) waits() {
+func (t *explainer) waits() {
 	if t.Now == nil {
 		return
 	}
-	var told []Sentence
+	var sentences []Sentence
 	if t.Object {
 		t.sentences = append(t.sentences, t.states()...)
 	}
 	for i := range t.Now.Waits {
 		w := &t.Now.Waits[i]
-		if follows(w) || t.toldBefore(told, w) {
+		if follows(w) || t.hasCause(sentences, w) {
 			continue
 		}
-		told = append(told, Sentence{Kind: KindWait, Subject: w.Subject, Others: t.sharing(w), At: w.Since, Rules: rules(w.Rule), Wait: w})
+		sentences = append(sentences, Sentence{Kind: KindWait, Subject: w.Subject, Others: t.sharing(w), At: w.Since, Rules: rules(w.Rule), Wait: w})
 	}
-	told = append(told, t.silentCauses()...)
-	for i := range told {
-		s := &told[i]
+	sentences = append(sentences, t.silentCauses()...)
+	for i := range sentences {
+		s := &sentences[i]
 		s.Text = t.waitText(s)
 		var waiting []string
 		for _, name := range t.followers(s.Wait) {
@@ -42,10 +42,10 @@ func (t *teller) waits() {
 		}
 		s.Text += "."
 	}
-	slices.SortStableFunc(told, func(a, b Sentence) int {
+	slices.SortStableFunc(sentences, func(a, b Sentence) int {
 		return cmp.Or(cmp.Compare(rank(a.Wait), rank(b.Wait)), b.At.Compare(a.At))
 	})
-	t.sentences = append(t.sentences, told...)
+	t.sentences = append(t.sentences, sentences...)
 }
 
 func rules(rule string) []string {
@@ -76,7 +76,7 @@ func rank(w *lifecycle.Wait) int {
 }
 
 // sharing are other containers that wait for the same: an image.
-func (t *teller) sharing(w *lifecycle.Wait) (names []string) {
+func (t *explainer) sharing(w *lifecycle.Wait) (names []string) {
 	for _, other := range t.Now.Waits {
 		if sameCause(w, &other) && other.Subject != w.Subject {
 			names = append(names, other.Subject)
@@ -97,13 +97,13 @@ func sameCause(a, b *lifecycle.Wait) bool {
 	}
 }
 
-func (t *teller) toldBefore(told []Sentence, w *lifecycle.Wait) bool {
-	return slices.ContainsFunc(told, func(s Sentence) bool { return sameCause(s.Wait, w) })
+func (t *explainer) hasCause(before []Sentence, w *lifecycle.Wait) bool {
+	return slices.ContainsFunc(before, func(s Sentence) bool { return sameCause(s.Wait, w) })
 }
 
 // followers are the containers that wait for nothing but the cause of w: until its subject
 // has started or completed, or until what the pod lacks is there.
-func (t *teller) followers(w *lifecycle.Wait) (names []string) {
+func (t *explainer) followers(w *lifecycle.Wait) (names []string) {
 	for _, c := range t.Pod.Containers {
 		if subject, setup := t.causeOf(c.Name); subject == w.Subject && (subject != ofPod || setup == w.For) {
 			names = append(names, c.Name)
@@ -114,7 +114,7 @@ func (t *teller) followers(w *lifecycle.Wait) (names []string) {
 
 // causeOf follows a container's waits for its turn to the container that all of them are for,
 // or to what the pod lacks; it returns nothing for a container that waits for neither.
-func (t *teller) causeOf(container string) (subject string, setup lifecycle.WaitFor) {
+func (t *explainer) causeOf(container string) (subject string, setup lifecycle.WaitFor) {
 	for range len(t.Pod.Containers) + 1 {
 		w := t.waitOf(container, lifecycle.WaitTurn, lifecycle.WaitTarget, lifecycle.WaitSetup)
 		switch {
@@ -129,7 +129,7 @@ func (t *teller) causeOf(container string) (subject string, setup lifecycle.Wait
 }
 
 // waitOf is a container's first wait of those kinds; nil: it has none.
-func (t *teller) waitOf(container string, kinds ...lifecycle.WaitFor) *lifecycle.Wait {
+func (t *explainer) waitOf(container string, kinds ...lifecycle.WaitFor) *lifecycle.Wait {
 	for i, w := range t.Now.Waits {
 		if w.Subject == container && (len(kinds) == 0 || slices.Contains(kinds, w.For)) {
 			return &t.Now.Waits[i]
@@ -140,12 +140,12 @@ func (t *teller) waitOf(container string, kinds ...lifecycle.WaitFor) *lifecycle
 
 // silentCauses are those that wait for nothing themselves: an init container that runs, or a
 // setup of which no more is known.
-func (t *teller) silentCauses() (told []Sentence) {
+func (t *explainer) silentCauses() (list []Sentence) {
 	seen := map[string]bool{}
 	for _, c := range t.Pod.Containers {
 		subject, setup := t.causeOf(c.Name)
 		key := subject + " " + string(setup)
-		if subject == "" || seen[key] || t.told(subject, setup) {
+		if subject == "" || seen[key] || t.hasOwnWait(subject, setup) {
 			continue
 		}
 		seen[key] = true
@@ -154,20 +154,20 @@ func (t *teller) silentCauses() (told []Sentence) {
 		if state := t.stateOf(subject); state != nil {
 			w.Since = state.Since
 		}
-		told = append(told, Sentence{Kind: KindWait, Subject: subject, At: w.Since, Rules: rules(w.Rule), Wait: &w})
+		list = append(list, Sentence{Kind: KindWait, Subject: subject, At: w.Since, Rules: rules(w.Rule), Wait: &w})
 	}
-	return told
+	return list
 }
 
-// told says whether the cause has a wait of its own.
-func (t *teller) told(subject string, setup lifecycle.WaitFor) bool {
+// hasOwnWait says whether the cause has a wait of its own.
+func (t *explainer) hasOwnWait(subject string, setup lifecycle.WaitFor) bool {
 	return slices.ContainsFunc(t.Now.Waits, func(w lifecycle.Wait) bool {
 		return w.Subject == subject && !follows(&w) && (subject != ofPod || w.For == setup)
 	})
 }
 
 // waitText is what one cause is, without the full stop.
-func (t *teller) waitText(s *Sentence) string {
+func (t *explainer) waitText(s *Sentence) string {
 	if s.Subject == ofPod {
 		return t.podWait(s.Wait)
 	}
@@ -194,7 +194,7 @@ var stepsOfPod = map[lifecycle.WaitFor]work{
 }
 
 // podWait is what the pod as a whole waits for.
-func (t *teller) podWait(w *lifecycle.Wait) string {
+func (t *explainer) podWait(w *lifecycle.Wait) string {
 	if step, is := stepsOfPod[w.For]; is {
 		return t.working(step, w)
 	}
@@ -209,6 +209,9 @@ func (t *teller) podWait(w *lifecycle.Wait) string {
 	case lifecycle.WaitResize:
 		return t.resizeWait(w)
 	case journal.WaitScheduling:
+		if w.On != "" {
+			return "The pod has no node yet: it is not scheduled before others remove its scheduling gate " + w.On
+		}
 		return "The pod has no node yet" + ifSome(": ", bare(w.Because))
 	case journal.WaitNode:
 		return "The pod's node " + w.On + " does not answer, so that no more is known than its object says (" + bare(w.Because) + ")"
@@ -227,7 +230,7 @@ func gateState(status string) string {
 	return "its condition is " + status
 }
 
-func (t *teller) resizeWait(w *lifecycle.Wait) string {
+func (t *explainer) resizeWait(w *lifecycle.Wait) string {
 	switch w.On {
 	case "Deferred":
 		return "The resize has no room on the node yet" + inBrackets(bare(w.Because)) + t.nextTry(w)
@@ -240,7 +243,7 @@ func (t *teller) resizeWait(w *lifecycle.Wait) string {
 }
 
 // working is a step that is under way, or has failed and is tried again.
-func (t *teller) working(step work, w *lifecycle.Wait) string {
+func (t *explainer) working(step work, w *lifecycle.Wait) string {
 	switch {
 	case w.Because == "" && w.Until.IsZero():
 		return step.doing + t.soFar(w.Since)
@@ -253,7 +256,7 @@ func (t *teller) working(step work, w *lifecycle.Wait) string {
 }
 
 // nextTry says when it goes on; empty if nobody knows.
-func (t *teller) nextTry(w *lifecycle.Wait) string {
+func (t *explainer) nextTry(w *lifecycle.Wait) string {
 	if w.Until.IsZero() {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // containerWait is what one container waits for, or several for the same image.
-func (t *teller) containerWait(s *Sentence) string {
+func (t *explainer) containerWait(s *Sentence) string {
 	w := s.Wait
 	switch w.For {
 	case "": // others wait for it
@@ -41,7 +41,7 @@ func (t *teller) containerWait(s *Sentence) string {
 }
 
 // runsFirst is about a container that others come after and that waits for nothing.
-func (t *teller) runsFirst(w *lifecycle.Wait) string {
+func (t *explainer) runsFirst(w *lifecycle.Wait) string {
 	what := map[string]string{"init": "The init container ", "sidecar": "The sidecar "}[t.kindOf(w.Subject)] + w.Subject
 	state := t.stateOf(w.Subject)
 	switch {
@@ -54,7 +54,7 @@ func (t *teller) runsFirst(w *lifecycle.Wait) string {
 }
 
 // imageWait is about an image that containers need.
-func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
+func (t *explainer) imageWait(w *lifecycle.Wait, containers []string) string {
 	what := "The image " + w.On + " of " + list(containers)
 	switch w.For {
 	case lifecycle.WaitImage:
@@ -68,7 +68,7 @@ func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
 }
 
 // pulledSoFar is how far the pull of an image is, and which of its layers is the slowest.
-func (t *teller) pulledSoFar(image string) string {
+func (t *explainer) pulledSoFar(image string) string {
 	for _, p := range t.Now.Pulls {
 		layer := ""
 		if p.Layer != nil && p.Layers > 1 {
@@ -99,7 +99,7 @@ func (t *teller) pulledSoFar(image string) string {
 }
 
 // probeWait is about a probe that has not succeeded, or not any more.
-func (t *teller) probeWait(w *lifecycle.Wait) string {
+func (t *explainer) probeWait(w *lifecycle.Wait) string {
 	lacks := " is not ready: its "
 	if w.On == "startup" {
 		lacks = " has not started up: its "
@@ -122,7 +122,7 @@ func (t *teller) probeWait(w *lifecycle.Wait) string {
 }
 
 // stopWait is about a container that is being stopped.
-func (t *teller) stopWait(w *lifecycle.Wait) string {
+func (t *explainer) stopWait(w *lifecycle.Wait) string {
 	overdue := !w.Until.IsZero() && w.Until.Before(t.now)
 	because := inBrackets(bare(w.Because))
 	switch w.For {
@@ -143,7 +143,7 @@ func (t *teller) stopWait(w *lifecycle.Wait) string {
 	return w.Subject + " is being stopped" + because + ": it has had its stop signal" + t.lasting(w.Since) + " and is killed at " + t.when(w.Until)
 }
 
-func (t *teller) whenOf(w *lifecycle.Wait) string {
+func (t *explainer) whenOf(w *lifecycle.Wait) string {
 	if w.Until.IsZero() {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (t *teller) whenOf(w *lifecycle.Wait) string {
 }
 
 // states are how containers are of which only the object tells: what keeps those that don't run.
-func (t *teller) states() (told []Sentence) {
+func (t *explainer) states() (list []Sentence) {
 	for _, c := range t.Now.Containers {
 		text := c.Name + " is " + c.State
 		switch {
@@ -167,7 +167,7 @@ func (t *teller) states() (told []Sentence) {
 		if c.Restarts > 0 {
 			text += fmt.Sprintf(", restarted %d times", c.Restarts)
 		}
-		told = append(told, Sentence{Kind: KindState, Subject: c.Name, At: c.Since, Text: text + "; its node's journal tells no more."})
+		list = append(list, Sentence{Kind: KindState, Subject: c.Name, At: c.Since, Text: text + "; its node's journal tells no more."})
 	}
-	return told
+	return list
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // clock is a time as people read it, in now's time zone: the date only if it is another day.
-func (t *teller) clock(at time.Time) string {
+func (t *explainer) clock(at time.Time) string {
 	at = at.In(t.now.Location())
 	if at.Format(time.DateOnly) == t.now.Format(time.DateOnly) {
 		return at.Format(time.TimeOnly)
@@ -19,7 +19,7 @@ func (t *teller) clock(at time.Time) string {
 }
 
 // clockOf is clock of a time that may be zero; it is empty then.
-func (t *teller) clockOf(at time.Time) string {
+func (t *explainer) clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -27,7 +27,7 @@ func (t *teller) clockOf(at time.Time) string {
 }
 
 // lasting is how long something has been so, as "for 12 s"; empty if it is zero or less than a second.
-func (t *teller) lasting(since time.Time) string {
+func (t *explainer) lasting(since time.Time) string {
 	if d := t.now.Sub(since); !since.IsZero() && d >= time.Second {
 		return " for " + span(d)
 	}
@@ -36,12 +36,12 @@ func (t *teller) lasting(since time.Time) string {
 
 // soFar is how long something has been going on, as ", for 12 s now"; empty if that is less than a
 // second.
-func (t *teller) soFar(since time.Time) string {
+func (t *explainer) soFar(since time.Time) string {
 	return ifSome(",", ifSome2(t.lasting(since), " now"))
 }
 
 // when says when something comes: "12:04:31, in 8 s".
-func (t *teller) when(until time.Time) string {
+func (t *explainer) when(until time.Time) string {
 	left := until.Sub(t.now)
 	switch {
 	case left >= time.Second:

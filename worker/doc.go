@@ -5,7 +5,7 @@
 // share: the runtime, the images, the machine's addresses, the folders. A Worker
 // owns one Machine and is the only one to step it; effects that take time run
 // beside it, each with a deadline, and report back through the worker's mailbox.
-// So a hung call of one pod holds up neither another pod nor its own worker.
+// So a call that hangs blocks neither another pod nor its own pod's worker.
 //
 // Facts come from three places: answers of effects, the runtime's event stream,
 // and snapshots of the pod, which repair what was lost: every Timeouts.Relist while
@@ -20,6 +20,6 @@
 // back at once. What was saved survives the process; what was synced survives the
 // machine, too.
 //
-// A file that can't be read, or that could not be written, is as good as none:
-// the pod is then swept up, never led on from a state that is past.
+// If the file can't be read or written, the pod is swept up: it is never resumed from an
+// outdated state.
 package worker

@@ -201,13 +201,13 @@ type Clock struct {
 	Machine func() lifecycle.Clock
 	// Virtual is the time in which simulated pods live, in the place of the two before; nil: they live in real time.
 	Virtual Virtual
-	// Turns says what comes first of what may come in any order; nil: chance.
-	Turns Turns
+	// Order says what comes first of what may come in any order; nil: chance.
+	Order Order
 }
 
-// Turns says which comes first of what goroutines do, so that lives can be led again as they were. Its methods do not block, and
+// Order says which comes first of what goroutines do, so that lives can be led again as they were. Its methods do not block, and
 // may be called from any goroutine. of is a pod's UID, or empty for the node.
-type Turns interface {
+type Order interface {
 	// Deliver calls do when it is a fact's turn to be taken in, after those that were delivered to the same before it.
 	Deliver(of types.UID, fact any, do func())
 	// Begin calls do when it is the turn of what was asked for to begin, beside who has asked.
@@ -217,19 +217,19 @@ type Turns interface {
 // Lead has the facts that are posted to a mailbox counted, and delivered in their turn.
 func (c Clock) Lead(of types.UID, mail *mailbox.Mailbox[any]) {
 	mail.Count(c.Time().Busy)
-	if c.Turns != nil {
-		mail.InTurn(func(fact any, add func()) { c.Turns.Deliver(of, fact, add) })
+	if c.Order != nil {
+		mail.Ordered(func(fact any, add func()) { c.Order.Deliver(of, fact, add) })
 	}
 }
 
 // Await asks for the turn of something to begin; wait returns when that has come.
 func (c Clock) Await(of types.UID, what any) (wait func()) {
-	if c.Turns == nil {
+	if c.Order == nil {
 		return func() {}
 	}
-	turn := make(chan struct{})
-	c.Turns.Begin(of, what, func() { close(turn) })
-	return func() { <-turn }
+	begun := make(chan struct{})
+	c.Order.Begin(of, what, func() { close(begun) })
+	return func() { <-begun }
 }
 
 // Virtual is a time of its own, which all parts that lead pods go by (package sim/live). Its methods do not block, and may be

@@ -15,12 +15,12 @@ import (
 
 // Events hands the runtime's container events to the workers of their pods.
 type Events struct {
-	// Strangers is told of pods that the runtime has, and of which there was no worker at two looks, one after the other. The
+	// WithoutWorker is told of pods that the runtime has, and of which there was no worker at two looks, one after the other. The
 	// next look waits for it. Set it before Run; nil: nobody wants to know.
-	Strangers func(ctx context.Context, uids []types.UID)
+	WithoutWorker func(ctx context.Context, uids []types.UID)
 
 	engine  *Engine
-	changed func() // told whenever the stream breaks or gives its first event; may be nil
+	changed func() // called whenever the stream breaks or gives its first event; may be nil
 
 	doubt mailbox.Signal // sent when an unproven stream is to be doubted anew
 
@@ -37,7 +37,7 @@ type Events struct {
 const unprovenRelist = 100 * time.Millisecond
 
 // Events prepares the hand-over of events; Run must run for as long as workers do.
-// changed is told whenever the runtime may have been lost, or is back: it must not
+// changed is called whenever the runtime may have been lost, or is back: it must not
 // block, and may be nil.
 func (n *Engine) Events(changed func()) *Events {
 	return &Events{engine: n, changed: changed, doubt: mailbox.NewSignal(), workers: map[types.UID]*Worker{}}
@@ -130,15 +130,15 @@ func (e *Events) doubts() bool {
 // look tells each worker what there is of its pod, in so few words that it only
 // says whether it is worth a snapshot.
 func (e *Events) look(ctx context.Context) {
-	if e.Strangers == nil && e.idle() {
+	if e.WithoutWorker == nil && e.idle() {
 		return
 	}
 	looking, cancel := context.WithTimeout(ctx, e.engine.Timeouts.Relist)
 	defer cancel()
 	all, err := cri.Overlook(looking, e.engine.Runtime)
 	e.tell(all, err)
-	if stay := e.strangersOf(all); err == nil && len(stay) > 0 && e.Strangers != nil {
-		e.Strangers(ctx, stay)
+	if stay := e.withoutWorker(all); err == nil && len(stay) > 0 && e.WithoutWorker != nil {
+		e.WithoutWorker(ctx, stay)
 	}
 }
 
@@ -158,8 +158,8 @@ func (e *Events) tell(all cri.Overview, err error) {
 	}
 }
 
-// strangersOf are the pods that have no worker, and had none at the look before: one that has just begun or ended is none.
-func (e *Events) strangersOf(all cri.Overview) (stay []types.UID) {
+// withoutWorker are the pods that have no worker, and had none at the look before: one that has just begun or ended is none.
+func (e *Events) withoutWorker(all cri.Overview) (stay []types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := map[types.UID]bool{}

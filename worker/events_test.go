@@ -223,16 +223,16 @@ func (s *story) calls(names ...string) int {
 }
 
 // Who asks is told of pods that the runtime has and no worker, once two looks have seen them so; a look that failed is none (B-WRK-21).
-func TestStrangers(t *testing.T) {
+func TestPodsWithoutWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.end() // its events have no Strangers
+		s.end() // its events have no WithoutWorker
 		ctx, cancel := context.WithCancel(context.Background())
 		events := s.node.Events(nil)
-		told := map[types.UID]time.Duration{}
-		events.Strangers = func(_ context.Context, uids []types.UID) {
+		calls := map[types.UID]time.Duration{}
+		events.WithoutWorker = func(_ context.Context, uids []types.UID) {
 			for _, uid := range uids {
-				told[uid] = time.Since(s.start)
+				calls[uid] = time.Since(s.start)
 			}
 		}
 		s.wait.Go(func() { events.Run(ctx) })
@@ -240,7 +240,7 @@ func TestStrangers(t *testing.T) {
 			cancel()
 			s.wait.Wait()
 		}()
-		for _, name := range []string{"stranger", "known"} {
+		for _, name := range []string{"unknown", "known"} {
 			if _, err := s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 				Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: name}, Labels: map[string]string{cri.PodUIDLabel: name},
 			}}); err != nil {
@@ -250,8 +250,8 @@ func TestStrangers(t *testing.T) {
 		events.Add(s.node.NewWorker(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "known"}}, nil))
 		s.Fault("fail ListContainers times=3")
 		time.Sleep(time.Minute)
-		if len(told) != 1 || told["stranger"] == 0 {
-			t.Errorf("told of %v, want the stranger alone", told)
+		if len(calls) != 1 || calls["unknown"] == 0 {
+			t.Errorf("told of %v, want the unknown one alone", calls)
 		}
 	})
 }

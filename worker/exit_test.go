@@ -212,7 +212,7 @@ func TestRemoveFiles(t *testing.T) {
 	}
 }
 
-// A file that can't be read is told in its place (A-CST-14).
+// A file that can't be read is reported in its place (A-CST-14).
 func TestTerminationMessageUnreadable(t *testing.T) {
 	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	path := h.terminationLog("main", 0)
@@ -253,7 +253,7 @@ func TestDeadlineOfStop(t *testing.T) {
 }
 
 // A container that only wears the pod's labels harms nothing.
-func TestExitOfAStranger(t *testing.T) {
+func TestExitOfUnknownContainer(t *testing.T) {
 	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	got := h.describeExit(&runtimeapi.ContainerStatus{
 		Id: "c9", ExitCode: 1, Metadata: &runtimeapi.ContainerMetadata{Name: "stranger"},

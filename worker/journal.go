@@ -12,9 +12,9 @@ import (
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
-// chronicle keeps what happens to the pod. It never holds the pod up: what can't be written
+// journalState keeps what happens to the pod. It never holds the pod up: what can't be written
 // is lost. The worker's goroutine owns it.
-type chronicle struct {
+type journalState struct {
 	writer *journal.Writer // nil: nothing is kept
 
 	mu    sync.Mutex
@@ -32,7 +32,7 @@ func (w *Worker) openJournal() {
 		w.journalFailed(err)
 		return
 	}
-	w.chronicle.writer = writer
+	w.journal.writer = writer
 	for _, end := range writer.Unkept() {
 		w.keepEnd(writer.Dir(), end)
 	}
@@ -40,15 +40,15 @@ func (w *Worker) openJournal() {
 
 // closeJournal ends the writing.
 func (w *Worker) closeJournal() {
-	if w.chronicle.writer != nil {
-		w.journalFailed(w.chronicle.writer.Close())
+	if w.journal.writer != nil {
+		w.journalFailed(w.journal.writer.Close())
 	}
 }
 
 // note writes a step to the journal, before its effects are carried out: what lifepod has
 // done, the journal knows.
 func (w *Worker) note(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) {
-	writer := w.chronicle.writer
+	writer := w.journal.writer
 	if writer == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func killedIn(end journal.End) *journal.Killed {
 // noteNow writes and tells how the pod is after a step, how far its pulls are, and which hooks are held.
 func (w *Worker) noteNow(at time.Time) {
 	tell := w.executor.engine.Now
-	if w.chronicle.writer == nil && tell == nil {
+	if w.journal.writer == nil && tell == nil {
 		return
 	}
 	now := journal.NowOf(at, w.machine)
@@ -118,10 +118,10 @@ func (w *Worker) noteNow(at time.Time) {
 	if tell != nil {
 		tell(w.machine.Pod(), now)
 	}
-	if w.chronicle.writer == nil {
+	if w.journal.writer == nil {
 		return
 	}
-	w.journalFailed(w.chronicle.writer.Now(now))
+	w.journalFailed(w.journal.writer.Now(now))
 }
 
 func (w *Worker) journalFailed(err error) {
@@ -131,10 +131,10 @@ func (w *Worker) journalFailed(err error) {
 	if wrote := w.executor.engine.JournalWrote; wrote != nil {
 		wrote(0, 0, err)
 	}
-	w.chronicle.mu.Lock()
-	defer w.chronicle.mu.Unlock()
-	if now := time.Now(); now.Sub(w.chronicle.since) > tellAgain {
-		w.chronicle.since = now
+	w.journal.mu.Lock()
+	defer w.journal.mu.Unlock()
+	if now := time.Now(); now.Sub(w.journal.since) > logAgain {
+		w.journal.since = now
 		w.log.Warn("the pod's journal can't be written: lifepod why and lifepod timeline will not know everything", "err", err)
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// toldLife notes statuses and events in their order.
-type toldLife struct {
+// recordingLife notes statuses and events in their order.
+type recordingLife struct {
 	*life
-	told []string
+	order []string
 }
 
-func (l *toldLife) Status(status v1.PodStatus, step bool) {
+func (l *recordingLife) Status(status v1.PodStatus, step bool) {
 	if c := status.ContainerStatuses[0]; c.State.Running != nil {
-		l.told = append(l.told, fmt.Sprintf("running, restarts %d", c.RestartCount))
+		l.order = append(l.order, fmt.Sprintf("running, restarts %d", c.RestartCount))
 	} else if c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
-		l.told = append(l.told, "waiting")
+		l.order = append(l.order, "waiting")
 	}
 	l.life.Status(status, step)
 }
 
-func (l *toldLife) Event(at time.Time, e lifecycle.RecordEvent) {
+func (l *recordingLife) Event(at time.Time, e lifecycle.RecordEvent) {
 	if e.Reason == "Started" || e.Reason == "BackOff" {
-		l.told = append(l.told, e.Reason)
+		l.order = append(l.order, e.Reason)
 	}
 	l.life.Event(at, e)
 }
@@ -40,7 +40,7 @@ func TestEventsAfterStatuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
-		l := &toldLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
+		l := &recordingLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		l.worker = s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l)
 		s.events.Add(l.worker)
 		s.wait.Go(func() {
@@ -51,7 +51,7 @@ func TestEventsAfterStatuses(t *testing.T) {
 		l.stop(0)
 		l.gone()
 		seen := map[string]bool{}
-		first := slices.DeleteFunc(l.told, func(what string) bool { // a status may come again
+		first := slices.DeleteFunc(l.order, func(what string) bool { // a status may come again
 			again := seen[what] && what != "Started"
 			seen[what] = true
 			return again

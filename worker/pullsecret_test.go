@@ -28,8 +28,8 @@ func TestMissingPullSecrets(t *testing.T) {
 			Type: v1.EventTypeWarning, Reason: "FailedToRetrieveImagePullSecret",
 			Message: "Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed.",
 		}
-		told := slices.DeleteFunc(web.recorded, func(e lifecycle.RecordEvent) bool { return e.Reason != want.Reason })
-		if diff := cmp.Diff([]lifecycle.RecordEvent{want}, told); diff != "" {
+		events := slices.DeleteFunc(web.recorded, func(e lifecycle.RecordEvent) bool { return e.Reason != want.Reason })
+		if diff := cmp.Diff([]lifecycle.RecordEvent{want}, events); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

@@ -116,9 +116,9 @@ func (w *Worker) firstFact() lifecycle.Fact {
 	return w.executor.admission()
 }
 
-// tellAgain is how long saves must succeed before a failure is reported again: on a disk
+// logAgain is how long saves must succeed before a failure is reported again: on a disk
 // that is nearly full they succeed now and then.
-const tellAgain = 10 * time.Minute
+const logAgain = 10 * time.Minute
 
 // save saves the current state. If that fails the pod goes on, and what a kill -9 of
 // lifepod would then mean is reported once.
@@ -135,7 +135,7 @@ func (w *Worker) save(at time.Time) {
 		return
 	}
 	m.problem.Store(&err)
-	if at.Sub(m.since) > tellAgain {
+	if at.Sub(m.since) > logAgain {
 		w.log.Warn("the pod's state can't be saved", "err", err)
 		w.sink.Report(at, lifecycle.Report{
 			Subject: "pod", Kind: "not-saved", Message: err.Error(), Outcome: "lost-with-a-kill", Rule: "B-RST-9",

@@ -211,7 +211,7 @@ func (r *reports) Report(_ time.Time, report lifecycle.Report) {
 	r.texts = append(r.texts, report.String())
 }
 
-// A disk that is full, or all but full, is told once and stops no pod.
+// A disk that is full, or all but full, is reported once and stops no pod.
 func TestNothingCanBeSaved(t *testing.T) {
 	for _, works := range []int{0, 2} {
 		nothingCanBeSaved(t, works)
@@ -229,14 +229,14 @@ func nothingCanBeSaved(t *testing.T, works int) {
 		s.events.Add(w)
 		s.wait.Go(func() { l.done <- w.Run(s.ctx) })
 		l.gone()
-		told := 0
+		logged := 0
 		for _, text := range l.texts {
 			if strings.Contains(text, "can't be remembered: no space left on device") {
-				told++
+				logged++
 			}
 		}
-		if told != 1 || l.last().Phase != v1.PodSucceeded {
-			t.Errorf("told %d times, phase %s", told, l.last().Phase)
+		if logged != 1 || l.last().Phase != v1.PodSucceeded {
+			t.Errorf("told %d times, phase %s", logged, l.last().Phase)
 		}
 	})
 }

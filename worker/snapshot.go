@@ -15,11 +15,11 @@ type snapshots struct {
 	again    bool   // another is wanted: the one under way may have begun too early
 	digest   uint64 // of what the runtime had of the pod when it was last looked at
 	quiet    int    // how many there were since anything has happened
-	told     calm
+	idle     idleDigest
 }
 
-// calm is what others may know: whether the worker has no use for a digest like the last one.
-type calm struct {
+// idleDigest is what others may know: whether the worker has no use for a digest like the last one.
+type idleDigest struct {
 	is     atomic.Bool
 	digest atomic.Uint64
 }
@@ -58,16 +58,16 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	}
 }
 
-// tellCalm tells who looks at all pods what the worker has no use for.
-func (w *Worker) tellCalm() {
-	w.snapshots.told.digest.Store(w.snapshots.digest)
-	w.snapshots.told.is.Store(w.snapshots.quiet >= cri.UnchangedEnough && !w.memory.failed)
+// publishIdle tells who looks at all pods what the worker has no use for.
+func (w *Worker) publishIdle() {
+	w.snapshots.idle.digest.Store(w.snapshots.digest)
+	w.snapshots.idle.is.Store(w.snapshots.quiet >= cri.UnchangedEnough && !w.memory.failed)
 }
 
 // hasUseFor says whether a look at all pods may tell the worker anything.
 func (w *Worker) hasUseFor(g podDigest) bool {
-	told := &w.snapshots.told
-	return !told.is.Load() || !g.failed && g.digest != told.digest.Load()
+	idle := &w.snapshots.idle
+	return !idle.is.Load() || !g.failed && g.digest != idle.digest.Load()
 }
 
 // learned notes that the machine has learned something. What it learns again and

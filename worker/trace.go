@@ -13,10 +13,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// stretch is what a pod goes through from one fact until nothing of what followed from it
+// podSpan is what a pod goes through from one fact until nothing of what followed from it
 // is under way any more. It is a span, and each of its effects a span below it (A-TRC-5).
-// A pod that terminates does so in one stretch (A-TRC-6). The worker's goroutine owns it.
-type stretch struct {
+// A pod that terminates does so in one span (A-TRC-6). The worker's goroutine owns it.
+type podSpan struct {
 	tracer   trace.Tracer   // nil: nothing is traced
 	cause    lifecycle.Fact // what the machine has learned last
 	stage    lifecycle.Stage
@@ -24,13 +24,13 @@ type stretch struct {
 	underWay map[lifecycle.EffectID]bool // what the span waits for
 }
 
-// stretchNames are the kubelet's.
-var stretchNames = [...]string{
+// spanNames are the kubelet's.
+var spanNames = [...]string{
 	lifecycle.Syncing: "syncPod", lifecycle.Terminating: "syncTerminatingPod", lifecycle.Terminated: "syncTerminatedPod", lifecycle.Gone: "syncTerminatedPod",
 }
 
 // learned notes a fact, and the stage that the pod is in because of it; its effects follow.
-func (s *stretch) learned(fact lifecycle.Fact, stage lifecycle.Stage) {
+func (s *podSpan) learned(fact lifecycle.Fact, stage lifecycle.Stage) {
 	if s.tracer == nil {
 		return
 	}
@@ -53,36 +53,36 @@ func resultOf(fact lifecycle.Fact) (r lifecycle.Result) {
 	return r
 }
 
-// rests ends the stretch if nothing is under way. A pod that terminates may wait for an
+// rests ends the span if nothing is under way. A pod that terminates may wait for an
 // exit, or to try again.
-func (s *stretch) rests() {
+func (s *podSpan) rests() {
 	if len(s.underWay) == 0 && s.stage != lifecycle.Terminating {
 		s.end()
 	}
 }
 
-// end ends the stretch, whatever is under way.
-func (s *stretch) end() {
+// end ends the span, whatever is under way.
+func (s *podSpan) end() {
 	if s.span != nil {
 		s.span.End()
 		s.span, s.underWay = nil, nil
 	}
 }
 
-// waits has the stretch go on until an effect is answered; 0 is none.
-func (s *stretch) waits(ctx context.Context, pod *v1.Pod, id lifecycle.EffectID) {
+// waits has the span go on until an effect is answered; 0 is none.
+func (s *podSpan) waits(ctx context.Context, pod *v1.Pod, id lifecycle.EffectID) {
 	if s.tracer == nil || id == 0 {
 		return
 	}
 	if s.span == nil {
-		_, s.span = s.tracer.Start(ctx, stretchNames[s.stage], trace.WithAttributes(ofPod(pod)...), trace.WithAttributes(s.why()...))
+		_, s.span = s.tracer.Start(ctx, spanNames[s.stage], trace.WithAttributes(ofPod(pod)...), trace.WithAttributes(s.why()...))
 		s.underWay = map[lifecycle.EffectID]bool{}
 	}
 	s.underWay[id] = true
 }
 
-// why says what the stretch is for.
-func (s *stretch) why() []attribute.KeyValue {
+// why says what the span is for.
+func (s *podSpan) why() []attribute.KeyValue {
 	update := "sync"
 	switch s.cause.(type) {
 	case lifecycle.Accepted:
@@ -96,7 +96,7 @@ func (s *stretch) why() []attribute.KeyValue {
 // within is the context of an effect, with its span, which whoever carries it out has to
 // end. The span is nil for one that isn't traced: what comes again and again of a pod that
 // only runs.
-func (s *stretch) within(ctx context.Context, pod *v1.Pod, effect lifecycle.Effect) (context.Context, trace.Span) {
+func (s *podSpan) within(ctx context.Context, pod *v1.Pod, effect lifecycle.Effect) (context.Context, trace.Span) {
 	switch effect.(type) {
 	case lifecycle.Probe, lifecycle.MeasureStorage:
 		return ctx, nil

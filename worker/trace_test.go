@@ -23,20 +23,20 @@ func traced(s *story) *tracetest.SpanRecorder {
 }
 
 // traces are the spans that have ended, in the order of their beginnings, one a line: spans
-// of effects stand below that of their stretch, with the container that they are about.
+// of effects stand below that of their sync, with the container that they are about.
 func traces(of *tracetest.SpanRecorder) (list []string) {
 	ended := of.Ended()
 	slices.SortStableFunc(ended, func(a, b sdktrace.ReadOnlySpan) int {
 		return a.StartTime().Compare(b.StartTime())
 	})
-	for _, stretch := range ended {
-		if stretch.Parent().IsValid() {
+	for _, parent := range ended {
+		if parent.Parent().IsValid() {
 			continue
 		}
-		list = append(list, line(stretch))
+		list = append(list, line(parent))
 		var below []string
 		for _, span := range ended {
-			if span.Parent().SpanID() == stretch.SpanContext().SpanID() {
+			if span.Parent().SpanID() == parent.SpanContext().SpanID() {
 				below = append(below, "  "+line(span))
 			}
 		}

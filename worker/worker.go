@@ -52,8 +52,8 @@ type Worker struct {
 	calls     sync.WaitGroup
 	snapshots snapshots
 	memory    memory
-	stretch   stretch // for traces
-	chronicle chronicle
+	podSpan   podSpan // for traces
+	journal   journalState
 	rests     bool          // the sink knows that the pod rests
 	hasBegun  bool          // its first step is done
 	end       lifecycle.End // final when Run has returned without an error
@@ -87,7 +87,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		relist:   mailbox.NewSignal(),
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),
-		stretch:  stretch{tracer: n.Tracer},
+		podSpan:  podSpan{tracer: n.Tracer},
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
 	if n.Simulated != nil {
@@ -109,7 +109,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer w.calls.Wait()
 	defer cancel()
-	defer w.stretch.end()
+	defer w.podSpan.end()
 	if w.simulated != nil {
 		defer w.simulated.End()
 	}
@@ -131,7 +131,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			for _, item := range w.mail.Take() {
 				w.receive(ctx, item)
 			}
-			w.tellCalm()
+			w.publishIdle()
 			if w.machine.Stage() != lifecycle.Gone { // else Close says that all is handled
 				w.mail.Handled()
 			}
@@ -235,12 +235,12 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	w.save(at)
 	w.note(at, fact, effects)
 	w.noteNow(at) // before anybody is told: what has been told is not lost by a kill -9
-	w.stretch.learned(fact, w.machine.Stage())
+	w.podSpan.learned(fact, w.machine.Stage())
 	for _, effect := range statusFirst(effects) {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
-	w.stretch.rests()
+	w.podSpan.rests()
 	if rests := w.machine.Resting(); rests != w.rests {
 		if w.rests = rests; rests {
 			w.sink.Rests()
@@ -253,7 +253,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.Publish:
 		w.executor.watchLogs(&e.Status)
 		w.sink.Status(e.Status, e.ID != 0)
-		w.stretch.waits(ctx, w.executor.pod, e.ID)
+		w.podSpan.waits(ctx, w.executor.pod, e.ID)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
@@ -313,7 +313,7 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	id := e.EffectID()
 	w.underWay.add(id, cancel)
 	executor := w.executor
-	ctx, span := w.stretch.within(ctx, executor.pod, e)
+	ctx, span := w.podSpan.within(ctx, executor.pod, e)
 	w.beside(e, func() {
 		defer cancel()
 		defer executor.engine.Looks.enter(ctx, e)()

@@ -58,7 +58,7 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 // Parts are those of one block: the bare calls come first.
 func (b *bench) Parts(block int) []testbed.Part {
 	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, &b.all) }}}
-	for _, node := range b.Turns(block) {
+	for _, node := range b.Order(block) {
 		s := &side{Side: node, plan: b.plan, boards: b.boards}
 		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, block, &b.all) }})
 	}

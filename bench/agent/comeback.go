@@ -52,7 +52,7 @@ func (s *side) comeback(ctx context.Context, record times.Record) error {
 		sights <- sight{leaseBack, at, err}
 	}()
 	go func() {
-		at, err := s.boards.nodes.Await(ctx, "new conditions of the node", told(s.Member.Name, before))
+		at, err := s.boards.nodes.Await(ctx, "new conditions of the node", heartbeatSince(s.Member.Name, before))
 		sights <- sight{statusBack, at, err}
 	}()
 	if err := s.Member.Run(); err != nil {
@@ -76,15 +76,15 @@ func renewed(name string, after time.Time) func(map[string]*coordinationv1.Lease
 	}
 }
 
-// told wants a node to be Ready with a newer heartbeat.
-func told(name string, before time.Time) func(map[string]*v1.Node) bool {
+// heartbeatSince wants a node to be Ready with a newer heartbeat.
+func heartbeatSince(name string, before time.Time) func(map[string]*v1.Node) bool {
 	return func(nodes map[string]*v1.Node) bool {
 		ready := readyOf(nodes[name])
 		return ready != nil && ready.Status == v1.ConditionTrue && ready.LastHeartbeatTime.After(before)
 	}
 }
 
-// heartbeat is when a node has last told that it is Ready, or is not.
+// heartbeat is when the node last reported whether it is Ready.
 func heartbeat(node *v1.Node) time.Time {
 	if ready := readyOf(node); ready != nil {
 		return ready.LastHeartbeatTime.Time

@@ -17,7 +17,7 @@ type side struct {
 
 // measure is one turn.
 func (s *side) measure(ctx context.Context, block int, r *results) error {
-	return s.Turn(ctx, func(ctx context.Context) error {
+	return s.RunWhile(ctx, func(ctx context.Context) error {
 		if err := s.comebacks(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
 			return err
 		}

@@ -83,18 +83,18 @@ func (b *bench) watch() {
 	b.onClose(func() error { stop(); watching.Wait(); return nil })
 }
 
-// settleTime is how long after a round its writes are awaited: longer than any node waits before it tells of an event.
+// settleTime is how long after a restart its writes are awaited: longer than any node waits before it tells of an event.
 const settleTime = 12 * time.Second
 
-// round has one worker exit and waits until all run again.
-func (b *bench) round(ctx context.Context, round int, at *standing) (took time.Duration, writes map[string]int, err error) {
+// measureRestart has one worker exit and waits until all run again.
+func (b *bench) measureRestart(ctx context.Context, measureRestart int, at *standing) (took time.Duration, writes map[string]int, err error) {
 	mark, err := b.auditSize()
 	if err != nil {
 		return 0, nil, err
 	}
-	exits := at.names[round%len(at.names)]
+	exits := at.names[measureRestart%len(at.names)]
 	began := time.Now()
-	if err := b.pipes.tellToExit(exits); err != nil {
+	if err := b.pipes.sendExit(exits); err != nil {
 		return 0, nil, err
 	}
 	next, ended, err := b.awaitAttempt(ctx, *at)

@@ -4,5 +4,5 @@
 //
 // A worker waits at a pipe until it is told to exit, so that it needs no CPU. The time begins when one is told to. It
 // ends when a watch shows that all pods of the JobSet run in the next attempt. The API server's audit log says what nodes and
-// agents write in a round.
+// agents write in a restart.
 package main

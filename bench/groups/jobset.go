@@ -66,7 +66,7 @@ func (b *bench) size() int { return b.plan.nodes * b.plan.workers }
 // isMember says whether a pod is of the JobSet.
 func isMember(pod string) bool { return strings.HasPrefix(pod, name+"-") }
 
-// standing is how far the pods of the JobSet are: the attempt that all have told, and the worker that runs in each.
+// standing is how far the pods of the JobSet are: the attempt that all have announced, and the worker that runs in each.
 type standing struct {
 	attempt string
 	names   []string          // of the pods
@@ -74,7 +74,7 @@ type standing struct {
 }
 
 // awaitAttempt waits until all pods run in another attempt, each with another worker than before: an agent tells the
-// attempt by itself, maybe before its node has told anything.
+// attempt by itself, maybe before its node has reported anything.
 func (b *bench) awaitAttempt(ctx context.Context, before standing) (now standing, at time.Time, err error) {
 	at, err = b.pods.Await(ctx, fmt.Sprintf("all to run in the attempt after %q", before.attempt), func(pods map[string]*v1.Pod) bool {
 		now = standing{workers: map[string]string{}}

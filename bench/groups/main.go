@@ -18,7 +18,7 @@ type plan struct {
 	lifepod string
 	nodes   int
 	workers int // of each node
-	n       int // rounds
+	n       int // restarts
 	kubelet bool
 }
 

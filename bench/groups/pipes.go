@@ -22,8 +22,8 @@ func (p pipes) make(pods []string) error {
 	return nil
 }
 
-// tellToExit fails if no worker of the pod reads.
-func (p pipes) tellToExit(pod string) error {
+// sendExit fails if no worker of the pod reads.
+func (p pipes) sendExit(pod string) error {
 	pipe, err := os.OpenFile(p.of(pod), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("have the worker of %s exit: %w", pod, err)

@@ -18,7 +18,7 @@ type auditEvent struct {
 	ObjectRef struct{ Resource, Subresource, Name string }
 }
 
-// What is written in a round.
+// What is written in a restart.
 const (
 	statuses   = "statuses"
 	newEvents  = "new events"
@@ -71,7 +71,7 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 	}
 }
 
-// results has the times of all rounds of a side, and the sum of their writes.
+// results has the times of all restarts of a side, and the sum of their writes.
 type results struct {
 	side   side
 	times  []time.Duration

@@ -95,14 +95,14 @@ func (b *bench) manifestFor(s side) (string, error) {
 // measure creates a side's JobSet, lets it restart, and deletes it.
 func (b *bench) measure(ctx context.Context, s side) (r results, err error) {
 	testbed.Progress("%s: creating a JobSet of %d pods", s.title, b.size())
-	r, err = b.measureRounds(ctx, s)
+	r, err = b.measureRestarts(ctx, s)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("%s: %w", s.title, err), b.shown())
 	}
 	return r, errors.Join(err, b.deleteAll())
 }
 
-func (b *bench) measureRounds(ctx context.Context, s side) (r results, err error) {
+func (b *bench) measureRestarts(ctx context.Context, s side) (r results, err error) {
 	r = results{side: s, writes: map[string]int{}}
 	manifest, err := b.manifestFor(s)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *bench) measureRounds(ctx context.Context, s side) (r results, err error
 	}
 	for round := range b.plan.n + 1 {
 		testbed.Progress("%s: round %d of %d", s.title, round, b.plan.n)
-		took, writes, err := b.round(ctx, round, &at)
+		took, writes, err := b.measureRestart(ctx, round, &at)
 		if err != nil {
 			return r, fmt.Errorf("round %d: %w", round, err)
 		}

@@ -20,14 +20,14 @@ import (
 
 // options are the flags.
 type options struct {
-	rounds int
-	stock  string
-	dropIn string
+	repeats int
+	stock   string
+	dropIn  string
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.rounds, "n", 20, "pods on each runtime")
+	flag.IntVar(&o.repeats, "n", 20, "pods on each runtime")
 	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
 	flag.StringVar(&o.dropIn, "drop-in", "", "`file` of settings of the carried containerd, to see what they change")
 	flag.Parse()
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// warmups are rounds that are not counted.
+// warmups are repeats that are not counted.
 const warmups = 2
 
 // The network of the pods on the stock runtime.
@@ -46,7 +46,7 @@ const (
 	stockBridge = "lpsteps0"
 )
 
-// bench has both runtimes make pods in turns, below a state folder that is removed afterwards.
+// bench makes pods on one runtime after the other, below a state folder that is removed afterwards.
 func bench(ctx context.Context, o options) (err error) {
 	root, err := os.MkdirTemp("", "lifepod-steps-")
 	if err != nil {
@@ -85,7 +85,7 @@ func bench(ctx context.Context, o options) (err error) {
 	node := host.NodeConfig{Root: root, CgroupParent: runtime.CgroupParent()[1:], Log: log}
 	carried, before := node, node
 	carried.Runtime, carried.IPAMDir, before.Runtime = client, runtime.Paths().IPAM(), upstream.Client
-	return turns(ctx, o.rounds, before, carried)
+	return alternate(ctx, o.repeats, before, carried)
 }
 
 // settle puts the drop-in where the carried containerd reads it.
@@ -104,8 +104,8 @@ func (o options) settle(root string) error {
 	return os.WriteFile(filepath.Join(dir, "bench.toml"), text, 0o600)
 }
 
-// turns makes a pod on each of the runtimes and deletes it, round by round, and prints what that came to.
-func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
+// alternate makes a pod on each of the runtimes and deletes it, one after the other, and prints what that came to.
+func alternate(ctx context.Context, repeats int, configs ...host.NodeConfig) error {
 	var sides []*side
 	for _, c := range configs {
 		s, err := newSide(ctx, c)
@@ -115,7 +115,7 @@ func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
 		defer s.close()
 		sides = append(sides, s)
 	}
-	for i := range rounds + warmups {
+	for i := range repeats + warmups {
 		for _, s := range sides {
 			created, deleted, err := s.live(ctx)
 			if err != nil {
@@ -128,6 +128,6 @@ func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
 	}
 	trace.Print(os.Stdout, sides[0].created, sides[1].created)
 	trace.Print(os.Stdout, sides[0].deleted, sides[1].deleted)
-	_, err := fmt.Printf("medians of %d pods on each runtime, in turns\n", rounds)
+	_, err := fmt.Printf("medians of %d pods on each runtime, in turns\n", repeats)
 	return err
 }

@@ -25,11 +25,11 @@ type Settings struct {
 	only    string // side
 }
 
-// AddFlags adds a flag for each. By default each side has so many turns; sides names those that
+// AddFlags adds a flag for each. By default each side is measured so many times; sides names those that
 // can be measured alone.
-func (s *Settings) AddFlags(turns int, sides string) {
+func (s *Settings) AddFlags(blocks int, sides string) {
 	flag.StringVar(&s.Lifepod, "lifepod", "bin/lifepod", "the binary that is measured")
-	flag.IntVar(&s.blocks, "blocks", turns, "turns of each side")
+	flag.IntVar(&s.blocks, "blocks", blocks, "turns of each side")
 	flag.StringVar(&s.Keep, "logs", "", "`folder` in which the logs of both are kept")
 	flag.StringVar(&s.only, "only", "", "measure one `side` alone: "+sides)
 }

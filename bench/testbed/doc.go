@@ -4,7 +4,7 @@
 //	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: "bin/lifepod", Log: log})
 //	defer bed.Close()
 //	err = bed.AddNodes(ctx, nil)
-//	for _, side := range bed.Turns(0) {
+//	for _, side := range bed.Order(0) {
 //		err = side.Turn(ctx, func(ctx context.Context) error { … })
 //	}
 package testbed

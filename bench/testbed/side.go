@@ -78,8 +78,8 @@ func (s *Testbed) titleOfKubelet(ctx context.Context) (string, error) {
 	return strings.TrimSpace(Kubelet + " " + version + " " + s.config.Gates), nil
 }
 
-// Turns returns both sides in the order of a block: the first side alternates.
-func (s *Testbed) Turns(block int) []*Side {
+// Order returns both sides in the order of a block: the first side alternates.
+func (s *Testbed) Order(block int) []*Side {
 	sides := slices.Clone(s.Sides)
 	if block%2 == 1 {
 		slices.Reverse(sides)
@@ -101,8 +101,8 @@ func (s *Side) close() error {
 	return errors.Join(append(errs, s.Member.Close())...)
 }
 
-// Turn runs the node while it is measured, which has to leave no pods.
-func (s *Side) Turn(ctx context.Context, measure func(context.Context) error) error {
+// RunWhile runs the node while it is measured, which has to leave no pods.
+func (s *Side) RunWhile(ctx context.Context, measure func(context.Context) error) error {
 	err := s.Member.Run()
 	if err == nil {
 		err = s.Member.AwaitHealthy(ctx)

@@ -47,7 +47,7 @@ type Testbed struct {
 	Plane *controlplane.ControlPlane
 	API   kubernetes.Interface
 	Pods  *Board[*v1.Pod]
-	// Sides are the nodes, of which none runs between two turns.
+	// Sides are the nodes, of which none runs between two measurements.
 	Sides []*Side
 
 	root    string

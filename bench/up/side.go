@@ -121,12 +121,12 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 	return measureThroughput(ctx, p, s, c, t)
 }
 
-// throughputRounds is how many times ConfigMaps are created, a moment's work each time.
-const throughputRounds = 9
+// throughputRepeats is how many times ConfigMaps are created, a moment's work each time.
+const throughputRepeats = 9
 
 func measureThroughput(ctx context.Context, p plan, s side, c *client, t *table) error {
 	progress("%s: throughput", s.name())
-	for i := range throughputRounds {
+	for i := range throughputRepeats {
 		began := time.Now()
 		if err := c.createConfigMaps(ctx, fmt.Sprint("round-", i), p.objects); err != nil {
 			return err

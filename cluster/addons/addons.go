@@ -41,7 +41,7 @@ const requestTimeout = 30 * time.Second
 type loop struct {
 	Config
 	files    map[string]*file
-	troubles map[string]string // of folders, told
+	troubles map[string]string // of folders, reported
 	known    bool              // what the cluster has of files that are gone has been looked up
 	recorder record.EventRecorder
 }

@@ -20,11 +20,11 @@ import (
 // applying is one try to bring the cluster in step with a file.
 type applying struct {
 	Config
-	path string
-	told string               // how it went last time, if not well
-	id   string               // of the ApplySet
-	live map[string]bool      // IDs of all files that there are
-	kept map[types.UID]string // what was applied
+	path      string
+	lastError string               // how it went last time, if not well
+	id        string               // of the ApplySet
+	live      map[string]bool      // IDs of all files that there are
+	kept      map[types.UID]string // what was applied
 }
 
 // apply applies the objects of a file and deletes what is no longer in it.
@@ -47,7 +47,7 @@ func (a applying) apply(ctx context.Context, objects []*unstructured.Unstructure
 	all.add(before)
 	all.add(now)
 	// Before anything is applied: what is interrupted is found again.
-	if _, err := a.record(ctx, all, Status{File: a.path, Objects: len(objects), Message: cmp.Or(a.told, "being applied")}); err != nil {
+	if _, err := a.record(ctx, all, Status{File: a.path, Objects: len(objects), Message: cmp.Or(a.lastError, "being applied")}); err != nil {
 		return err
 	}
 	for _, o := range placed {

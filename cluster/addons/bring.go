@@ -13,7 +13,7 @@ import (
 
 func (l *loop) applying(f *file, live map[string]bool) applying {
 	path := f.path
-	return applying{Config: l.Config, path: path, told: f.told, id: setID(parentName(path)), live: live, kept: map[types.UID]string{}}
+	return applying{Config: l.Config, path: path, lastError: f.reported, id: setID(parentName(path)), live: live, kept: map[types.UID]string{}}
 }
 
 // bring brings the cluster in step with a file, if it is time to. It says how soon
@@ -33,7 +33,7 @@ func (l *loop) bring(ctx context.Context, f *file, live map[string]bool) time.Du
 		return seldom
 	}
 	if err == nil {
-		f.done, f.pause, f.told = true, 0, ""
+		f.done, f.pause, f.reported = true, 0, ""
 		l.Log.Info("add-on applied", "file", f.path, "objects", len(f.objects))
 		return seldom
 	}
@@ -52,7 +52,7 @@ func (l *loop) report(ctx context.Context, f *file, err error) bool {
 	if meta.IsNoMatchError(err) && f.pause == 0 {
 		return true // its type is about to come
 	}
-	if f.told == err.Error() {
+	if f.reported == err.Error() {
 		return true
 	}
 	l.Log.Error("add-on not applied", "file", f.path, "err", err)
@@ -68,7 +68,7 @@ func (l *loop) report(ctx context.Context, f *file, err error) bool {
 		l.Log.Warn("add-ons", "file", f.path, "err", recordErr)
 		return false
 	}
-	f.told = err.Error()
+	f.reported = err.Error()
 	return true
 }
 

@@ -45,7 +45,7 @@ type file struct {
 	done          bool      // the cluster is in step, or will not be before the file changes
 	due           time.Time // of the next try
 	pause         time.Duration
-	told          string // what was reported last
+	reported      string // what was reported last
 }
 
 // read takes the file's content, if it has changed and nobody is writing it. It says
@@ -74,7 +74,7 @@ func (f *file) read(now time.Time) time.Duration {
 	if f.content == sum && f.err != nil && err != nil && f.err.Error() == err.Error() {
 		return 0
 	}
-	*f = file{path: f.path, content: sum, objects: objects, err: err, told: f.told}
+	*f = file{path: f.path, content: sum, objects: objects, err: err, reported: f.reported}
 	return 0
 }
 
@@ -103,7 +103,7 @@ func (f *file) failed(now time.Time) {
 // suffixes are those of manifests.
 var suffixes = []string{".yaml", ".yml", ".json"}
 
-// list names the manifests of a folder. Hidden files and folders in it are none.
+// list names the manifests of a folder. It skips hidden files and folders.
 func list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	parentNamespace = metav1.NamespaceSystem
 )
 
-// fieldManager is whose fields the applied ones are.
+// fieldManager owns the fields that are applied.
 const fieldManager = "lifepod-addons"
 
 // Status is how it went with a file.

@@ -34,7 +34,7 @@ func FileName(at time.Time) string { return filePrefix + at.UTC().Format(fileTim
 // before.
 const retryAfter = 10 * time.Minute
 
-// staleAfter is when what an interrupted backup has left is nobody's any more.
+// staleAfter is the age from which the remains of an interrupted backup can be removed.
 const staleAfter = time.Hour
 
 // Run makes backups until ctx ends. The first is due when the newest in the folder

@@ -55,7 +55,7 @@ func ownRoot(t *testing.T) string {
 	return root
 }
 
-// What can't be is told in one line, with an exit code, and nothing begins.
+// What can't be is reported in one line, with an exit code, and nothing begins.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	root, listen := ownRoot(t), strings.TrimPrefix(up.Args[1], "0.0.0.0:")

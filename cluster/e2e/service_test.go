@@ -29,28 +29,28 @@ func TestServiceOfSystemd(t *testing.T) {
 			heard <- string(text[:n])
 		}
 	}()
-	told := map[string]int{}
+	answers := map[string]int{}
 	next := func() {
 		t.Helper()
 		select {
 		case text := <-heard:
-			told[text]++
+			answers[text]++
 		case <-time.After(patience):
-			t.Fatalf("systemd hears nothing more than %v", told)
+			t.Fatalf("systemd hears nothing more than %v", answers)
 		}
 	}
 	service := ownInstance(t, instance.Config{Env: []string{"NOTIFY_SOCKET=" + systemd.LocalAddr().String(), "WATCHDOG_USEC=3000000"}})
-	for told["READY=1"] == 0 {
+	for answers["READY=1"] == 0 {
 		next()
 	}
-	for before := told["WATCHDOG=1"]; told["WATCHDOG=1"] < before+2; {
+	for before := answers["WATCHDOG=1"]; answers["WATCHDOG=1"] < before+2; {
 		next()
 	}
 	service.Stop()
-	for told["STOPPING=1"] == 0 {
+	for answers["STOPPING=1"] == 0 {
 		next()
 	}
-	if told["READY=1"] != 1 {
-		t.Errorf("systemd was told %v", told)
+	if answers["READY=1"] != 1 {
+		t.Errorf("systemd was told %v", answers)
 	}
 }

@@ -29,7 +29,7 @@ const (
 func writer(dir string) {
 	ctx := context.Background()
 	var out sync.Mutex
-	say := func(what, key string) { // one write each: what is told is told whole
+	say := func(what, key string) { // one write each: what is reported is reported whole
 		out.Lock()
 		defer out.Unlock()
 		_, _ = os.Stdout.WriteString(what + " " + key + "\n")

@@ -46,8 +46,8 @@ func (c logCore) severity(level zapcore.Level) slog.Level {
 // first written to disk.
 const storageVersion = "failed to update storage version"
 
-// told is how severe an entry is to people.
-func (c logCore) told(entry zapcore.Entry) slog.Level {
+// levelOf is how severe an entry is to people.
+func (c logCore) levelOf(entry zapcore.Entry) slog.Level {
 	if entry.Message == storageVersion {
 		return slog.LevelDebug
 	}
@@ -66,7 +66,7 @@ func (c logCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapc
 }
 
 func (c logCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	c.log.Log(context.Background(), c.told(entry), "etcd: "+entry.Message, values(fields)...)
+	c.log.Log(context.Background(), c.levelOf(entry), "etcd: "+entry.Message, values(fields)...)
 	return nil
 }
 

@@ -57,12 +57,12 @@ func freeSpace(dir string) (int64, error) {
 func (c Config) awaitSpace(ctx context.Context) error {
 	ticker := time.NewTicker(spaceCheck)
 	defer ticker.Stop()
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		free, err := freeSpace(c.Dir)
 		if err != nil || free >= c.low {
 			return err
 		}
-		if !told {
+		if !logged {
 			c.Log.Error("the disk is full: etcd waits for space", "folder", c.Dir, "freeMiB", free>>20, "wantMiB", c.low>>20)
 		}
 		select {

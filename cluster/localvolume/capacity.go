@@ -21,7 +21,7 @@ const (
 	// measureEvery is how often capacities are measured though nothing has happened: others
 	// write to the disks, too.
 	measureEvery = time.Minute
-	// settle is how long it waits before, so that a StatefulSet's volumes cost one round.
+	// settle is how long it waits before, so that a StatefulSet's volumes cost one report.
 	settle = 200 * time.Millisecond
 )
 

@@ -23,7 +23,7 @@ func policy(name string) *networking.NetworkPolicy {
 // Each new object gets an Event, and the log one line.
 func TestWarns(t *testing.T) {
 	client := fake.NewClientset(policy("before"))
-	told, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
+	recorded, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestWarns(t *testing.T) {
 		if _, err := client.NetworkingV1().NetworkPolicies("shop").Create(ctx, policy(name), meta.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		got := (<-told.ResultChan()).Object.(*events.Event)
+		got := (<-recorded.ResultChan()).Object.(*events.Event)
 		if diff := cmp.Diff([]string{name, "1234", "Warning", "NotEnforced", Note},
 			[]string{got.Regarding.Name, string(got.Regarding.UID), got.Type, got.Reason, got.Note}); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)

@@ -110,7 +110,7 @@ func (f *feed) synced(ctx context.Context) bool {
 	return true
 }
 
-// end returns when nothing more is told.
+// end returns when nothing more is reported.
 func (f *feed) end() error {
 	f.mu.Lock()
 	f.ended = true

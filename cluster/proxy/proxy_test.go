@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// told is a table in memory that says when it has changed.
-type told struct {
+// watchedTable is a table in memory that says when it has changed.
+type watchedTable struct {
 	*knftables.Fake
 	changed chan string // the table's rules
 }
 
-func (t told) Run(ctx context.Context, change *knftables.Transaction) error {
+func (t watchedTable) Run(ctx context.Context, change *knftables.Transaction) error {
 	if err := t.Fake.Run(ctx, change); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (t told) Run(ctx context.Context, change *knftables.Transaction) error {
 }
 
 // until returns when the table is as wanted.
-func (t told) until(test *testing.T, what string, wanted func(rules string) bool) {
+func (t watchedTable) until(test *testing.T, what string, wanted func(rules string) bool) {
 	test.Helper()
 	ctx, cancel := context.WithTimeout(test.Context(), time.Minute)
 	defer cancel()
@@ -87,7 +87,7 @@ func TestFollows(t *testing.T) {
 		webService("web"), webSlice(true),
 		&networking.ServiceCIDR{ObjectMeta: meta.ObjectMeta{Name: "kubernetes"}, Spec: networking.ServiceCIDRSpec{CIDRs: []string{"10.43.0.0/16"}}},
 	)
-	table := told{knftables.NewFake(knftables.IPv4Family, "test"), make(chan string)}
+	table := watchedTable{knftables.NewFake(knftables.IPv4Family, "test"), make(chan string)}
 	c := Config{
 		Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", NodeIP: net.IPv4(192, 0, 2, 1),
 		Bridge: "lifepod0", Table: "test", Log: slog.New(slog.DiscardHandler),

@@ -34,7 +34,7 @@ func apiServer() (*core.Service, *discovery.EndpointSlice) {
 func TestTellsThatTheAPIServerServes(t *testing.T) {
 	service, slice := apiServer()
 	client := fake.NewClientset(webService("web"), webSlice(true), service)
-	table := told{knftables.NewFake(knftables.IPv4Family, "test"), make(chan string)}
+	table := watchedTable{knftables.NewFake(knftables.IPv4Family, "test"), make(chan string)}
 	served := make(chan struct{}, 2)
 	c := Config{
 		Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", NodeIP: net.IPv4(192, 0, 2, 1),

@@ -19,17 +19,17 @@ func watchLinks(ctx context.Context, pods netip.Prefix) (<-chan struct{}, error)
 	if err := netlink.RouteSubscribe(updates, ctx.Done()); err != nil {
 		return nil, fmt.Errorf("listen to changes of the machine's routes: %w", err)
 	}
-	told := mailbox.NewSignal()
+	changed := mailbox.NewSignal()
 	go func() {
-		defer close(told)
+		defer close(changed)
 		for u := range updates { // closed when ctx ends
 			if !matters(u, pods) {
 				continue
 			}
-			told.Send()
+			changed.Send()
 		}
 	}()
-	return told, nil
+	return changed, nil
 }
 
 func matters(u netlink.RouteUpdate, pods netip.Prefix) bool {

@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	changed.Send()
-	t := &table{pods: c.Pods, log: c.Log, told: map[string]string{}}
+	t := &table{pods: c.Pods, log: c.Log, warned: map[string]string{}}
 	p := &plan{Config: c}
 	again := time.NewTimer(0)
 	again.Stop()

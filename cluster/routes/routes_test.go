@@ -163,7 +163,7 @@ func TestApply(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table := &table{pods: pods, log: slog.New(slog.DiscardHandler), told: map[string]string{}}
+	table := &table{pods: pods, log: slog.New(slog.DiscardHandler), warned: map[string]string{}}
 	have := func(step string, want map[string]string) {
 		t.Helper()
 		for within, want := range map[netip.Prefix]map[string]string{pods: want, foreign: {foreign.String(): "192.0.2.9"}} {
@@ -194,7 +194,7 @@ func TestApply(t *testing.T) {
 	have("one moved, one is gone", map[string]string{"10.42.2.0/24": "192.0.2.4"})
 	apply(map[netip.Prefix]hop{two: at("198.51.100.2"), three: at("192.0.2.3")})
 	have("one is behind a router now", map[string]string{"10.42.3.0/24": "192.0.2.3"})
-	if diff := cmp.Diff(map[string]string{"n198.51.100.2": "198.51.100.2"}, table.told); diff != "" {
+	if diff := cmp.Diff(map[string]string{"n198.51.100.2": "198.51.100.2"}, table.warned); diff != "" {
 		t.Errorf("told of (-want +got):\n%s", diff)
 	}
 	if err := table.apply(map[netip.Prefix]hop{three: at("192.0.2.3"), netip.MustParsePrefix("10.42.0.0/24"): at("192.0.2.2")}); err == nil || !strings.Contains(err.Error(), "10.42.0.0/24 that is not of lifepod") {

@@ -19,9 +19,9 @@ const protocol = 142
 
 // table is the kernel's, as far as it is ours.
 type table struct {
-	pods netip.Prefix
-	log  *slog.Logger
-	told map[string]string // what was said of a node, so that it is said once
+	pods   netip.Prefix
+	log    *slog.Logger
+	warned map[string]string // what was said of a node, so that it is said once
 }
 
 // apply makes our routes those that are wanted. All are tried; errors are those that
@@ -70,7 +70,7 @@ func (t *table) add(to netip.Prefix, h hop) error {
 		return err
 	}
 	if link == 0 {
-		t.tell(h, "pods of this node and of another one don't reach each other: the machines are in different networks. That needs a CNI that tunnels, such as flannel, instead of lifepod's pod network")
+		t.warnOnce(h, "pods of this node and of another one don't reach each other: the machines are in different networks. That needs a CNI that tunnels, such as flannel, instead of lifepod's pod network")
 		return nil
 	}
 	err = netlink.RouteAdd(&netlink.Route{
@@ -80,22 +80,22 @@ func (t *table) add(to netip.Prefix, h hop) error {
 		return fmt.Errorf("this machine has a route to %s that is not of lifepod", to)
 	}
 	if err == nil {
-		delete(t.told, h.node)
+		delete(t.warned, h.node)
 		t.log.Info("route added", "podCIDR", to, "node", h.node, "via", h.at)
 	}
 	return err
 }
 
-// tell warns once of a node at an address.
-func (t *table) tell(h hop, what string) {
-	if t.told[h.node] != h.at.String() {
-		t.told[h.node] = h.at.String()
+// warnOnce warns once of a node at an address.
+func (t *table) warnOnce(h hop, what string) {
+	if t.warned[h.node] != h.at.String() {
+		t.warned[h.node] = h.at.String()
 		t.log.Warn(what, "node", h.node, "address", h.at)
 	}
 }
 
-// direct is the interface at whose network an address is; 0 if a router, or this
-// machine itself, is in between.
+// direct is the interface whose network contains an address; 0 if a router is in between, or the
+// address is this machine's.
 func direct(at netip.Addr) (link int, err error) {
 	found, err := netlink.RouteGet(at.AsSlice())
 	if err != nil {

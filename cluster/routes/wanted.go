@@ -83,9 +83,9 @@ func (p *plan) decide(nodes []*v1.Node) {
 	}
 }
 
-// settle decides whose a podCIDR is: the Node's that was there first, and nobody's if that
-// is this node. The controllers give it to no other, so the younger Node has made it up, or
-// one of two of the same age.
+// settle decides which Node has a podCIDR that several claim: the oldest one. The controllers give
+// a podCIDR to one Node only, so a younger one has made it up; of two of the same age neither is
+// believed. No other Node gets the podCIDR of this node.
 func (p *plan) settle(block netip.Prefix, claims []claim) {
 	slices.SortFunc(claims, func(a, b claim) int { return a.made.Compare(b.made) })
 	first := claims[0]

@@ -39,7 +39,7 @@ type approver struct {
 	requests certificateslisters.CertificateSigningRequestLister
 	nodes    corelisters.NodeLister
 	queue    workqueue.TypedRateLimitingInterface[string]
-	refused  map[string]string // why, by the request; told once. Of the one worker.
+	refused  map[string]string // why, by the request; reported once. Of the one worker.
 }
 
 // Run approves requests until ctx ends.

@@ -213,13 +213,13 @@ func TestRun(t *testing.T) {
 // waits is a log that says when a request is not approved.
 type waits struct {
 	slog.Handler
-	told chan slog.Record
+	logged chan slog.Record
 }
 
 func (w waits) Enabled(context.Context, slog.Level) bool { return true }
 
 func (w waits) Handle(_ context.Context, r slog.Record) error {
-	w.told <- r
+	w.logged <- r
 	return nil
 }
 
@@ -239,8 +239,8 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 			Reserved: func(context.Context) (Reserved, error) { return reserved, nil },
 		})
 	}()
-	if told := <-log.told; quiet != (told.Level < slog.LevelInfo) {
-		t.Errorf("it says %q with the level %s", told.Message, told.Level)
+	if record := <-log.logged; quiet != (record.Level < slog.LevelInfo) {
+		t.Errorf("it says %q with the level %s", record.Message, record.Level)
 	}
 	if err := come(); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -24,10 +24,10 @@ const Part = "simulated-nodes"
 
 // Nodes are how many there are, and what happens to pods on them.
 type Nodes struct {
-	Count     int
-	Scenarios []string // as --scenario of lifepod sim nodes
-	Speed     float64  // as --speed of lifepod sim nodes
-	Fate      string   // as --node-scenario; empty: nothing happens to them
+	Count        int
+	Scenarios    []string // as --scenario of lifepod sim nodes
+	Speed        float64  // as --speed of lifepod sim nodes
+	NodeScenario string   // as --node-scenario; empty: nothing happens to them
 }
 
 const (
@@ -53,22 +53,22 @@ func (n Nodes) Check() error {
 	if n.Count == 0 && n.Speed != 1 {
 		return errors.New("--simulated-speed: want --simulated-nodes, too: other nodes have real containers")
 	}
-	if n.Count == 0 && n.Fate != "" {
+	if n.Count == 0 && n.NodeScenario != "" {
 		return errors.New("--simulated-node-scenario: want --simulated-nodes, too: it is about them")
 	}
 	if _, err := n.pods(); err != nil {
 		return err
 	}
-	_, err := n.fate()
+	_, err := n.nodeScenario()
 	return err
 }
 
-// fate is what happens to the nodes; nil: nothing.
-func (n Nodes) fate() (says *fate.Scenario, err error) {
-	if n.Fate == "" {
+// nodeScenario is what happens to the nodes; nil: nothing.
+func (n Nodes) nodeScenario() (says *nodefaults.Scenario, err error) {
+	if n.NodeScenario == "" {
 		return says, nil
 	}
-	if says, err = fate.ReadFile(n.Fate, nodes.Names(prefix, n.Count)); err != nil {
+	if says, err = nodefaults.ReadFile(n.NodeScenario, nodes.Names(prefix, n.Count)); err != nil {
 		return nil, fmt.Errorf("--simulated-node-scenario: %w", err)
 	}
 	return says, nil
@@ -106,13 +106,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	says, err := c.Nodes.fate()
+	says, err := c.Nodes.nodeScenario()
 	if err != nil {
 		return err
 	}
 	return nodes.Run(ctx, nodes.Options{
 		API: c.Loopback, Count: c.Nodes.Count, Time: nodes.Time{Speed: c.Nodes.Speed}, Prefix: prefix, Labels: map[string]string{madeBy: up},
-		Serve: nodes.Serve{IP: c.IP}, Pods: pods, Fate: nodes.Fate{Scenario: says}, Log: c.Log,
+		Serve: nodes.Serve{IP: c.IP}, Pods: pods, Faults: nodes.Faults{Scenario: says}, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

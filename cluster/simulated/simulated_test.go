@@ -22,7 +22,7 @@ func TestCheckScenarioOfNodes(t *testing.T) {
 		{2, "--simulated-node-scenario: node scenario: " + file + ":4: nodes[0].names: no node has a name such as simulated-2; the nodes are simulated-0 to simulated-1"},
 		{3, ""},
 	} {
-		err := Nodes{Count: c.count, Speed: 1, Fate: file}.Check()
+		err := Nodes{Count: c.count, Speed: 1, NodeScenario: file}.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d nodes: %v, want %q", c.count, err, c.want)
 		}

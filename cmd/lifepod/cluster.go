@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -50,6 +54,25 @@ func becomeCluster(args []string) error {
 	}
 	err = syscall.Exec(program, append([]string{"lifepod"}, args...), append(os.Environ(), versionVariable+"="+version))
 	return fmt.Errorf("run %s: %w", program, err)
+}
+
+// buildKustomization has the program of clusters, whose kubectl can, build what is in a folder.
+func (g *global) buildKustomization(dir string) ([]byte, error) {
+	root, err := programRoot([]string{"--root", g.root})
+	if err != nil {
+		return nil, err
+	}
+	program, err := bundle.ClusterProgram(root)
+	if err != nil {
+		return nil, err
+	}
+	var out, said bytes.Buffer
+	build := exec.Command(program, "kubectl", "kustomize", dir)
+	build.Env, build.Stdout, build.Stderr = append(os.Environ(), versionVariable+"="+version), &out, &said
+	if err := build.Run(); err != nil {
+		return nil, errors.New(cmp.Or(strings.TrimPrefix(strings.TrimSpace(said.String()), "error: "), err.Error()))
+	}
+	return out.Bytes(), nil
 }
 
 // programRoot is the folder that the program is unpacked below: the root of the

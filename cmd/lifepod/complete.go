@@ -87,6 +87,21 @@ func (g *global) completePod(command *cobra.Command, args []string, _ string) (l
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeJournal completes the names of pods that the journal has.
+func completeJournal(open journals, namespace *string) completer {
+	return func(command *cobra.Command, _ []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+		source, err := open(command, *namespace)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		pods, _ := source.Pods() // those that can be read
+		for _, p := range pods {
+			list = append(list, p.Name)
+		}
+		return slices.Compact(slices.Sorted(slices.Values(list))), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // podOfLine is the pod that the line names already, nil if it names none.
 func (g *global) podOfLine(args []string) *v1.Pod {
 	if len(args) == 0 {

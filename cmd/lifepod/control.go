@@ -22,7 +22,7 @@ import (
 // newControlCommands are those that see and steer pods which another lifepod runs.
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
-		newPsCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal), newTimelineCommand(g.journal),
+		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newUICommand(g),
 	}
@@ -39,6 +39,7 @@ func (g *global) pods() (*client.Client, error) {
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
 	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
+	c.Journals, c.Elsewhere = g.journals(), g.elsewhere
 	return c, nil
 }
 

@@ -87,10 +87,10 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 		return 0, nil
 	}
 	pod.Pod = changed
-	told := ""
+	printed := ""
 	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
-		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			told = text
+		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != printed && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			printed = text
 			command.PrintErrf("waiting: %s\n", plain.Line(cri.Reason(text)))
 		}
 	})

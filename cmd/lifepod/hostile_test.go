@@ -69,7 +69,7 @@ func makeHostile(v reflect.Value, kept func(field string) bool) {
 }
 
 // nothing and words are which fields stay as they are: all may be hostile, or what lifepod
-// itself says, so that the rest is told in its place.
+// itself says, so that the rest is reported in its place.
 func nothing(string) bool { return false }
 
 func words(field string) bool {
@@ -138,7 +138,7 @@ func TestHostilePod(t *testing.T) {
 		out.Reset()
 		command := &cobra.Command{}
 		command.SetOut(&out)
-		if err := printPods(command, []*v1.Pod{pod}, output); err != nil {
+		if err := printPods(command, []*v1.Pod{pod}, output, true); err != nil {
 			t.Fatal(err)
 		}
 		oneLine(t, "ps -o "+output, out.String())

@@ -137,14 +137,14 @@ type pullLayer struct {
 }
 
 func (o *pullObjects) report(p images.Progress) {
-	told := pullProgress{
+	progress := pullProgress{
 		Type: "progress", Image: o.image, Elapsed: p.Elapsed.Round(time.Millisecond).Seconds(), Phase: p.Phase(),
 		DoneBytes: p.DoneBytes, TotalBytes: p.TotalBytes, BytesPerSecond: p.BytesPerSecond,
 	}
 	for _, l := range p.Layers {
-		told.Layers = append(told.Layers, pullLayer{l.Digest, l.State, l.DoneBytes, l.TotalBytes, l.BytesPerSecond})
+		progress.Layers = append(progress.Layers, pullLayer{l.Digest, l.State, l.DoneBytes, l.TotalBytes, l.BytesPerSecond})
 	}
-	_ = printJSONLine(o.out, told) // who doesn't read it gets the image all the same
+	_ = printJSONLine(o.out, progress) // who doesn't read it gets the image all the same
 }
 
 func (*pullObjects) finish() {}

@@ -62,17 +62,17 @@ func TestPullLines(t *testing.T) {
 	}
 }
 
-// TestLayerLines: more layers than a terminal has lines are told in short.
+// TestLayerLines: more layers than a terminal has lines are reported in short.
 func TestLayerLines(t *testing.T) {
 	var layers []images.Layer
 	for i, state := range []images.LayerState{"unpacked", "unpacked", "unpacking", "downloaded", "downloading", "waiting"} {
 		layers = append(layers, images.Layer{Digest: fmt.Sprint("sha256:", i), TotalBytes: mebi, State: state})
 	}
-	told := []string{"  3  2             unpacking    1.0 MiB", "  4  3             downloaded   1.0 MiB", "  5  4             downloading  0.0 of 1.0 MiB at 0 B/s"}
+	want := []string{"  3  2             unpacking    1.0 MiB", "  4  3             downloaded   1.0 MiB", "  5  4             downloading  0.0 of 1.0 MiB at 0 B/s"}
 	for most, want := range map[int][]string{
-		5:  append(told[:3:3], "     and 2 unpacked, 1 waiting"),
-		4:  append(told[:3:3], "     and 2 unpacked, 1 waiting"),
-		2:  append(told[:1:1], "     and 2 unpacked, 1 downloaded, 1 downloading, 1 waiting"),
+		5:  append(want[:3:3], "     and 2 unpacked, 1 waiting"),
+		4:  append(want[:3:3], "     and 2 unpacked, 1 waiting"),
+		2:  append(want[:1:1], "     and 2 unpacked, 1 downloaded, 1 downloading, 1 waiting"),
 		1:  {"     and 2 unpacked, 1 unpacking, 1 downloaded, 1 downloading, 1 waiting"},
 		-1: nil,
 	} {

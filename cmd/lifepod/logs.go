@@ -15,13 +15,15 @@ import (
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // podLogFlags are those of lifepod logs.
 type podLogFlags struct {
-	options client.LogOptions
-	since   time.Duration
-	all     bool
+	options  client.LogOptions
+	since    time.Duration
+	previous int // how many instances before the newest
+	all      bool
 }
 
 func newLogsCommand(g *global) *cobra.Command {
@@ -33,7 +35,8 @@ func newLogsCommand(g *global) *cobra.Command {
 		Long: `Show what a container of a pod has written.
 
 With -f also what it writes from now on, over restarts, until the container has
-ended for good or the pod is gone.`,
+ended for good or the pod is gone. Of a pod that has ended, and of older instances
+(--previous=2), the journal has the last 64 KiB.`,
 		Args: onePod,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := l.check(command); err != nil {
@@ -45,6 +48,8 @@ ended for good or the pod is gone.`,
 			switch {
 			case errors.As(err, &left):
 				err = l.showLeft(command, left.Pod)
+			case err == nil && l.previous > 1:
+				err = l.showLeft(command, unattended.Pod{Pod: pod.Pod, Journals: on.global.journals()})
 			case err == nil:
 				err = l.show(command, pod)
 			}
@@ -56,7 +61,8 @@ ended for good or the pod is gone.`,
 	flags.StringVarP(&l.options.Container, "container", "c", "", "`name` of the container; without it the pod's first")
 	flags.BoolVar(&l.all, "all-containers", false, "of all containers, each line with its container's name")
 	flags.BoolVarP(&l.options.Follow, "follow", "f", false, "show what comes, too")
-	flags.BoolVarP(&l.options.Previous, "previous", "p", false, "of the instance before the last restart")
+	flags.IntVarP(&l.previous, "previous", "p", 0, "of the instance before the last restart; =`N`: of that many before")
+	flags.Lookup("previous").NoOptDefVal = "1"
 	flags.Int64Var(&l.options.Tail, "tail", -1, "only so many `lines` from the end")
 	commandline.DurationVar(flags, &l.since, "since", 0, "only lines not older than this `duration`")
 	flags.BoolVar(&l.options.Timestamps, "timestamps", false, "each line begins with its time")
@@ -67,13 +73,16 @@ func (l *podLogFlags) check(command *cobra.Command) error {
 	switch {
 	case l.all && l.options.Container != "":
 		return errors.New("-c and --all-containers exclude each other")
-	case l.options.Follow && l.options.Previous:
+	case l.previous < 0:
+		return fmt.Errorf("--previous=%d: want 1 or more", l.previous)
+	case l.options.Follow && l.previous > 0:
 		return errors.New("-f and --previous exclude each other: the previous instance has ended")
 	case l.options.Tail < 0 && command.Flags().Changed("tail"):
 		return fmt.Errorf("--tail %d: want 0 or more", l.options.Tail)
 	case l.since < 0 || l.since == 0 && command.Flags().Changed("since"):
 		return fmt.Errorf("--since %v: want a duration above 0, such as 5m", l.since)
 	}
+	l.options.Previous = l.previous > 0
 	if l.since > 0 {
 		l.options.Since = time.Now().Add(-l.since)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control"
@@ -8,10 +10,13 @@ import (
 	"github.com/lifepod/lifepod/worker/podlog"
 )
 
-// showLeft shows what there is of the logs of a pod that nobody attends to.
+// showLeft shows what there is of the logs of a pod that no lifepod leads, or what its journal has.
 func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error {
+	if pod.Elsewhere {
+		return errors.New(pod.Notice())
+	}
 	if l.options.Follow {
-		warn(command.ErrOrStderr(), "-f has no effect: pod %s is unattended: %s: %s", pod.FullName(), pod.Why(), pod.Advice())
+		warn(command.ErrOrStderr(), "-f has no effect: %s", pod.Notice())
 	}
 	o := podlog.LineOptions{Tail: l.options.Tail, Since: l.options.Since, Timestamps: l.options.Timestamps}
 	names := control.ContainerNames(pod.Pod)
@@ -25,11 +30,11 @@ func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error
 		}
 		shown, end := onTerminal(command.OutOrStdout())
 		defer end()
-		return pod.Log(shown, container, l.options.Previous, o)
+		return pod.Log(shown, container, l.previous, o)
 	}
 	out := newSharedLines(command.OutOrStdout())
 	for _, name := range names {
-		if err := pod.Log(prefixed{out, name}, name, l.options.Previous, o); err != nil {
+		if err := pod.Log(prefixed{out, name}, name, l.previous, o); err != nil {
 			warn(command.ErrOrStderr(), "%v", err)
 		}
 	}

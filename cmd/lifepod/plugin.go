@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 )
@@ -24,21 +23,27 @@ type journals func(command *cobra.Command, namespace string) (journal.Source, er
 // kubeletRoot is where an agent in a cluster has its pods' files, and the journal.
 const kubeletRoot = "/var/lib/kubelet"
 
-// journal is that of the state folder: of lifepod run and of agents without a cluster, and of the node of
-// lifepod up and join; of the usual one also that of an agent in a cluster.
-func (g *global) journal(*cobra.Command, string) (journal.Source, error) {
+// journals are those of the state folder; of the usual one also that of an agent in a cluster.
+func (g *global) journals() []journal.Folder {
+	all := journal.In(g.root)
+	if g.root == bundle.DefaultRoot {
+		all = append(all, journal.In(kubeletRoot)[0])
+	}
+	return all
+}
+
+// journal is what the state folder has, and what the API server of its cluster knows beside that.
+func (g *global) journal(command *cobra.Command, namespace string) (journal.Source, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root may see pods: run it with sudo")
 	}
-	roots := []string{g.root, rootfolder.Node.In(g.root)}
-	if g.root == bundle.DefaultRoot {
-		roots = append(roots, kubeletRoot)
+	all := journal.Together(g.journals())
+	client, err := g.cluster()
+	if err != nil || client == nil {
+		return all, err
 	}
-	var all journal.Several
-	for _, root := range roots {
-		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
-	}
-	return all, nil
+	known := &remote.Cluster{Context: command.Context(), Client: client, Namespace: namespace}
+	return append(all, ownCluster{known, command.ErrOrStderr()}), nil
 }
 
 // pluginName is the file that kubectl looks for: kubectl lifepod.
@@ -56,7 +61,7 @@ type access struct {
 
 // newPluginCommand is lifepod as a plugin of kubectl: what nodes run by lifepod know of the
 // cluster's pods.
-func newPluginCommand() *cobra.Command {
+func newPluginCommand(code *int) *cobra.Command {
 	a := &access{}
 	root := &cobra.Command{
 		Use:   "kubectl",
@@ -77,7 +82,7 @@ nodes/proxy. Of pods on other nodes it tells what their objects say.`,
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
 	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
 	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")
-	root.AddCommand(newWhyCommand(a.journal), newTimelineCommand(a.journal))
+	root.AddCommand(newWhyCommand(a.journal, code), newTimelineCommand(a.journal))
 	return root
 }
 

@@ -18,9 +18,10 @@ import (
 
 func newPsCommand(g *global) *cobra.Command {
 	var namespace, output string
+	var ended bool
 	command := &cobra.Command{
 		Use:               "ps [flags]",
-		Short:             "List the pods that run on this machine",
+		Short:             "List the pods that run on this machine, with -a those that have ended, too",
 		Args:              commandline.Arguments(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 
@@ -39,15 +40,19 @@ func newPsCommand(g *global) *cobra.Command {
 			for _, s := range silent {
 				warn(command.ErrOrStderr(), "the lifepod at %s does not answer: %v", s.Socket, s.Err)
 			}
-			all := inNamespace(pods, c.Unattended(pods), namespace)
-			left := slices.DeleteFunc(all.left, unattended.Pod.Ended)
-			for _, line := range unattended.Notices(left) {
+			left := c.Unattended(pods)
+			all := inNamespace(pods, left, namespace)
+			for _, line := range unattended.Notices(slices.DeleteFunc(all.left, unattended.Pod.Ended)) {
 				warn(command.ErrOrStderr(), "%s", line)
 			}
-			return printPods(command, all.pods, output)
+			if ended {
+				all.pods = append(all.pods, inNamespace(nil, c.Ended(pods, left), namespace).pods...)
+			}
+			return printPods(command, all.pods, output, ended)
 		},
 	}
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only the pods of this `namespace`")
+	command.Flags().BoolVarP(&ended, "all", "a", false, "also those that have ended, of which the journal tells")
 	command.Flags().StringVarP(&output, "output", "o", "", "`format`: wide; or yaml or json, a v1.PodList")
 	return command
 }
@@ -76,7 +81,7 @@ func inNamespace(attended []*client.Pod, left []unattended.Pod, namespace string
 	return all
 }
 
-func printPods(command *cobra.Command, pods []*v1.Pod, output string) error {
+func printPods(command *cobra.Command, pods []*v1.Pod, output string, ended bool) error {
 	switch {
 	case output == "yaml" || output == "json":
 		return printObject(command.OutOrStdout(), podList(pods), output)
@@ -85,7 +90,12 @@ func printPods(command *cobra.Command, pods []*v1.Pod, output string) error {
 		return nil
 	}
 	heads, row := show.Columns, show.Row
-	if output == "wide" {
+	switch {
+	case ended && output == "wide":
+		heads, row = show.AllWideColumns, show.AllWideRow
+	case ended:
+		heads, row = show.AllColumns, show.AllRow
+	case output == "wide":
 		heads, row = show.WideColumns, show.WideRow
 	}
 	var rows [][]string

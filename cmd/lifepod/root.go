@@ -77,7 +77,6 @@ ls=did you mean lifepod ps, or lifepod image ls?
 describe=did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?
 inspect=did you mean lifepod status POD -o yaml?
 delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
-rm=did you mean lifepod stop POD, or lifepod image rm IMAGE?
 kill=did you mean lifepod stop POD --force?
 port-forward=did you mean lifepod run -p HOSTPORT:PODPORT FILE?
 pull=did you mean lifepod image pull IMAGE?

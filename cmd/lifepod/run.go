@@ -11,7 +11,7 @@ import (
 // newRunCommand is "lifepod run", which can serve a page beside the pod; the pod's exit code
 // goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
-	command := run.NewCommand(run.Options{Began: began}, func() (run.GlobalFlags, error) {
+	command := run.NewCommand(run.Options{Began: began, BuildKustomization: g.buildKustomization}, func() (run.GlobalFlags, error) {
 		log, err := g.logger()
 		return run.GlobalFlags{Root: g.root, Endpoint: g.endpoint, Log: log}, err
 	}, code)

@@ -37,7 +37,7 @@ an incident is replayed, and varied. Of a pod that still lives it is the life so
   lifepod sim record web > incident.yaml
   lifepod sim web.yaml --scenario incident.yaml`,
 		Args:              commandline.Arguments(1, 1),
-		ValidArgsFunction: (&timelineFlags{}).complete(open),
+		ValidArgsFunction: completeJournal(open, &wanted.Namespace),
 		RunE: func(command *cobra.Command, args []string) error {
 			wanted.Names = args
 			source, err := open(command, wanted.Namespace)

@@ -28,7 +28,7 @@ func newStatusCommand(g *global) *cobra.Command {
 		Long: `Show a pod: phase, address, conditions, containers, recent events.
 
 With -o yaml or -o json it is the v1.Pod: the spec as it was accepted, with all
-defaults, and the current status.
+defaults, and the current status; of a pod that has ended, what the journal has.
 
 Without a pod it shows the cluster that lifepod up runs, with -o json for programs,
 or how many pods there are in a state folder without one.`,
@@ -81,12 +81,12 @@ func (g *global) showFolder(command *cobra.Command) error {
 	return err
 }
 
-// describe is the pod that the user named, also one that is unattended, and its events
+// describe is the pod that the user named, also one that no lifepod leads, and its events
 // if they are wanted.
 func (p *onPod) describe(ctx context.Context, name string, withEvents bool) (*v1.Pod, []v1.Event, error) {
 	pod, err := p.find(ctx, name)
 	if left, ok := errors.AsType[*client.UnattendedError](err); ok {
-		return left.Pod.Pod, nil, nil
+		return left.Pod.Pod, left.Events, nil
 	}
 	if err != nil || !withEvents {
 		return podOf(pod), nil, err

@@ -19,7 +19,7 @@ type terminal struct {
 	moved chan os.Signal
 }
 
-// openTerminal makes the terminal of standard input raw; an error if there is none.
+// openTerminal makes the terminal of standard input raw; without a terminal it is an error.
 func openTerminal(stdin io.Reader) (*terminal, error) {
 	file, ok := stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,12 +22,12 @@ import (
 
 // timelineFlags are those of lifepod timeline.
 type timelineFlags struct {
-	wanted timeline.Wanted
-	output string
-	diff   bool
-	colour bool
-	group  timeline.ChosenGroup
-	rounds int
+	wanted   timeline.Wanted
+	output   string
+	diff     bool
+	colour   bool
+	group    timeline.ChosenGroup
+	attempts int
 }
 
 func newTimelineCommand(open journals) *cobra.Command {
@@ -45,7 +44,7 @@ kubectl lifepod timeline reads those of a cluster's nodes.
 Several pods, or those with labels (-l), share one axis, a row each: the slowest is
 marked. --diff compares two, step by step. --group shows a group whose pods restart
 as one: who began each restart, what all waited for, and for whom.`,
-		ValidArgsFunction: t.complete(open),
+		ValidArgsFunction: completeJournal(open, &t.wanted.Namespace),
 		RunE: func(command *cobra.Command, args []string) error {
 			t.wanted.Names = args
 			if err := t.check(command); err != nil {
@@ -63,30 +62,15 @@ as one: who began each restart, what all waited for, and for whom.`,
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
 	flags.StringVar(&t.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
-	flags.IntVar(&t.rounds, "rounds", usualRounds,
+	flags.IntVar(&t.attempts, "rounds", usualAttempts,
 		"of a group, this `number` of the newest attempts; 0: all, as -o json and otlp have")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
 	return command
 }
 
-// usualRounds is how many attempts of a group a chart has.
-const usualRounds = 5
-
-// complete completes the names of pods that the journal has.
-func (t *timelineFlags) complete(open journals) completer {
-	return func(command *cobra.Command, _ []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-		source, err := open(command, t.wanted.Namespace)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		pods, _ := source.Pods() // those that can be read
-		for _, p := range pods {
-			list = append(list, p.Name)
-		}
-		return slices.Compact(slices.Sorted(slices.Values(list))), cobra.ShellCompDirectiveNoFileComp
-	}
-}
+// usualAttempts is how many attempts of a group a chart has.
+const usualAttempts = 5
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {
@@ -124,12 +108,12 @@ func (t *timelineFlags) checkGroup(command *cobra.Command) error {
 		return errors.New("--group excludes names of pods and -l")
 	case t.diff:
 		return errors.New("--group and --diff exclude each other")
-	case t.rounds < 0:
-		return fmt.Errorf("--rounds %d: want 0 or more", t.rounds)
+	case t.attempts < 0:
+		return fmt.Errorf("--rounds %d: want 0 or more", t.attempts)
 	}
 	forPrograms := t.output == "json" || t.output == "otlp"
 	if forPrograms && !command.Flags().Changed("rounds") {
-		t.rounds = 0
+		t.attempts = 0
 	}
 	t.group.Namespace = t.wanted.Namespace
 	err := t.group.Check()
@@ -160,7 +144,7 @@ func (t *timelineFlags) charts(source journal.Source) ([]*timeline.Chart, error)
 		if err != nil {
 			return nil, err
 		}
-		return []*timeline.Chart{timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.rounds)}, nil
+		return []*timeline.Chart{timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.attempts)}, nil
 	}
 	pods, err := t.wanted.From(source)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestTimelineCheck(t *testing.T) {
 		{timelineFlags{group: timeline.ChosenGroup{Name: "/train"}}, "--group /train: want NAME or NAMESPACE/NAME"},
 		{timelineFlags{group: timeline.ChosenGroup{Name: "train"}, wanted: pods("a")}, "--group excludes names of pods and -l"},
 		{timelineFlags{group: timeline.ChosenGroup{Name: "train"}, diff: true}, "--group and --diff exclude each other"},
-		{timelineFlags{group: timeline.ChosenGroup{Name: "train"}, rounds: -1}, "--rounds -1: want 0 or more"},
+		{timelineFlags{group: timeline.ChosenGroup{Name: "train"}, attempts: -1}, "--rounds -1: want 0 or more"},
 		{timelineFlags{wanted: timeline.Wanted{Names: []string{"a"}, Labels: "app=a"}}, "names of pods and -l exclude each other"},
 		{timelineFlags{wanted: pods("a"), diff: true}, "--diff wants two pods"},
 		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "svg"}, "--diff and -o svg exclude each other: there is -o json"},

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/ui"
 )
 
@@ -53,15 +49,12 @@ func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
 	if c.Pods, err = g.pods(); err != nil {
 		return c, err
 	}
-	if c.Journal, err = g.journal(nil, ""); err != nil {
-		return c, err
-	}
+	c.Journal = journal.Together(g.journals())
 	if c.Log, err = g.logger(); err != nil {
 		return c, err
 	}
 	if kubeconfig == "" {
-		kubeconfig = filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig")
-		if _, missing := os.Stat(kubeconfig); errors.Is(missing, fs.ErrNotExist) {
+		if kubeconfig = g.kubeconfig(); kubeconfig == "" {
 			return c, nil // there is no cluster
 		}
 	}

@@ -25,9 +25,12 @@ type whyFlags struct {
 	output string
 	rule   bool
 	group  timeline.ChosenGroup
+	// exitCode has it end with 1 if anything is not as it should be.
+	exitCode bool
+	trouble  bool // something was not as it should be
 }
 
-func newWhyCommand(open journals) *cobra.Command {
+func newWhyCommand(open journals, code *int) *cobra.Command {
 	f := &whyFlags{}
 	command := &cobra.Command{
 		Use:   "why [flags] [POD [CONTAINER]]",
@@ -35,15 +38,15 @@ func newWhyCommand(open journals) *cobra.Command {
 		Long: `Say why a pod is as it is: what each container waits for and until when, what led to
 the last restart, what keeps the pod from being Ready, what holds its end up.
 
-Without a pod it tells of every pod that is not as it should be, the worst first;
-pods with one cause are told together. With --group it tells of a group whose pods
+Without a pod it tells of every pod that is not as it should be, the worst first,
+and of those that failed in the last hour; pods with one cause are told together. With --group it tells of a group whose pods
 restart as one: which member began its last restart, where the time went, and which
 members the others wait for.
 
 It is read from the journal in the state folder, also of pods that are gone;
 kubectl lifepod why reads those of a cluster's nodes.`,
 		Args:              cobra.MaximumNArgs(2),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeJournal(open, &f.wanted.Namespace),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
 				return err
@@ -52,13 +55,18 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 			if err != nil {
 				return err
 			}
-			switch {
+			switch out := command.OutOrStdout(); {
 			case f.group.Name != "":
-				return interrupted(command.Context(), f.ofGroup(command.OutOrStdout(), source))
+				err = f.ofGroup(out, source)
 			case len(args) == 0:
-				return interrupted(command.Context(), f.all(command.OutOrStdout(), source))
+				err = f.all(out, source)
+			default:
+				err = f.one(out, source, args)
 			}
-			return interrupted(command.Context(), f.one(command.OutOrStdout(), source, args))
+			if err == nil && f.trouble && f.exitCode {
+				*code = 1
+			}
+			return interrupted(command.Context(), err)
 		},
 	}
 	flags := command.Flags()
@@ -66,6 +74,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
 	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "exit code 1 if anything is not as it should be")
 	flags.StringVar(&f.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
 	return command
 }
@@ -80,6 +89,8 @@ func (f *whyFlags) check(args []string) error {
 		return errors.New("the name of a pod and -l exclude each other")
 	case f.group.Name != "" && (len(args) > 0 || f.wanted.Labels != ""):
 		return errors.New("--group excludes the name of a pod and -l")
+	case f.group.Name != "" && f.exitCode:
+		return errors.New("--exit-code is about pods, not about a group")
 	case f.group.Name != "" && f.rule:
 		return errors.New("--rule is about pods: of a group there is none to quote")
 	}
@@ -124,6 +135,7 @@ func (f *whyFlags) one(out io.Writer, source journal.Source, args []string) erro
 		}
 		e = e.About(args[1])
 	}
+	f.trouble = !e.Well
 	if f.output == "json" {
 		return writeJSON(out, e)
 	}
@@ -155,31 +167,22 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 	if err != nil {
 		return fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
 	}
-	records, err := f.records(source, selector)
+	records, err := timeline.Records(source, func(p *journal.Pod) bool {
+		return (f.wanted.Namespace == "" || p.Namespace == f.wanted.Namespace) && selector.Matches(labels.Set(p.Labels))
+	})
 	if err != nil {
 		return err
 	}
-	list := why.Overview(records, time.Now())
+	list, asked := why.Overview(records, time.Now())
+	f.trouble = len(list) > 0
 	if f.output == "json" {
-		if list == nil {
-			list = []why.Trouble{}
-		}
-		return writeJSON(out, list)
+		return writeJSON(out, append([]why.Trouble{}, list...))
 	}
 	layout, err := f.layout(out)
 	if err != nil {
 		return err
 	}
-	return layout.WriteAll(out, list, len(records))
-}
-
-// records are those of the pods that there are and that are meant: of pods that are gone the journal may tell, but
-// nothing is wrong with them any more.
-func (f *whyFlags) records(source journal.Source, selector labels.Selector) ([]*journal.Record, error) {
-	list, err := timeline.Records(source, func(p *journal.Pod) bool {
-		return (f.wanted.Namespace == "" || p.Namespace == f.wanted.Namespace) && selector.Matches(labels.Set(p.Labels))
-	})
-	return slices.DeleteFunc(list, func(r *journal.Record) bool { return r.Now != nil && r.Now.Stage == "gone" }), err
+	return layout.WriteAll(out, list, asked)
 }
 
 // layout is that of a terminal, or of 80 columns.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -32,9 +33,13 @@ type Client struct {
 	folder string
 	root   string // for messages
 	// Left are the pods whose lifepod has ended without them; may be nil.
-	Left     func() []unattended.Pod
-	patience time.Duration
-	atOnce   int // sockets that are asked at the same time
+	Left func() []unattended.Pod
+	// Journals tell of the pods that have ended.
+	Journals []journal.Folder
+	// Elsewhere are pods that a cluster has: those of other nodes, and of none; may be nil.
+	Elsewhere func(ctx context.Context, means func(*v1.Pod) bool) []*v1.Pod
+	patience  time.Duration
+	atOnce    int // sockets that are asked at the same time
 }
 
 // New makes a client for the sockets in a folder, which belong to a state folder.
@@ -114,7 +119,8 @@ func (c *Client) ask(ctx context.Context, path string) ([]*Pod, error) {
 }
 
 // Find is the one pod that a user means: by name, namespace/name or UID; a
-// namespace given apart must be its own. The error lists the candidates.
+// namespace given apart must be its own. Of one that no lifepod leads it is an UnattendedError; of those that have ended it is
+// the newest of the name. The error lists the candidates.
 func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error) {
 	if inner, rest, found := strings.Cut(name, "/"); found {
 		if namespace != "" && namespace != inner {
@@ -126,20 +132,13 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	if err != nil {
 		return nil, err
 	}
-	means := func(pod *v1.Pod) bool {
-		return (namespace == "" || pod.Namespace == namespace) && (pod.Name == name || pod.UID == types.UID(name))
+	means := func(in, of string, uid types.UID) bool {
+		return (namespace == "" || in == namespace) && (of == name || uid == types.UID(name))
 	}
-	var found []*Pod
-	for _, p := range pods {
-		if means(p.Pod) {
-			found = append(found, p)
-		}
-	}
-	var left []unattended.Pod
-	for _, p := range c.Unattended(pods) {
-		if means(p.Pod) {
-			left = append(left, p)
-		}
+	found := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
+	left := slices.DeleteFunc(c.Unattended(pods), func(p unattended.Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
+	if len(found)+len(left) == 0 {
+		left = c.beyond(ctx, means)
 	}
 	switch {
 	case len(found) == 1 && len(left) == 0:
@@ -167,12 +166,53 @@ func (c *Client) Unattended(attended []*Pod) (left []unattended.Pod) {
 	return left
 }
 
+// beyond are the pods that no lifepod of this machine leads or has left: those of a cluster, of whose own the journals may tell,
+// too, or else those that have ended.
+func (c *Client) beyond(ctx context.Context, means func(namespace, name string, uid types.UID) bool) (list []unattended.Pod) {
+	over := unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return means(p.Namespace, p.Name, types.UID(p.UID)) })
+	if c.Elsewhere != nil {
+		for _, pod := range c.Elsewhere(ctx, func(p *v1.Pod) bool { return means(p.Namespace, p.Name, p.UID) }) {
+			p := unattended.Pod{Pod: pod, Root: c.root, Elsewhere: true}
+			if i := slices.IndexFunc(over, func(o unattended.Pod) bool { return o.UID == pod.UID }); i >= 0 {
+				p = over[i]
+			}
+			list = append(list, p)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return newest(over)
+}
+
+// newest are the pods without those whose name another one has had later.
+func newest(sorted []unattended.Pod) (list []unattended.Pod) {
+	for i, p := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].FullName() != p.FullName() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Ended are the pods that the journals have beside those that are known.
+func (c *Client) Ended(attended []*Pod, left []unattended.Pod) []unattended.Pod {
+	known := map[string]bool{}
+	for _, p := range attended {
+		known[string(p.UID)] = true
+	}
+	for _, p := range left {
+		known[string(p.UID)] = true
+	}
+	return unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return !known[p.UID] })
+}
+
 // UnattendedError is that the pod which is meant has no lifepod that could be asked.
 type UnattendedError struct{ unattended.Pod }
 
 // Error says why, and what to do.
 func (e *UnattendedError) Error() string {
-	return fmt.Sprintf("pod %s is unattended: %s: %s", e.FullName(), e.Why(), e.Advice())
+	return e.Notice()
 }
 
 // notOne is why a name does not stand for one pod.

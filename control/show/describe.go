@@ -19,7 +19,10 @@ const recentEvents = 10
 // conditions, containers, recent events.
 func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
 	var text strings.Builder
-	about := fmt.Sprintf("uid %s, created %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
+	about := fmt.Sprintf("uid %s, created %s ago", pod.UID, age(madeAt(pod), now))
+	if qos := pod.Status.QOSClass; qos != "" { // a journal does not have it
+		about += ", QoS " + string(qos)
+	}
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}

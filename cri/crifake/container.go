@@ -26,7 +26,7 @@ type container struct {
 	reason, message                  string
 	exited                           chan struct{}
 
-	turn int // of its creation
+	order int // of its creation
 }
 
 // subject is what a call or an event is about.
@@ -93,7 +93,7 @@ func (r *Runtime) create(c *container) (err error) {
 		return err
 	}
 	c.id, c.createdAt = r.newID(c.config.Metadata.Name), time.Now()
-	c.turn = r.lastID
+	c.order = r.lastID
 	r.containers[c.id] = c
 	c.sandbox.containers = append(c.sandbox.containers, c)
 	r.reserved[c.name()] = c.id

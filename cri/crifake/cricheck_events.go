@@ -6,7 +6,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// events: the start and the exit of a container are told, each with the status
+// events: the start and the exit of a container are reported, each with the status
 // of its sandbox and of the container.
 func events(t *testing.T, target Target) {
 	b := newBox(t, target)

@@ -60,8 +60,8 @@ func (r *Runtime) Fault(texts ...string) {
 	}
 }
 
-// Calm has none of a runtime's faults hit anything any more.
-func Calm(r *Runtime) {
+// ClearFaults removes all faults of a runtime.
+func ClearFaults(r *Runtime) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = nil

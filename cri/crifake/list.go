@@ -43,7 +43,7 @@ func (r *Runtime) containersFor(selector map[string]string) (list []*container) 
 	for _, s := range r.sandboxesFor(selector) {
 		list = append(list, s.containers...)
 	}
-	slices.SortFunc(list, func(a, b *container) int { return cmp.Compare(a.turn, b.turn) })
+	slices.SortFunc(list, func(a, b *container) int { return cmp.Compare(a.order, b.order) })
 	return list
 }
 

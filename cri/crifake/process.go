@@ -68,7 +68,7 @@ func (r *Runtime) start(c *container) error {
 	return nil
 }
 
-// noteDouble notes when a container is started of which an instance runs.
+// noteDouble notes that a container is started while another instance of it runs.
 func (r *Runtime) noteDouble(c *container) {
 	for _, o := range r.containersFor(map[string]string{cri.PodUIDLabel: c.sandbox.config.Metadata.Uid}) {
 		if o.state == runtimeapi.ContainerState_CONTAINER_RUNNING && o.config.Metadata.Name == c.config.Metadata.Name {

@@ -22,7 +22,7 @@ type sandbox struct {
 	ready     bool
 	createdAt time.Time
 
-	turn       int // of its creation
+	order      int // of its creation
 	containers []*container
 }
 
@@ -62,7 +62,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandbo
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			s.id, s.createdAt = r.newID(s.config.Metadata.Name), time.Now()
-			s.ip, s.turn = r.address(), r.lastID
+			s.ip, s.order = r.address(), r.lastID
 			r.sandboxes[s.id] = s
 			r.ofPod[s.config.Metadata.Uid] = append(r.ofPod[s.config.Metadata.Uid], s)
 			r.endsLater(s)
@@ -148,7 +148,7 @@ func (r *Runtime) sandboxesFor(selector map[string]string) []*sandbox {
 	if uid := selector[cri.PodUIDLabel]; uid != "" {
 		return r.ofPod[uid]
 	}
-	return slices.SortedFunc(maps.Values(r.sandboxes), func(a, b *sandbox) int { return cmp.Compare(a.turn, b.turn) })
+	return slices.SortedFunc(maps.Values(r.sandboxes), func(a, b *sandbox) int { return cmp.Compare(a.order, b.order) })
 }
 
 // RemovePodSandbox removes a sandbox with all its containers; one that is not

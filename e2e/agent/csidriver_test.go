@@ -29,16 +29,16 @@ const (
 type csiDriver struct {
 	csi.UnimplementedNodeServer
 	registerapi.UnimplementedRegistrationServer
-	zone   string
-	socket string
-	told   chan *registerapi.RegistrationStatus
+	zone     string
+	socket   string
+	statuses chan *registerapi.RegistrationStatus
 }
 
 // newCSIDriver has a driver register on a node.
 func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	t.Helper()
 	folder := filepath.Join(node.Root.Dir, "plugins_registry")
-	d := &csiDriver{zone: zone, socket: filepath.Join(folder, "own-csi.sock"), told: make(chan *registerapi.RegistrationStatus, 100)}
+	d := &csiDriver{zone: zone, socket: filepath.Join(folder, "own-csi.sock"), statuses: make(chan *registerapi.RegistrationStatus, 100)}
 	listener, err := net.Listen("unix", d.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func (d *csiDriver) GetInfo(context.Context, *registerapi.InfoRequest) (*registe
 
 // NotifyRegistrationStatus is told that it is registered, or why it is not.
 func (d *csiDriver) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	d.told <- s
+	d.statuses <- s
 	return &registerapi.RegistrationStatusResponse{}, nil
 }
 
@@ -69,11 +69,11 @@ func (d *csiDriver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.
 	}, nil
 }
 
-// wantTold awaits that the driver is told that it is registered, or else why not.
-func (d *csiDriver) wantTold(t *testing.T, want string) {
+// wantStatus awaits that the driver is told that it is registered, or else why not.
+func (d *csiDriver) wantStatus(t *testing.T, want string) {
 	t.Helper()
 	select {
-	case got := <-d.told:
+	case got := <-d.statuses:
 		if got.PluginRegistered != (want == "") || got.Error != want {
 			t.Fatalf("the driver was told %v %q, want %q", got.PluginRegistered, got.Error, want)
 		}
@@ -125,7 +125,7 @@ func TestCSIDriverRegisters(t *testing.T) {
 		Name: ownCSIDriver, NodeID: "own-node", TopologyKeys: []string{ownTopology}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(3))},
 	}
 	d := newCSIDriver(t, node, "a")
-	d.wantTold(t, "")
+	d.wantStatus(t, "")
 	csiNode(t, node, says)
 	awaitNode("A-CSI-2 topology and node ID", "a", `{"`+ownCSIDriver+`":"own-node"}`)
 
@@ -135,7 +135,7 @@ func TestCSIDriverRegisters(t *testing.T) {
 	if err := node.Run(); err != nil {
 		t.Fatal(err)
 	}
-	d.wantTold(t, "")
+	d.wantStatus(t, "")
 	if again := csiNode(t, node, says); again.UID != first.UID {
 		t.Errorf("A-CSI-2 the CSINode was made anew")
 	}
@@ -145,6 +145,6 @@ func TestCSIDriverRegisters(t *testing.T) {
 	}
 	csiNode(t, node)
 	awaitNode("A-CSI-2 the end of the driver", "a", "")
-	newCSIDriver(t, node, "b").wantTold(t, "RegisterPlugin error -- plugin registration failed with err: error updating Node object with CSI driver node info: "+
+	newCSIDriver(t, node, "b").wantStatus(t, "RegisterPlugin error -- plugin registration failed with err: error updating Node object with CSI driver node info: "+
 		`detected topology value collision: driver reported "`+ownTopology+`":"b" but existing label is "`+ownTopology+`":"a"`)
 }

@@ -91,7 +91,7 @@ func (p *ownPlugin) tell(broken []string, healthy ...string) {
 	p.lists <- list
 }
 
-// GetDevicePluginOptions has each start told.
+// GetDevicePluginOptions has each start reported.
 func (p *ownPlugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
 	return &api.DevicePluginOptions{PreStartRequired: true}, nil
 }

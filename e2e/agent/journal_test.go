@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,7 +27,7 @@ func TestJournal(t *testing.T) {
 	node := newNode(t, member.Config{})
 	c := newCluster(t, node)
 	c.create(`
-metadata: {name: crash}
+metadata: {name: crash, finalizers: [example.com/keep]}
 spec:
   terminationGracePeriodSeconds: 1
   nodeName: ` + node.Name + `
@@ -41,12 +43,12 @@ spec:
 	})
 	restart(t, node)
 	restarted(2)
-	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
-	pods, err := told.Pods()
+	cluster := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
+	pods, err := cluster.Pods()
 	if err != nil || len(pods) != 1 {
 		t.Fatalf("pods %+v, %v", pods, err)
 	}
-	record, err := told.Read(pods[0].UID)
+	record, err := cluster.Read(pods[0].UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +63,27 @@ spec:
 		t.Errorf("kubectl lifepod why says\n%s", said)
 	}
 
-	c.delete("crash")
-	uid := record.Pod.UID
-	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
-	var gone *journal.Record
-	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		gone, err = of.Read(uid)
-		return err == nil && gone.Now.Stage == "gone" && !gone.Living, err
-	})
-	if err != nil {
-		t.Errorf("of the pod that is gone: %+v, %v", gone, err)
+	api, uid := client.CoreV1().Pods(c.namespace), record.Pod.UID
+	if err := api.Delete(t.Context(), "crash", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
+	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
+	until := func(what string, is func(*journal.Record) bool) {
+		t.Helper()
+		var gone *journal.Record
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (_ bool, err error) {
+			gone, err = of.Read(uid)
+			return err == nil && gone.Now.Stage == "gone" && !gone.Living && is(gone), err
+		})
+		if err != nil {
+			t.Errorf("of the pod %s: %+v, %v", what, gone, err)
+		}
+	}
+	until("that its finalizer holds", func(r *journal.Record) bool { return r.Now.Held() })
+	if _, err := api.Patch(t.Context(), "crash", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until("whose object is gone", func(r *journal.Record) bool { return !r.Now.Held() })
 	somebody := rest.CopyConfig(plane.RESTConfig())
 	somebody.Impersonate.UserName = "somebody"
 	theirs, err := kubernetes.NewForConfig(somebody)
@@ -79,8 +91,8 @@ spec:
 		t.Fatal(err)
 	}
 	of.Client = theirs.CoreV1().RESTClient()
-	if told, err := of.Read(uid); err == nil {
-		t.Errorf("somebody else is told %+v", told)
+	if record, err := of.Read(uid); err == nil {
+		t.Errorf("somebody else is told %+v", record)
 	}
 }
 

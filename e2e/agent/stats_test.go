@@ -80,7 +80,7 @@ func TestSummary(t *testing.T) {
 	if memory := volumes["memory"]; memory.CapacityBytes == nil || *memory.CapacityBytes != 8<<20 {
 		t.Errorf("volume memory: %+v", memory.FsStats)
 	}
-	if _, told := volumes["host"]; told || len(pod.VolumeStats) != 3 {
+	if _, found := volumes["host"]; found || len(pod.VolumeStats) != 3 {
 		t.Errorf("volumes %+v", pod.VolumeStats)
 	}
 	if all := pod.EphemeralStorage; all.UsedBytes == nil || *all.UsedBytes < *volumes["data"].UsedBytes {

@@ -40,11 +40,11 @@ func TestTraces(t *testing.T) {
 		if effect.Parent != start.ID || effect.Trace != start.Trace {
 			t.Errorf("A-TRC-5: %s is not below the pod's start: %+v", step.name, effect)
 		}
-		told := false
+		found := false
 		for _, call := range collector.Named("runtime.v1.RuntimeService/" + step.call) {
-			told = told || call.Parent == effect.ID && runtime.heard(step.call, "00-"+call.Trace+"-"+call.ID+"-01")
+			found = found || call.Parent == effect.ID && runtime.heard(step.call, "00-"+call.Trace+"-"+call.ID+"-01")
 		}
-		if !told {
+		if !found {
 			t.Errorf("A-TRC-2: the runtime was not told that %s is part of the trace", step.call)
 		}
 	}

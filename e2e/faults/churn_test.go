@@ -15,18 +15,18 @@ import (
 	"github.com/lifepod/lifepod/e2e/member"
 )
 
-// TestChurn creates pods and deletes them, again and again: after each round nothing
+// TestChurn creates pods and deletes them, again and again: after each cycle nothing
 // is left of them on the machine, and the agent is as small as it was (B-FIN-6,
 // B-GC-5).
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, member.Config{Kubelet: map[string]any{"maxPods": 2 * *churnPods}})
-	begin, rounds := time.Now(), 0
+	begin, cycles := time.Now(), 0
 	var sizes []size
-	for ; rounds < 2 || time.Since(begin) < *churnTime; rounds++ {
+	for ; cycles < 2 || time.Since(begin) < *churnTime; cycles++ {
 		pods := make([]*v1.Pod, *churnPods)
 		for i := range pods {
-			pods[i] = n.create(t, n.idle(t, fmt.Sprintf("churn-%d-%d", rounds, i)))
+			pods[i] = n.create(t, n.idle(t, fmt.Sprintf("churn-%d-%d", cycles, i)))
 		}
 		n.awaitReadyPods(t, pods...)
 		for _, pod := range pods {
@@ -35,9 +35,9 @@ func TestChurn(t *testing.T) {
 		n.awaitNoPods(t)
 		n.awaitNothingLeft(t)
 		sizes = append(sizes, n.size(t))
-		t.Logf("round %d: %v", rounds+1, sizes[rounds])
+		t.Logf("cycle %d: %v", cycles+1, sizes[cycles])
 	}
-	// The first rounds fill pools, caches and connections.
+	// The first cycles fill pools, caches and connections.
 	settled, last := sizes[len(sizes)/2-1], sizes[len(sizes)-1]
 	if last.goroutines > settled.goroutines+20 {
 		t.Errorf("goroutines grow: %v", sizes)
@@ -45,8 +45,8 @@ func TestChurn(t *testing.T) {
 	if last.files > settled.files+20 {
 		t.Errorf("open files grow: %v", sizes)
 	}
-	t.Logf("%d rounds of %d pods in %v: nothing left; after the first %v, after the last %v",
-		rounds, *churnPods, time.Since(begin).Round(time.Second), sizes[0], last)
+	t.Logf("%d cycles of %d pods in %v: nothing left; after the first %v, after the last %v",
+		cycles, *churnPods, time.Since(begin).Round(time.Second), sizes[0], last)
 }
 
 // idle is a pod that does nothing, and ends when it is told to.

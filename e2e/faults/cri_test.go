@@ -85,7 +85,7 @@ func TestHungCalls(t *testing.T) {
 	n, proxy := startBehindProxy(t)
 	ready := n.watchReady(t)
 	stopping := n.create(t, n.shortLived(t, "stopping"))
-	running := func(c *chronicle) bool { return c.pod.Status.Phase == v1.PodRunning }
+	running := func(c *podHistory) bool { return c.pod.Status.Phase == v1.PodRunning }
 	n.await(t, "running", []*v1.Pod{stopping}, running)
 	proxy.begin(
 		fault{methods: "RunPodSandbox", about: "starting-" + n.Root.Hash(), chance: 1, kind: hung},

@@ -28,12 +28,12 @@ const steadyLabel = "faults/steady"
 // addresses that stay, and steady pods that are ready (B-RST-1, B-RST-4, B-RST-6).
 type history struct {
 	mu      sync.Mutex
-	pods    map[types.UID]*chronicle
+	pods    map[types.UID]*podHistory
 	changed chan struct{} // closed at the next event
 }
 
-// chronicle is the history of one pod.
-type chronicle struct {
+// podHistory is the history of one pod.
+type podHistory struct {
 	pod    *v1.Pod // as told last
 	gone   bool
 	lines  []string
@@ -47,18 +47,18 @@ type chronicle struct {
 
 // watch follows the node's pods until ctx ends, through outages of the API server.
 func watch(ctx context.Context, node string) *history {
-	h := &history{pods: map[types.UID]*chronicle{}, changed: make(chan struct{})}
+	h := &history{pods: map[types.UID]*podHistory{}, changed: make(chan struct{})}
 	pods := cache.NewListWatchFromClient(admin.CoreV1().RESTClient(), "pods", "", fields.OneTermEqualSelector("spec.nodeName", node))
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: throughOutages(pods), ObjectType: &v1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { h.told(o.(*v1.Pod), false) },
-			UpdateFunc: func(_, o any) { h.told(o.(*v1.Pod), false) },
+			AddFunc:    func(o any) { h.add(o.(*v1.Pod), false) },
+			UpdateFunc: func(_, o any) { h.add(o.(*v1.Pod), false) },
 			DeleteFunc: func(o any) {
 				if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 					o = last.Obj
 				}
-				h.told(o.(*v1.Pod), true)
+				h.add(o.(*v1.Pod), true)
 			},
 		},
 	})
@@ -94,12 +94,12 @@ func untilAnswered[T any](ctx context.Context, ask func() (T, error)) (T, error)
 	}
 }
 
-func (h *history) told(pod *v1.Pod, gone bool) {
+func (h *history) add(pod *v1.Pod, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.pods[pod.UID]
 	if c == nil {
-		c = &chronicle{pod: pod, cutOff: map[string]string{}}
+		c = &podHistory{pod: pod, cutOff: map[string]string{}}
 		h.pods[pod.UID] = c
 	}
 	c.judge(pod)
@@ -116,7 +116,7 @@ func controllerSays(s *v1.PodStatus) bool {
 }
 
 // judge compares a version of a pod with the one before.
-func (c *chronicle) judge(pod *v1.Pod) {
+func (c *podHistory) judge(pod *v1.Pod) {
 	before, now := &c.pod.Status, &pod.Status
 	wrong := func(format string, arguments ...any) {
 		c.wrongs = append(c.wrongs, fmt.Sprintf("%s: ", clock())+fmt.Sprintf(format, arguments...))
@@ -141,7 +141,7 @@ func (c *chronicle) judge(pod *v1.Pod) {
 			}
 		}
 		b, known := was[name]
-		for number := firstUntold(b); known && number < s.RestartCount-1; number++ { // lastState tells of the last but one
+		for number := firstUnreported(b); known && number < s.RestartCount-1; number++ { // lastState tells of the last but one
 			c.cutOff[fmt.Sprintf("%s #%d", name, number)] = name
 		}
 		switch {
@@ -158,9 +158,9 @@ func (c *chronicle) judge(pod *v1.Pod) {
 // containerd was killed before it had started its process.
 func neverStarted(e *v1.ContainerStateTerminated) bool { return !e.StartedAt.After(time.Unix(0, 0)) }
 
-// firstUntold is the number of the first instance of which a status does not say
+// firstUnreported is the number of the first instance of which a status does not say
 // that it ran, or how it ended.
-func firstUntold(s v1.ContainerStatus) int32 {
+func firstUnreported(s v1.ContainerStatus) int32 {
 	last := s.LastTerminationState.Terminated
 	if s.State.Waiting == nil || last != nil && last.ContainerID == s.ContainerID {
 		return s.RestartCount + 1
@@ -235,7 +235,7 @@ func describe(pod *v1.Pod, gone bool) string {
 }
 
 // await waits until what the API tells is as wanted; why says why it isn't.
-func (h *history) await(ctx context.Context, wanted func(map[types.UID]*chronicle) (why string)) error {
+func (h *history) await(ctx context.Context, wanted func(map[types.UID]*podHistory) (why string)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

@@ -52,7 +52,7 @@ func (n *node) cutOff(t *testing.T, between *network, name string, cut func()) {
 	t.Helper()
 	restarting := n.create(t, n.restarting(t, "restarting-"+name))
 	doomed := n.create(t, n.shortLived(t, "doomed-"+name))
-	n.await(t, "running", []*v1.Pod{restarting, doomed}, func(c *chronicle) bool { return c.pod.Status.Phase == v1.PodRunning })
+	n.await(t, "running", []*v1.Pod{restarting, doomed}, func(c *podHistory) bool { return c.pod.Status.Phase == v1.PodRunning })
 	cut()
 	before := n.starts(restarting)
 	if err := admin.CoreV1().Pods("default").Delete(t.Context(), doomed.Name, metav1.DeleteOptions{}); err != nil {
@@ -65,7 +65,7 @@ func (n *node) cutOff(t *testing.T, between *network, name string, cut func()) {
 	between.mend()
 	n.awaitGone(t, doomed)
 	gone := time.Since(mended)
-	n.await(t, "running", []*v1.Pod{fresh}, func(c *chronicle) bool { return c.pod.Status.Phase == v1.PodRunning })
+	n.await(t, "running", []*v1.Pod{fresh}, func(c *podHistory) bool { return c.pod.Status.Phase == v1.PodRunning })
 	n.awaitLease(t, mended)
 	n.awaitRight(t, restarting)
 	t.Logf("network %s for %v: what was deleted meanwhile was gone %v after, all was right after %v",
@@ -100,7 +100,7 @@ func (n *node) awaitStarts(t *testing.T, pod *v1.Pod, want int) {
 func (n *node) awaitRight(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	want := n.starts(pod) - 1
-	n.await(t, "right", []*v1.Pod{pod}, func(c *chronicle) bool {
+	n.await(t, "right", []*v1.Pod{pod}, func(c *podHistory) bool {
 		return int(statuses(&c.pod.Status)["main"].RestartCount) >= want
 	})
 }

@@ -152,9 +152,9 @@ func (n *node) remove(t *testing.T, pod *v1.Pod) {
 }
 
 // await waits until all of some pods are as wanted.
-func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *chronicle) bool) {
+func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *podHistory) bool) {
 	t.Helper()
-	err := n.history.await(t.Context(), func(all map[types.UID]*chronicle) string {
+	err := n.history.await(t.Context(), func(all map[types.UID]*podHistory) string {
 		for _, pod := range pods {
 			if c := all[pod.UID]; c == nil {
 				return pod.Name + " was never seen"
@@ -171,12 +171,12 @@ func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *c
 
 func (n *node) awaitReadyPods(t *testing.T, pods ...*v1.Pod) {
 	t.Helper()
-	n.await(t, "ready", pods, func(c *chronicle) bool { return isReady(&c.pod.Status) })
+	n.await(t, "ready", pods, func(c *podHistory) bool { return isReady(&c.pod.Status) })
 }
 
 func (n *node) awaitGone(t *testing.T, pods ...*v1.Pod) {
 	t.Helper()
-	n.await(t, "gone", pods, func(c *chronicle) bool { return c.gone })
+	n.await(t, "gone", pods, func(c *podHistory) bool { return c.gone })
 }
 
 // eventually asks again and again what nothing tells of.
@@ -210,7 +210,7 @@ func (n *node) awaitNothingLeft(t *testing.T) {
 // awaitNoPods waits until the API has no pod of the node.
 func (n *node) awaitNoPods(t *testing.T) {
 	t.Helper()
-	err := n.history.await(t.Context(), func(all map[types.UID]*chronicle) string {
+	err := n.history.await(t.Context(), func(all map[types.UID]*podHistory) string {
 		for _, c := range all {
 			if !c.gone {
 				return fmt.Sprintf("%s: %s", c.pod.Name, c.lines[len(c.lines)-1])

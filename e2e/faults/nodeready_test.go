@@ -16,7 +16,7 @@ func (n *node) watchReady(t *testing.T) (was func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var all []string
-	told := func(o any) {
+	check := func(o any) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range o.(*v1.Node).Status.Conditions {
@@ -33,7 +33,7 @@ func (n *node) watchReady(t *testing.T) (was func() []string) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewListWatchFromClient(admin.CoreV1().RESTClient(), "nodes", "", fields.OneTermEqualSelector("metadata.name", n.Name)),
 		ObjectType:    &v1.Node{},
-		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: told, UpdateFunc: func(_, o any) { told(o) }},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, o any) { check(o) }},
 	})
 	go informer.Run(ctx.Done())
 	return func() []string {

@@ -141,7 +141,7 @@ func (j agentGroup) restarts() {
 }
 
 // awaitInstances waits until all pods run in an attempt. The pods before, which are of the attempt before, have to have
-// another instance of the worker: an agent tells its attempt by itself, maybe before the node has told anything.
+// another instance of the worker: an agent tells its attempt by itself, maybe before the node has reported anything.
 func (j agentGroup) awaitInstances(attempt int, before []v1.Pod) []v1.Pod {
 	j.Helper()
 	old := map[types.UID]string{}

@@ -234,23 +234,23 @@ func (j *groupOf) awaitAtBarrier(count, attempt int) {
 
 func atBarrier(pods []v1.Pod, attempt int) (n int) {
 	for i := range pods {
-		if toldBy(&pods[i]) == fmt.Sprint(attempt) && waitsForGroup(&pods[i]) {
+		if attemptShownBy(&pods[i]) == fmt.Sprint(attempt) && waitsForGroup(&pods[i]) {
 			n++
 		}
 	}
 	return n
 }
 
-// toldBy is the attempt that a pod has told, of a JobSet or not.
-func toldBy(pod *v1.Pod) string {
+// attemptShownBy is the attempt that a pod has told, of a JobSet or not.
+func attemptShownBy(pod *v1.Pod) string {
 	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
 }
 
-// attemptOf is the attempt that the pod has told.
+// attemptOf is the attempt that the pod has reported.
 func attemptOf(pods []v1.Pod, uid types.UID) string {
 	for i := range pods {
 		if pods[i].UID == uid {
-			return toldBy(&pods[i])
+			return attemptShownBy(&pods[i])
 		}
 	}
 	return ""
@@ -267,11 +267,11 @@ func (j *groupOf) awaitAttempt(n int) []v1.Pod {
 	return j.await(fmt.Sprintf("to run in attempt %d", n), func(pods []v1.Pod) bool { return inAttempt(pods, n) })
 }
 
-// inAttempt says whether all pods run, and have told an attempt.
+// inAttempt says whether all pods run, and have reported an attempt.
 func inAttempt(pods []v1.Pod, n int) bool {
 	in := 0
 	for i := range pods {
-		if toldBy(&pods[i]) == fmt.Sprint(n) {
+		if attemptShownBy(&pods[i]) == fmt.Sprint(n) {
 			in++
 		}
 	}

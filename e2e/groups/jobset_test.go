@@ -41,7 +41,7 @@ func TestJobSet(t *testing.T) {
 	j.wantEvents("Scheduled", "Pulled", "Created", "Started", "Killing", "GroupUnknown")
 
 	t.Log("who began it, and where the time went")
-	j.wantToldOf(&before[0], 1)
+	j.wantRestartBy(&before[0], 1)
 
 	t.Log("one is replaced: the others restart in place and wait for it (B-GRP-2, B-GRP-4)")
 	j.kubectl("delete", "pod", after[1].Name, "--wait=false")
@@ -57,17 +57,17 @@ func TestJobSet(t *testing.T) {
 	}
 }
 
-// wantToldOf wants a restart told that began with a pod.
-func (j *groupOf) wantToldOf(pod *v1.Pod, attempt int) {
+// wantRestartBy wants why and timeline to show a restart that began with a pod.
+func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 	j.Helper()
-	told := j.plugin("why", "--group", "train", "--namespace", j.namespace)
-	j.Log(told)
+	text := j.plugin("why", "--group", "train", "--namespace", j.namespace)
+	j.Log(text)
 	for _, want := range []string{
 		fmt.Sprintf("has %d members; attempt %d began at ", workers, attempt), ", and all ran after ",
 		"- It began with " + pod.Name + " on " + pod.Spec.NodeName + ": worker exited 3.",
 		" until all took part in it;", " until nothing of the attempt before ran any more;", " until the barrier was lifted:", " until all ran;",
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(told), " "), want) {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			j.Errorf("kubectl lifepod why --group does not say %q", want)
 		}
 	}
@@ -112,7 +112,7 @@ func (j *groupOf) documented(begins string) []string {
 	return strings.Fields(command)[1:]
 }
 
-// TestFailsAgain: failures at a time are of one round, and one that comes as soon as the group runs begins another.
+// TestFailsAgain: failures at a time are of one attempt, and one that comes as soon as the group runs begins another.
 func TestFailsAgain(t *testing.T) {
 	t.Parallel()
 	j := newGroup(t)
@@ -139,9 +139,9 @@ func TestFailsAgain(t *testing.T) {
 	j.wantStatus("3 2")
 }
 
-// TestReplacedInRound: while members wait at the barrier one of them is deleted, and another one is evicted while its
+// TestReplacedInRestart: while members wait at the barrier one of them is deleted, and another one is evicted while its
 // worker still runs; their successors are waited for.
-func TestReplacedInRound(t *testing.T) {
+func TestReplacedInRestart(t *testing.T) {
 	t.Parallel()
 	j := newGroup(t)
 	j.grant()
@@ -170,8 +170,8 @@ func TestReplacedInRound(t *testing.T) {
 	j.awaitRuns(2 * workers)
 }
 
-// TestDeletedInRound: members that wait at the barrier end at once when their JobSet is deleted, and start nothing.
-func TestDeletedInRound(t *testing.T) {
+// TestDeletedInRestart: members that wait at the barrier end at once when their JobSet is deleted, and start nothing.
+func TestDeletedInRestart(t *testing.T) {
 	t.Parallel()
 	j := newGroup(t)
 	j.grant()

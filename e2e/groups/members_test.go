@@ -65,7 +65,7 @@ func TestMembers(t *testing.T) {
 	j.wantInPlace(before, after, workers)
 	j.wantRestarts(after, 1)
 	j.awaitRuns(2 * workers)
-	j.wantToldOf(&before[0], 1)
+	j.wantRestartBy(&before[0], 1)
 
 	t.Log("one is deleted and takes its time to end; its successor is there at once: all wait for both (B-GRP-19, B-GRP-20)")
 	j.slow(before[1].Name)

@@ -30,7 +30,7 @@ type testNode struct {
 	*objects.Objects
 	admin     kubernetes.Interface
 	namespace string
-	told      chan string // what Changed said
+	changes   chan string // what Changed said
 }
 
 func newObjectsNode(t *testing.T) *testNode {
@@ -43,10 +43,10 @@ func newObjectsNode(t *testing.T) *testNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &testNode{T: t, admin: admin, namespace: made.Name, told: make(chan string, 100)}
+	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
 		Client: nodeClient(t), Log: slog.New(slog.DiscardHandler),
-		Changed:    func(_ types.UID, because string) { n.told <- because },
+		Changed:    func(_ types.UID, because string) { n.changes <- because },
 		NodeLabels: func() (map[string]string, error) { return map[string]string{v1.LabelHostname: nodeName}, nil },
 	})
 	n.awaitDefaults()
@@ -107,7 +107,7 @@ func (n *testNode) hears(want string) {
 	late := time.After(patience)
 	for {
 		select {
-		case got := <-n.told:
+		case got := <-n.changes:
 			if got == want {
 				return
 			}

@@ -185,7 +185,7 @@ func runsIn(pod *v1.Pod, attempt string) bool {
 	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
 }
 
-// attemptOf is the attempt that a pod of a JobSet, or of a group without one, has told.
+// attemptOf is the attempt that a pod of a JobSet, or of a group without one, has reported.
 func attemptOf(pod *v1.Pod) string {
 	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
 }

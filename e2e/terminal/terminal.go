@@ -11,8 +11,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // Terminal is one of 100 columns and 30 rows.
@@ -87,9 +90,16 @@ func (u *Terminal) Restored() bool {
 // AwaitMore waits until a text is shown once more than so often.
 func (u *Terminal) AwaitMore(text string, times int) {
 	u.t.Helper()
+	late := time.After(machine.Patience)
 	for strings.Count(u.Text(), text) <= times {
-		if _, more := <-u.shown; !more && strings.Count(u.Text(), text) <= times {
-			u.t.Fatalf("the terminal never showed %q more than %d times, but %q", text, times, u.Text())
+		more := true
+		select {
+		case _, more = <-u.shown:
+		case <-late:
+			more = false
+		}
+		if !more && strings.Count(u.Text(), text) <= times {
+			u.t.Fatalf("the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
 		}
 	}
 }
@@ -131,11 +141,7 @@ func (u *Terminal) Press(keys string) {
 // Await waits until a text is shown.
 func (u *Terminal) Await(text string) {
 	u.t.Helper()
-	for !strings.Contains(u.Text(), text) {
-		if _, more := <-u.shown; !more && !strings.Contains(u.Text(), text) {
-			u.t.Fatalf("the terminal never showed %q, but %q", text, u.Text())
-		}
-	}
+	u.AwaitMore(text, 0)
 }
 
 // End waits until the program ends, and returns its exit code.

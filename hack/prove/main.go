@@ -43,9 +43,9 @@ func main() {
 	var limit prove.Limit
 	flag.DurationVar(&limit.For, "for", 0, "lead random lives for so long")
 	flag.IntVar(&limit.Lives, "lives", 0, "lead so many random lives")
-	flag.IntVar(&limit.Checks, "checks", 0, "walks of a round, of each kind; 0: as many as usual")
+	flag.IntVar(&limit.Checks, "checks", 0, "walks of a run, of each kind; 0: as many as usual")
 	flag.IntVar(&limit.Compare, "compare", 1, "compare a machine with its clone after every so many steps")
-	seed := flag.Int("seed", 0, "of the first round of lives; 0: any")
+	seed := flag.Int("seed", 0, "of the first run of lives; 0: any")
 	report := flag.Bool("report", false, "read the log of walks on standard input, and show the one that failed")
 	flag.Parse()
 	given := map[string]bool{}
@@ -183,11 +183,11 @@ func proveOne(ctx context.Context, batch *prove.Batch, i int, bug prove.Bug) (st
 	if batch.Refused(i) {
 		return "", fmt.Errorf("bug %d: the mistake in %s does not compile", bug.Number, bug.File)
 	}
-	rounds := []prove.Round{bug.Round()}
-	if caughtBy, err := batch.Try(ctx, -1, rounds); err != nil || caughtBy != "" {
+	runs := []prove.TestRun{bug.TestRun()}
+	if caughtBy, err := batch.Try(ctx, -1, runs); err != nil || caughtBy != "" {
 		return "", errors.Join(fmt.Errorf("bug %d: %s fails without the mistake", bug.Number, bug.Test), err)
 	}
-	caughtBy, err := batch.Try(ctx, i, rounds)
+	caughtBy, err := batch.Try(ctx, i, runs)
 	if err == nil && caughtBy == "" {
 		err = fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// CheckOutput refuses an output that is none of those that a command knows.
+// CheckOutput refuses an output format that the command does not have.
 func CheckOutput(output string, known ...string) error {
 	if output == "" || slices.Contains(known, output) {
 		return nil

@@ -16,8 +16,8 @@ import (
 const (
 	// patience is how long a client may take to show who it is.
 	patience = 10 * time.Second
-	// mostStrangers is how many clients that have not shown it may be connected.
-	mostStrangers = 1000
+	// mostUnadmitted is how many clients that have not shown it may be connected.
+	mostUnadmitted = 1000
 )
 
 // Share is how many connections one of so many parts of the files that this process may open is.
@@ -45,7 +45,7 @@ type Listener struct {
 // New limits the connections of a listener for TCP.
 func New(l net.Listener, most int) *Listener {
 	return &Listener{
-		Listener: l, most: most, unknown: min((most+3)/4, mostStrangers), patience: patience,
+		Listener: l, most: most, unknown: min((most+3)/4, mostUnadmitted), patience: patience,
 		open: map[string]*conn{}, from: map[netip.Prefix]int{},
 	}
 }

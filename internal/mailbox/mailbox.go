@@ -12,7 +12,7 @@ import (
 type Mailbox[T any] struct {
 	ready Signal                   // sent while there may be items
 	count func(change int)         // see Count; nil: nobody counts
-	turn  func(item T, add func()) // see InTurn; nil: items are added at once
+	order func(item T, add func()) // see Ordered; nil: items are added at once
 
 	mu     sync.Mutex
 	items  []T
@@ -25,13 +25,12 @@ type Mailbox[T any] struct {
 // New is an empty mailbox.
 func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: NewSignal()} }
 
-// Count has by told how many more items there are that are not handled, fewer if it is negative. by must not call the
+// Count calls by with how many more items are not handled, or fewer if that is negative. by must not call the
 // Mailbox. Call it before the first Post.
 func (m *Mailbox[T]) Count(by func(change int)) { m.count = by }
 
-// InTurn has items added by turn, which calls add when their turn has come: at once, or later in the order of their
-// posts. Call it before the first Post.
-func (m *Mailbox[T]) InTurn(turn func(item T, add func())) { m.turn = turn }
+// Ordered has items added by order, which calls add at once, or later in the order of the posts. Call it before the first Post.
+func (m *Mailbox[T]) Ordered(order func(item T, add func())) { m.order = order }
 
 // Close has nobody count items any more: nothing will handle those that are left, and those that come.
 func (m *Mailbox[T]) Close() {
@@ -52,8 +51,8 @@ func (m *Mailbox[T]) counts(change int) {
 
 // Post adds an item.
 func (m *Mailbox[T]) Post(item T) {
-	if m.turn != nil {
-		m.turn(item, func() { m.add(item) })
+	if m.order != nil {
+		m.order(item, func() { m.add(item) })
 		return
 	}
 	m.add(item)
@@ -92,7 +91,7 @@ func (m *Mailbox[T]) Handled() {
 	m.counts(len(m.items) - m.open)
 }
 
-// Behind is for how long the oldest item has waited to be handled; 0: there is none.
+// Behind is how long the oldest item has waited to be handled; 0: there is none.
 // It never waits itself.
 func (m *Mailbox[T]) Behind() time.Duration {
 	m.mu.Lock()

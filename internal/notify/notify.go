@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Service is this process as a service of systemd; the zero value is one of nobody's.
+// Service is this process as a service of systemd; the zero value is not one.
 type Service struct {
 	socket string        // where systemd listens; empty: it does not
 	within time.Duration // how often it wants to hear that the service is alive; 0: never
@@ -69,14 +69,14 @@ func (s Service) Watch(ctx context.Context, alive func() error, log *slog.Logger
 	}
 	tick := time.NewTicker(s.within / 3)
 	defer tick.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		switch err := alive(); {
 		case err == nil:
 			s.tell(daemon.SdNotifyWatchdog)
-			told = false
-		case !told:
+			logged = false
+		case !logged:
 			log.Error("the service is not alive: if it stays so, systemd starts it again", "err", err)
-			told = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():

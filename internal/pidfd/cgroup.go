@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// killRounds bounds how often a group that forks while it is killed is
+	// killTries bounds how often a group that forks while it is killed is
 	// looked through again.
-	killRounds = 10
+	killTries = 10
 	// exitPatience is how long a killed process may take to be gone, where the
 	// caller sets no earlier deadline: the kernel has to free its memory first.
 	exitPatience = 10 * time.Second
@@ -26,7 +26,7 @@ const (
 func KillCgroups(ctx context.Context, dirs ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, exitPatience)
 	defer cancel()
-	for range killRounds {
+	for range killTries {
 		pids, err := processes(dirs)
 		if err != nil || len(pids) == 0 {
 			return err

@@ -66,7 +66,7 @@ func FuzzOutput(f *testing.F) {
 		shown += o.Rest()
 		left := strings.ReplaceAll(colours.ReplaceAllString(shown, ""), "\r\n", "\n")
 		if strings.ContainsFunc(left, func(r rune) bool {
-			return unicode.IsControl(r) && r != '\n' && r != '\t' || turns(r)
+			return unicode.IsControl(r) && r != '\n' && r != '\t' || changesDirection(r)
 		}) || strings.ToValidUTF8(left, "") != left {
 			t.Errorf("%q became %q", text, shown)
 		}

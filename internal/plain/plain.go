@@ -38,12 +38,12 @@ func Line(text string) string {
 
 // suspicious says whether a character may need to be replaced.
 func suspicious(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || turns(r) || r == utf8.RuneError)
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || changesDirection(r) || r == utf8.RuneError)
 }
 
-// turns says whether a character has no look of its own and turns the direction of writing:
+// changesDirection says whether a character has no look of its own and turns the direction of writing:
 // with it, a name can look like another one.
-func turns(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
+func changesDirection(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
 
 // escape is what stands for a control character.
 func escape(r rune) string {
@@ -73,7 +73,7 @@ func JSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-func unescaped(r rune) bool { return r >= 0x7f && unicode.IsControl(r) || turns(r) }
+func unescaped(r rune) bool { return r >= 0x7f && unicode.IsControl(r) || changesDirection(r) }
 
 // Writer writes Text to w; a call has to have whole characters.
 func Writer(w io.Writer) io.Writer { return writer{w} }

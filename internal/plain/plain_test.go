@@ -41,7 +41,7 @@ func TestJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		encoded = JSON(encoded)
-		if strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || turns(r) }) {
+		if strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || changesDirection(r) }) {
 			t.Errorf("%q has control characters", encoded)
 		}
 		var got string

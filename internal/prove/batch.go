@@ -20,7 +20,7 @@ import (
 
 // Batch is one build of a package's tests with many mistakes in it, of which an
 // environment variable chooses one. A mistake is made in a copy of its function, to which
-// the function turns if that mistake is chosen. To compile takes longer than to run the
+// the function jumps if that mistake is chosen. To compile takes longer than to run the
 // tests, so this is many times faster than a build for each.
 type Batch struct {
 	of      Package
@@ -72,9 +72,9 @@ func (b *Batch) binary() string { return filepath.Join(b.work, "package.test") }
 // Close removes the build.
 func (b *Batch) Close() error { return os.RemoveAll(b.work) }
 
-// Try runs rounds with the mistake of that index until one fails; -1 is none of them.
-func (b *Batch) Try(ctx context.Context, i int, rounds []Round) (caughtBy string, err error) {
-	for _, r := range rounds {
+// Try runs the tests with the mistake of that index until one run fails; -1 is none of them.
+func (b *Batch) Try(ctx context.Context, i int, runs []TestRun) (caughtBy string, err error) {
+	for _, r := range runs {
 		caughtBy, err = r.run(ctx, b.binary(), filepath.Join(b.of.Root, b.of.Folder), i)
 		if err != nil || caughtBy != "" {
 			break
@@ -100,7 +100,7 @@ func (p Package) writeCopies(work string, mistakes []Mutant, refused map[int]boo
 		replace[target] = filepath.Join(work, filepath.Base(name))
 		return os.WriteFile(replace[target], []byte(text), 0o600)
 	}
-	turns := map[string]map[int]string{} // by file and offset of the function's first statement
+	jumps := map[string]map[int]string{} // by file and offset of the function's first statement
 	for i, m := range mistakes {
 		if refused[i] {
 			continue
@@ -113,17 +113,17 @@ func (p Package) writeCopies(work string, mistakes []Mutant, refused map[int]boo
 		if err := add(filepath.Join(p.Folder, fmt.Sprintf("zz_%d_mutant.go", i)), c.text); err != nil {
 			return "", err
 		}
-		if turns[m.File] == nil {
-			turns[m.File] = map[int]string{}
+		if jumps[m.File] == nil {
+			jumps[m.File] = map[int]string{}
 		}
-		turns[m.File][c.body] += c.turn
+		jumps[m.File][c.body] += c.jump
 	}
-	for file, at := range turns {
+	for file, at := range jumps {
 		source, err := os.ReadFile(filepath.Join(p.Root, file))
 		if err != nil {
 			return "", err
 		}
-		if err := add(file, withTurns(source, at)); err != nil {
+		if err := add(file, withJumps(source, at)); err != nil {
 			return "", err
 		}
 	}
@@ -143,8 +143,8 @@ func (p Package) writeCopies(work string, mistakes []Mutant, refused map[int]boo
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// withTurns puts text into a file at offsets.
-func withTurns(source []byte, at map[int]string) string {
+// withJumps puts text into a file at offsets.
+func withJumps(source []byte, at map[int]string) string {
 	var offsets []int
 	for offset := range at {
 		offsets = append(offsets, offset)
@@ -177,7 +177,7 @@ func (p Package) name() (string, error) {
 type functionCopy struct {
 	text string // a whole file
 	body int    // offset of the function's body in its file, after the brace
-	turn string // stands there, and turns to the copy
+	jump string // stands there, and calls the copy
 }
 
 // copyOf is the copy of a mistake's function.
@@ -205,9 +205,9 @@ func (p Package) copyOf(m Mutant, i int) (functionCopy, error) {
 		mutated := head + string(source[at(f.Name.End()):m.offset]) + m.Now + string(source[m.offset+len(m.Was):at(f.End())])
 		c := functionCopy{body: at(f.Body.Lbrace) + 1}
 		c.text = "package " + file.Name.Name + "\n\n" + importsOf(file, mutated) + mutated + "\n"
-		c.turn = fmt.Sprintf(" if mutantOn == %d { %s; return }; ", i, call)
+		c.jump = fmt.Sprintf(" if mutantOn == %d { %s; return }; ", i, call)
 		if f.Type.Results != nil {
-			c.turn = fmt.Sprintf(" if mutantOn == %d { return %s }; ", i, call)
+			c.jump = fmt.Sprintf(" if mutantOn == %d { return %s }; ", i, call)
 		}
 		return c, nil
 	}

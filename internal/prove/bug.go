@@ -62,11 +62,11 @@ func (b Bug) Mutant(root string) (Mutant, error) {
 	return m, nil
 }
 
-// Round runs the test, and nothing else of its package.
-func (b Bug) Round() Round {
+// TestRun runs the test, and nothing else of its package.
+func (b Bug) TestRun() TestRun {
 	parts := strings.Split(b.Test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + part + "$"
 	}
-	return Round{Run: strings.Join(parts, "/")}
+	return TestRun{Run: strings.Join(parts, "/")}
 }

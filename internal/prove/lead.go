@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
-// leader has each processor lead the next round of the course that has come least far.
+// leader has each processor run the next process of the course that has come least far.
 type leader struct {
 	limit    Limit
 	progress io.Writer // is told at once which course has failed; nil: nobody is
@@ -23,36 +23,36 @@ type leader struct {
 	courses []*course
 }
 
-// course is all rounds of one package's walks. They end in any order and are summed up in that
+// course is all runs of one package's walks. They end in any order and are summed up in that
 // of their seeds, so that a number of lives is always the same lives.
 type course struct {
 	Walks
-	command func(ctx context.Context, i int) *exec.Cmd // of round i
+	command func(ctx context.Context, i int) *exec.Cmd // of run i
 	ctx     context.Context                            // ends with the course
 	end     context.CancelFunc
 
-	next    int           // the round that begins next
-	running int           // rounds
-	ended   map[int]round // that wait for an earlier one
-	summed  int           // rounds
+	next    int             // the run that begins next
+	running int             // runs
+	ended   map[int]outcome // that wait for an earlier one
+	summed  int             // runs
 	sum     map[string]int
 	over    bool
-	failed  round // round summed, if its walks failed, or its counts can't be read
+	failed  outcome // run summed, if its walks failed, or its counts can't be read
 }
 
-// round is what a round came by.
-type round struct {
+// outcome is what a run came by.
+type outcome struct {
 	log []byte
 	err error
 }
 
 func newCourse(ctx context.Context, w Walks, command func(context.Context, int) *exec.Cmd) *course {
-	c := &course{Walks: w, command: command, ended: map[int]round{}, sum: map[string]int{}}
+	c := &course{Walks: w, command: command, ended: map[int]outcome{}, sum: map[string]int{}}
 	c.ctx, c.end = context.WithCancel(ctx)
 	return c
 }
 
-// lead leads one round after the other, until none is left to begin.
+// lead leads one run after the other, until none is left to begin.
 func (l *leader) lead() {
 	for {
 		c, i := l.begin()
@@ -60,11 +60,11 @@ func (l *leader) lead() {
 			return
 		}
 		log, err := c.command(c.ctx, i).CombinedOutput()
-		l.file(c, i, round{log, err})
+		l.file(c, i, outcome{log, err})
 	}
 }
 
-// begin is a round to lead; nil: there is none.
+// begin is a run to lead; nil: there is none.
 func (l *leader) begin() (least *course, i int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +93,8 @@ func (c *course) behind(other *course) bool {
 	return c.sum[counts.Lives]*other.Share < other.sum[counts.Lives]*c.Share
 }
 
-// file files a round that has ended, and sums up those that were waiting for it.
-func (l *leader) file(c *course, i int, r round) {
+// file files a run that has ended, and sums up those that were waiting for it.
+func (l *leader) file(c *course, i int, r outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.running--
@@ -113,7 +113,7 @@ func (l *leader) file(c *course, i int, r round) {
 		}
 		if r.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/1000 {
 			c.over = true
-			c.end() // rounds beyond it
+			c.end() // runs beyond it
 			if r.err != nil && l.progress != nil {
 				fmt.Fprintf(l.progress, "%s: a walk failed after %d lives, which is told when the other walks have ended\n", c.Folder, c.sum[counts.Lives])
 			}
@@ -123,7 +123,7 @@ func (l *leader) file(c *course, i int, r round) {
 	}
 }
 
-// verdict is what went wrong in the course whose first round has that seed.
+// verdict is what went wrong in the course whose first run has that seed.
 func (c *course) verdict(seed int) error {
 	if f, found := FailureIn(c.failed.log); found {
 		f.Folder = c.Folder

@@ -11,7 +11,7 @@ import (
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
-// coursed is a course of rounds with ten lives each, of which the even ones end after the odd ones.
+// coursed is a course of runs with ten lives each, of which the even ones end after the odd ones.
 func coursed(ctx context.Context, share, fails int) *course {
 	return newCourse(ctx, Walks{Folder: "machine", Tests: "Walks$", Share: share}, func(ctx context.Context, i int) *exec.Cmd {
 		script := "echo 'walk_test.go:1: counted 10 lives'"
@@ -33,7 +33,7 @@ func (l *leader) leadBy(processors int) {
 	group.Wait()
 }
 
-// TestSameLives: a number of lives is that of the first rounds, however many are led at the same time and whichever ends first; one beyond
+// TestSameLives: a number of lives is that of the first runs, however many are led at the same time and whichever ends first; one beyond
 // them counts for nothing, even if it fails.
 func TestSameLives(t *testing.T) {
 	few, many := coursed(t.Context(), 100, 2), coursed(t.Context(), 900, -1)
@@ -46,7 +46,7 @@ func TestSameLives(t *testing.T) {
 	}
 }
 
-// TestFirstFailure: the round that fails is named by its seed, and ends its own course alone.
+// TestFirstFailure: the run that fails is named by its seed, and ends its own course alone.
 func TestFirstFailure(t *testing.T) {
 	fails, other := coursed(t.Context(), 500, 3), coursed(t.Context(), 500, -1)
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}

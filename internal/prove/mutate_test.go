@@ -91,7 +91,7 @@ func TestShout(t *testing.T) {
 		}
 	})
 	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: "", architecture: "TestShout"} {
-		if got, err := b.Try(t.Context(), i, []Round{{Run: "."}}); err != nil || got != want {
+		if got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}}); err != nil || got != want {
 			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)
 		}
 	}

@@ -21,7 +21,7 @@ type Failure struct {
 }
 
 var (
-	turn      = regexp.MustCompile(`^\s*(?:=== (?:RUN|CONT|NAME)|--- FAIL:)\s+(\S+)`)
+	testLine  = regexp.MustCompile(`^\s*(?:=== (?:RUN|CONT|NAME)|--- FAIL:)\s+(\S+)`)
 	message   = regexp.MustCompile(`^( +)\S+\.go:\d+: (.*)$`)
 	rapidSays = regexp.MustCompile(`(?s)^\[rapid\] (?:failed|panic) after (\d+) tests: (.*)\nTo reproduce, specify -run="[^"]*" -rapid\.seed=(\d+)\n(?:Traceback:\n(.*))?Failed test output:$`)
 	ofPackage = regexp.MustCompile(`(?m)^FAIL\s+github\.com/lifepod/lifepod/(\S+)`)
@@ -79,7 +79,7 @@ func messages(log []byte) (list []logged) {
 	lines.Buffer(nil, len(log)+1)
 	for lines.Scan() {
 		line := lines.Text()
-		switch next, first := turn.FindStringSubmatch(line), message.FindStringSubmatch(line); {
+		switch next, first := testLine.FindStringSubmatch(line), message.FindStringSubmatch(line); {
 		case next != nil:
 			test, indent = next[1], ""
 		case indent != "" && strings.HasPrefix(line, indent):

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// Walks are the random walks of one package, led in rounds: each a process with the next
-// seed, so that a round can be repeated alone.
+// Walks are the random walks of one package, led in runs: each a process with the next
+// seed, so that a run can be repeated alone.
 type Walks struct {
 	Folder string
 	Tests  string // which, as `go test -run` takes them
-	Checks int    // of a round, for each test; too few for a round alone to come by every rare branch
+	Checks int    // of a run, for each test; too few for one run alone to come by every rare branch
 	Share  int    // of a thousand lives, where a number is asked for
 	// Compare is after how many steps a machine is compared with its clone; 0: they compare none.
 	Compare int
@@ -41,13 +41,13 @@ const enough = 10_000
 type Limit struct {
 	For    time.Duration
 	Lives  int
-	Checks int // of a round, if not the usual ones
+	Checks int // of a run, if not the usual ones
 	// Compare is after how many steps a machine is compared with its clone; 0: as usual.
 	Compare int
 }
 
-// Lead leads all walks side by side until the limit, one round on each processor, and sums up
-// what they came by. The error has the log of the round that failed, with what leads to it.
+// Lead leads all walks side by side until the limit, one run on each processor, and sums up
+// what they came by. The error has the log of the run that failed, with what leads to it.
 func Lead(ctx context.Context, root string, seed int, limit Limit) (sums map[string]map[string]int, err error) {
 	sums = map[string]map[string]int{}
 	work, err := os.MkdirTemp("", "walks")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Entry is the name of a file or a folder of lifepod's in a state folder. What users put there is none.
+// Entry is the name of a file or folder that lifepod makes in a state folder, not of what users put there.
 type Entry string
 
 // What the carried runtime and its users have there.

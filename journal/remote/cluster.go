@@ -35,9 +35,12 @@ func (c *Cluster) Pods() ([]journal.Pod, error) {
 	c.objects = map[string]*v1.Pod{}
 	pods := make([]journal.Pod, 0, len(list.Items))
 	for i := range list.Items {
-		pod := &list.Items[i]
-		c.objects[string(pod.UID)] = pod
-		pods = append(pods, journal.PodOf(pod))
+		one := journal.PodOf(&list.Items[i])
+		if mirrored := list.Items[i].Annotations[v1.MirrorPodAnnotationKey]; mirrored != "" {
+			one.UID = mirrored // the node knows the static pod itself
+		}
+		c.objects[one.UID] = &list.Items[i]
+		pods = append(pods, one)
 	}
 	return pods, nil
 }
@@ -50,9 +53,6 @@ func (c *Cluster) Read(uid string) (*journal.Record, error) {
 	}
 	if pod.Spec.NodeName == "" {
 		return journal.OfObject(pod, nil), nil
-	}
-	if mirrored := pod.Annotations[v1.MirrorPodAnnotationKey]; mirrored != "" {
-		uid = mirrored // the node knows the static pod itself
 	}
 	record, err := Node{Context: c.Context, Client: c.Client.CoreV1().RESTClient(), Name: pod.Spec.NodeName}.Read(uid)
 	switch {

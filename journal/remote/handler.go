@@ -18,7 +18,7 @@ func Handler(from journal.Source) http.Handler {
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) {
 		pods, err := from.Pods()
 		if len(pods) > 0 {
-			err = nil // those that can be read are told
+			err = nil // those that can be read are reported
 		}
 		answer(w, pods, err)
 	})

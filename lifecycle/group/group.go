@@ -20,26 +20,26 @@ type Attempts struct {
 	Current *int32 `json:"current,omitempty"`
 	// Previous is the newest attempt that is outdated, with all before it; nil: none is.
 	Previous *int32 `json:"previous,omitempty"`
-	// Company are the members that Current begins with; empty: it has a leader (B-GRP-20).
-	Company string `json:"company,omitempty"`
+	// MembersHash is of the members that Current begins with; empty: it has a leader (B-GRP-20).
+	MembersHash string `json:"company,omitempty"`
 }
 
 // Merge is what is known from two observations of a group, in whichever order they were
 // made: attempts only rise (B-GRP-8).
 func (a Attempts) Merge(b Attempts) Attempts {
-	company := a.Company
-	if company == "" || b.Current != nil && (a.Current == nil || *b.Current > *a.Current) {
-		company = b.Company
+	membersHash := a.MembersHash
+	if membersHash == "" || b.Current != nil && (a.Current == nil || *b.Current > *a.Current) {
+		membersHash = b.MembersHash
 	}
-	return Attempts{Current: newest(a.Current, b.Current), Previous: newest(a.Previous, b.Previous), Company: company}
+	return Attempts{Current: newest(a.Current, b.Current), Previous: newest(a.Previous, b.Previous), MembersHash: membersHash}
 }
 
-// CompanyIn are the members that an attempt begins, or has begun, with; empty: that is not known.
-func (a Attempts) CompanyIn(attempt int32) string {
+// MembersHashIn is of the members that an attempt begins, or has begun, with; empty: that is not known.
+func (a Attempts) MembersHashIn(attempt int32) string {
 	if a.Current == nil || *a.Current != attempt {
 		return ""
 	}
-	return a.Company
+	return a.MembersHash
 }
 
 // Next is the attempt that a member takes part in which begins anew: the first one after

@@ -6,7 +6,7 @@ import "fmt"
 type Peer struct {
 	Name, UID string
 	Size      int32  // that an attempt needs at least, as this one says; 0: it says none
-	Attempt   *int32 // that it has told; nil: none
+	Attempt   *int32 // that it has announced; nil: none
 	Began     *Began // the last attempt that it was started in; nil: none
 	Done      bool   // it has succeeded
 	Leaving   bool   // it is being deleted, and may still run
@@ -14,19 +14,19 @@ type Peer struct {
 
 // Began is an attempt that a member was started in.
 type Began struct {
-	Attempt int32
-	Company string // of the members that it began with
+	Attempt     int32
+	MembersHash string // of those that it began with
 }
 
 // Peers is what follows from the members of a group, as one node sees them (B-GRP-19).
 type Peers struct {
 	Size Size
 
-	highest  *int32 // that any has told
-	begun    *int32 // the newest that a member was started in
-	company  string // of highest, if that has begun, or may begin now; empty: neither
-	broken   bool   // highest has begun, and not with those that take part in it now (B-GRP-20)
-	attempts map[string]int32
+	highest     *int32 // that any has announced
+	begun       *int32 // the newest that a member was started in
+	membersHash string // of highest, if that has begun, or may begin now; empty: neither
+	broken      bool   // highest has begun, and not with those that take part in it now (B-GRP-20)
+	attempts    map[string]int32
 }
 
 // PeersOf looks at all members of a group, in any order.
@@ -46,20 +46,20 @@ func PeersOf(all []Peer) Peers {
 	}
 	here := ""
 	if complete {
-		here = companyOf(all, *p.highest)
+		here = membersHashOf(all, *p.highest)
 	}
-	p.company = here
+	p.membersHash = here
 	began := false
 	for i := range all {
 		b := all[i].Began
 		switch {
 		case b == nil || b.Attempt != *p.highest:
 		case !began:
-			p.broken = here != "" && here != b.Company
-			p.company, began = b.Company, true
-		case b.Company != p.company:
+			p.broken = here != "" && here != b.MembersHash
+			p.membersHash, began = b.MembersHash, true
+		case b.MembersHash != p.membersHash:
 			p.broken = true
-			p.company = min(p.company, b.Company) // whichever comes first in the list
+			p.membersHash = min(p.membersHash, b.MembersHash) // whichever comes first in the list
 		}
 	}
 	return p
@@ -75,19 +75,19 @@ func (p Peers) Attempts(uid string) Attempts {
 	if *p.highest > 0 {
 		now.Previous = new(*p.highest - 1)
 	}
-	if p.company == "" {
+	if p.membersHash == "" {
 		return now
 	}
-	now.Current, now.Company = new(*p.highest), p.company
-	if attempt, told := p.attempts[uid]; p.broken || !told || attempt != *p.highest {
+	now.Current, now.MembersHash = new(*p.highest), p.membersHash
+	if attempt, takesPart := p.attempts[uid]; p.broken || !takesPart || attempt != *p.highest {
 		now.Previous = new(*p.highest)
 	}
 	return now
 }
 
-// companyOf names the members that have told an attempt, or have succeeded: the same ones have the same
-// company in any order, and others have another one.
-func companyOf(all []Peer, attempt int32) string {
+// membersHashOf is a hash of the members that have announced an attempt, or have succeeded: the same ones have the same
+// hash in any order, and others have another one.
+func membersHashOf(all []Peer, attempt int32) string {
 	sum := uint64(0)
 	for i := range all {
 		if p := &all[i]; p.Done || p.takesPart(attempt) {
@@ -97,7 +97,7 @@ func companyOf(all []Peer, attempt int32) string {
 	return fmt.Sprintf("%016x", sum)
 }
 
-// takesPart says whether the member has told an attempt, and may be started in it.
+// takesPart says whether the member has announced an attempt, and may be started in it.
 func (p *Peer) takesPart(attempt int32) bool {
 	return !p.Done && !p.Leaving && p.Attempt != nil && *p.Attempt == attempt
 }

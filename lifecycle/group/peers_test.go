@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// peersOf are members of a group of three, one a word: its name, the attempt that it has told, the one that it began, and
+// peersOf are members of a group of three, one a word: its name, the attempt that it has reported, the one that it began, and
 // whom with, as in a:3 or a:3:2-x. A minus after it says that it is being deleted, a plus that it has succeeded, a number of
 // stars another size.
 func peersOf(t *testing.T, text string) (all []Peer) {
@@ -30,8 +30,8 @@ func peersOf(t *testing.T, text string) (all []Peer) {
 			p.Attempt = number(parts[1])
 		}
 		if len(parts) > 2 {
-			attempt, company, _ := strings.Cut(parts[2], "-")
-			p.Began = &Began{Attempt: *number(attempt), Company: company}
+			attempt, membersHash, _ := strings.Cut(parts[2], "-")
+			p.Began = &Began{Attempt: *number(attempt), MembersHash: membersHash}
 		}
 		all = append(all, p)
 	}
@@ -85,18 +85,18 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestCompany: the same members have the same company, and others have another one (B-GRP-20).
-func TestCompany(t *testing.T) {
-	company := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a").Company }
-	first := company("a:2 b:2 c:2")
+// TestMembersHash: the same members have the same hash, and others have another one (B-GRP-20).
+func TestMembersHash(t *testing.T) {
+	membersHash := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a").MembersHash }
+	first := membersHash("a:2 b:2 c:2")
 	for _, same := range []string{"c:2 a:2 b:2", "a:2 b:2 c:1+", "a:2 b:2 c:2 d", "a:2 b:2 c:2 d:2-"} {
-		if got := company(same); got != first {
-			t.Errorf("B-GRP-20: %q is the company %s, want %s", same, got, first)
+		if got := membersHash(same); got != first {
+			t.Errorf("B-GRP-20: %q has the hash %s, want %s", same, got, first)
 		}
 	}
 	for _, other := range []string{"a:2 b:2 d:2", "a:2 b:2 c:2 d:2"} {
-		if got := company(other); got == first || len(got) != 16 {
-			t.Errorf("B-GRP-20: %q is the company %q", other, got)
+		if got := membersHash(other); got == first || len(got) != 16 {
+			t.Errorf("B-GRP-20: %q has the hash %q", other, got)
 		}
 	}
 }

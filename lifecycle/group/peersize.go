@@ -41,9 +41,9 @@ func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
 type place int
 
 const (
-	isThere  place = iota // it has told that, or has succeeded
-	isBefore              // it has told an earlier one, and what it runs has to end
-	isNew                 // it has told none
+	isThere  place = iota // it has reported that, or has succeeded
+	isBefore              // it has reported an earlier one, and what it runs has to end
+	isNew                 // it has reported none
 	isGoing               // it is being deleted, and nothing of an earlier attempt runs
 )
 

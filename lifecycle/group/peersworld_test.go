@@ -24,15 +24,15 @@ type crowd struct {
 
 // crowdPod is a member as its node leads it.
 type crowdPod struct {
-	uid      string
-	member   Member
-	seen     Attempts
-	company  string // of the attempt that it was started in
-	view     int    // what its node sees is history[view]
-	heard    bool
-	runs     int32 // the attempt that its containers were started in; none: nothing runs
-	ending   bool  // what runs is to end
-	finished bool  // it has succeeded
+	uid         string
+	member      Member
+	seen        Attempts
+	membersHash string // of the attempt that it was started in
+	view        int    // what its node sees is history[view]
+	heard       bool
+	runs        int32 // the attempt that its containers were started in; none: nothing runs
+	ending      bool  // what runs is to end
+	finished    bool  // it has succeeded
 }
 
 func newCrowd(rt *rapid.T, size int32, seen map[string]int) *crowd {
@@ -157,15 +157,15 @@ func (w *crowd) breaks(p *crowdPod) {
 
 // adopts goes on with a pod from what the API and its containers say (B-GRP-13).
 func (w *crowd) adopts(p *crowdPod) {
-	told := w.api()[p.uid].Attempt
-	if told == nil || p.finished {
+	announced := w.api()[p.uid].Attempt
+	if announced == nil || p.finished {
 		return
 	}
 	w.seen["agent restarted without a checkpoint"]++
 	open := p.runs != none
-	p.seen, p.company, p.heard, p.member = Attempts{}, "", false, Member{Joined: true, Attempt: *told, Open: open, Ran: open}
+	p.seen, p.membersHash, p.heard, p.member = Attempts{}, "", false, Member{Joined: true, Attempt: *announced, Open: open, Ran: open}
 	if p.ending {
-		p.member = Member{Joined: true, Attempt: *told + 1}
+		p.member = Member{Joined: true, Attempt: *announced + 1}
 	}
 }
 
@@ -189,12 +189,12 @@ func (w *crowd) decides(p *crowdPod) {
 		if before.Joined && d.Attempt <= before.Attempt {
 			w.rt.Fatalf("from attempt %d to %d (B-GRP-8)", before.Attempt, d.Attempt)
 		}
-		p.member, p.company = Member{Joined: true, Attempt: d.Attempt}, ""
+		p.member, p.membersHash = Member{Joined: true, Attempt: d.Attempt}, ""
 		p.ending = p.runs != none
 	case Start:
-		p.member.Open, p.company = true, p.seen.Company
+		p.member.Open, p.membersHash = true, p.seen.MembersHash
 	case Run:
-		p.company = cmp.Or(p.company, p.seen.CompanyIn(p.member.Attempt))
+		p.membersHash = cmp.Or(p.membersHash, p.seen.MembersHashIn(p.member.Attempt))
 	case Wait:
 	}
 }
@@ -229,15 +229,15 @@ func (w *crowd) starts(p *crowdPod) {
 	w.begun = max(w.begun, p.runs)
 }
 
-// tells writes the annotations (B-GRP-18); what has begun may be told later than the rest.
+// tells writes the annotations (B-GRP-18); what has begun may be reported later than the rest.
 func (w *crowd) tells(p *crowdPod, began bool) {
 	if _, there := w.pods[p.uid]; !there || !p.member.Joined || p.ending {
 		return
 	}
 	w.change(p, func(peer *Peer) {
 		peer.Attempt = new(p.member.Attempt)
-		if began && p.member.Open && p.company != "" {
-			peer.Began = &Began{Attempt: p.member.Attempt, Company: p.company}
+		if began && p.member.Open && p.membersHash != "" {
+			peer.Began = &Began{Attempt: p.member.Attempt, MembersHash: p.membersHash}
 		}
 		peer.Done = p.finished
 	})
@@ -248,7 +248,7 @@ func (w *crowd) fails(p *crowdPod) {
 		return
 	}
 	w.seen["failed"]++
-	p.member.Attempt, p.member.Open, p.member.Ran, p.company = Failed(p.member, p.seen), false, false, ""
+	p.member.Attempt, p.member.Open, p.member.Ran, p.membersHash = Failed(p.member, p.seen), false, false, ""
 	p.ending = true
 }
 
@@ -299,10 +299,10 @@ func (w *crowd) goesOn() {
 
 // runsAsOne says whether all members run in one attempt that began with them, and no others (B-GRP-20).
 func (w *crowd) runsAsOne() bool {
-	company := companyOf(slices.Collect(maps.Values(w.api())), w.begun)
+	membersHash := membersHashOf(slices.Collect(maps.Values(w.api())), w.begun)
 	for _, p := range w.all() {
 		began := w.api()[p.uid].Began
-		if !p.finished && (p.runs == none || p.ending || p.runs != w.begun || began == nil || began.Company != company) {
+		if !p.finished && (p.runs == none || p.ending || p.runs != w.begun || began == nil || began.MembersHash != membersHash) {
 			return false
 		}
 	}

@@ -31,7 +31,7 @@ func TestRandomWalks(t *testing.T) {
 	}
 }
 
-// comesToRun: a round always ends once what it needs happens.
+// comesToRun: an attempt always ends once what it needs happens.
 func (w *world) comesToRun() {
 	for range 20 {
 		w.goesOn()
@@ -48,7 +48,7 @@ func (w *world) comesToRun() {
 func TestRandomWalksWithoutLeader(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	for range 10 { // rounds: one may miss what happens rarely
+	for range 10 { // one alone may miss what happens rarely
 		rapid.Check(t, func(rt *rapid.T) {
 			w := newCrowd(rt, int32(rapid.IntRange(1, 5).Draw(rt, "size")), seen)
 			if rapid.Bool().Draw(rt, "has run") {
@@ -71,7 +71,7 @@ func TestRandomWalksWithoutLeader(t *testing.T) {
 	}
 }
 
-// comesToRun: a round always ends once what it needs happens.
+// comesToRun: an attempt always ends once what it needs happens.
 func (w *crowd) comesToRun() {
 	for range 20 {
 		w.goesOn()

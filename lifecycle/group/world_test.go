@@ -112,15 +112,15 @@ func (w *world) breaks(i int) {
 
 // adopts goes on with a pod from what the API and its containers say (B-GRP-13).
 func (w *world) adopts(i int) {
-	p, told := w.pods[i], w.api[i].attempt
-	if p.reading || told == none {
+	p, announced := w.pods[i], w.api[i].attempt
+	if p.reading || announced == none {
 		return
 	}
 	w.seen["agent restarted without a checkpoint"]++
 	open := p.runs != none
-	p.seen, p.member = Attempts{}, Member{Joined: true, Attempt: told, Open: open, Ran: open}
+	p.seen, p.member = Attempts{}, Member{Joined: true, Attempt: announced, Open: open, Ran: open}
 	if p.ending {
-		p.member = Member{Joined: true, Attempt: told + 1}
+		p.member = Member{Joined: true, Attempt: announced + 1}
 	}
 	p.reading = true // it reads again
 }

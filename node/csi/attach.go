@@ -16,7 +16,7 @@ import (
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
-// How long is waited for a volume to be attached before that is told, and how often is looked at
+// How long is waited for a volume to be attached before that is reported, and how often is looked at
 // its VolumeAttachment meanwhile (A-CSI-5).
 const (
 	attachPatience = time.Minute

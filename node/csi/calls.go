@@ -126,7 +126,7 @@ func missing(volumeID, what, path string) error {
 	return nil
 }
 
-// Final says whether the error of a call means that nothing is under way any more (A-CSI-3).
+// Final says whether the error of a call means that the driver has stopped working on it (A-CSI-3).
 // After another one the driver may still be at it: the volume has to be unpublished and unstaged
 // as if the call had succeeded.
 func Final(err error) bool {

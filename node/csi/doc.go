@@ -1,14 +1,12 @@
 // Package csi gives pods the volumes of CSI drivers, and takes them back (A-CSI).
 //
-// What a pod has is on disk, where the kubelet has it and in its form: a record in the pod's
-// folder before the driver is called, and one beside where the volume is staged. Nothing else is
-// remembered: whoever comes after a kill, a kubelet too, finds there what has to be taken back.
-// What is done for one volume is done one after the other, for different volumes side by side: a
-// driver that hangs holds up its own pods only.
+// The volumes of a pod are recorded on disk, in the kubelet's place and format: in the pod's
+// folder before the driver is called, and beside the staged volume. So after a kill the next
+// agent, or a kubelet, finds there what to unmount. Calls for one volume are serialised, those for
+// different volumes run in parallel: a driver that hangs delays its own pods only.
 //
-// calls.go has the CSI drivers that have registered on this node (A-CSI-1): what they
-// say of the node is told to the cluster, in its CSINode and Node objects (A-CSI-2), and the
-// volumes of pods are staged, published and measured by calls to them (A-CSI-3).
+// calls.go has the calls to the CSI drivers that have registered on this node (A-CSI-1), which
+// stage, publish and measure the volumes of pods (A-CSI-3).
 //
 // Make a Registry with NewRegistry, give it to package node/devices as the handler of CSI plugins, tell
 // Registry.Node of the Node, and have Run run. Drivers can be used before the API server knows
@@ -16,7 +14,6 @@
 //
 // Requests to drivers may have secrets in them: none is logged, nor part of an error.
 //
-// csinode.go has the API say what CSI drivers say of this node, in its CSINode and Node
-// objects (A-CSI-2). One goroutine writes all of it, one driver after the other, however often
-// it takes.
+// csinode.go writes what the drivers report of this node into its CSINode and Node objects
+// (A-CSI-2). One goroutine writes it, one driver after the other, and retries what fails.
 package csi

@@ -23,10 +23,10 @@ type expansion struct {
 	claim  *v1.PersistentVolumeClaim
 	had    resource.Quantity // the size that the volume has on this node
 	size   resource.Quantity // that it is to have
-	// told: another node has expanded the volume, and told the claim.
-	told bool
-	// untold: the claim's controller is of the time before status.allocatedResources.
-	untold bool
+	// expandedElsewhere: another node has expanded the volume, and its claim shows that.
+	expandedElsewhere bool
+	// oldController: the claim's controller is of the time before status.allocatedResources.
+	oldController bool
 }
 
 // expands says whether the volume's claim is looked at for a size to expand it to.
@@ -118,7 +118,7 @@ func (e *expansion) isDue(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if e.claim.Status.AllocatedResources != nil {
-		e.size, e.told = e.claim.Status.AllocatedResources[v1.ResourceStorage], true
+		e.size, e.expandedElsewhere = e.claim.Status.AllocatedResources[v1.ResourceStorage], true
 		if capacity.Cmp(e.size) < 0 || e.size.Cmp(e.had) <= 0 {
 			return false, nil
 		}
@@ -128,7 +128,7 @@ func (e *expansion) isDue(ctx context.Context) (bool, error) {
 		}
 		return true, nil
 	}
-	e.size, e.untold = capacity, true
+	e.size, e.oldController = capacity, true
 	if asked := e.claim.Spec.Resources.Requests[v1.ResourceStorage]; asked.Cmp(capacity) > 0 {
 		bound, err := e.of.on.config.Client.CoreV1().PersistentVolumes().Get(ctx, e.of.want.name, metav1.GetOptions{})
 		if err != nil {
@@ -149,7 +149,7 @@ func (e *expansion) run(ctx context.Context) error {
 		e.tell("FileSystemResizeFailed", fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", p.want.name))
 		return nil
 	}
-	if !e.told && !e.untold {
+	if !e.expandedElsewhere && !e.oldController {
 		err := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) { setResizing(s, v1.PersistentVolumeClaimNodeResizeInProgress) })
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func (e *expansion) run(ctx context.Context) error {
 	}
 	e.tell(expanded, fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q %s", p.want.name, p.on.config.Node))
 	e.had = e.size
-	if capacity := e.capacity(); e.told || e.untold && capacity.Cmp(e.size) >= 0 {
+	if capacity := e.capacity(); e.expandedElsewhere || e.oldController && capacity.Cmp(e.size) >= 0 {
 		return nil
 	}
 	if err := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) { setExpanded(s, e.size) }); err != nil {

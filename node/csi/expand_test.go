@@ -65,8 +65,8 @@ func (m *machine) wantEvents(want ...string) {
 }
 
 const (
-	toldPod   = `Pod Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
-	toldClaim = `PersistentVolumeClaim Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
+	podEvent   = `Pod Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
+	claimEvent = `PersistentVolumeClaim Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
 )
 
 // TestExpandsWhenMounted: a volume that was expanded while nobody had it is expanded by the node
@@ -76,7 +76,7 @@ func TestExpandsWhenMounted(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
 	m.mustPublish(podOf("pod"), bound)
 	m.wantCalls("Stage", "Publish", "Expand")
-	m.wantEvents(toldPod, toldClaim)
+	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
 	if err := m.unpublish(podOf("pod")); err != nil {
 		t.Error(err)
@@ -113,7 +113,7 @@ func TestExpandsInUse(t *testing.T) {
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` + failure)
 	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInProgress, "FileSystemResizePending", "NodeResizeError failed to expand pvc with "+failure)
 	look()
-	m.wantEvents(toldPod, toldClaim)
+	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
 	if err := m.unpublish(pod); err != nil {
 		t.Error(err)
@@ -211,7 +211,7 @@ func TestExpandsOnEachNode(t *testing.T) {
 			m.look(pod, bound)
 			m.wantCalls(test.calls...)
 			if len(test.calls) == 3 {
-				m.wantEvents(toldPod, toldClaim)
+				m.wantEvents(podEvent, claimEvent)
 			}
 			m.wantClaim("2Mi", "")
 			if err := m.unpublish(pod); err != nil {
@@ -250,7 +250,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.look(pod, bound)
 	m.look(pod, bound)
 	m.wantCalls("Stage", "Publish", "Expand", "Expand")
-	m.wantEvents(toldPod, toldClaim)
+	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
 	if err := m.unpublish(pod); err != nil {
 		t.Error(err)

@@ -31,7 +31,7 @@ func (e *expansion) failed(ctx context.Context, err error) error {
 	if asked.Cmp(e.size) != 0 && slices.ContainsFunc(e.claim.Status.Conditions, isNodeError) {
 		infeasible = true // it has failed before, and somebody wants another size now
 	}
-	if Final(err) && !e.untold {
+	if Final(err) && !e.oldController {
 		marked := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) {
 			if infeasible {
 				setResizing(s, v1.PersistentVolumeClaimNodeResizeInfeasible)

@@ -19,11 +19,11 @@ type inUse struct {
 	mu      sync.Mutex
 	kept    map[key]bool      // by what is on disk
 	waiting map[podVolume]key // of pods that wait for the volume to be attached
-	// told has those of the last list. A Node that was heard of before is not what comes of that
+	// listed has those of the last list. A Node that was heard of before is not what comes of that
 	// list: a volume may have left the list and have come back.
-	told  map[key]bool
-	node  *v1.Node      // as it was heard of last; nil: not yet
-	heard chan struct{} // closed when attached may have another answer
+	listed map[key]bool
+	node   *v1.Node      // as it was heard of last; nil: not yet
+	heard  chan struct{} // closed when attached may have another answer
 }
 
 // uniqueName is what the controller that attaches volumes calls it.
@@ -51,7 +51,7 @@ func (u *inUse) change(k key, how func()) {
 	how()
 	after := u.has(k)
 	if !after {
-		delete(u.told, k)
+		delete(u.listed, k)
 	}
 	u.mu.Unlock()
 	if before != after {
@@ -99,9 +99,9 @@ func (u *inUse) list(attaches func(driver string) bool) []v1.UniqueVolumeName {
 	names := make([]v1.UniqueVolumeName, 0, len(all))
 	for k := range all {
 		names = append(names, k.uniqueName())
-		news = news || !u.told[k]
+		news = news || !u.listed[k]
 	}
-	u.told = all
+	u.listed = all
 	if news { // the Node may say it already
 		u.wake()
 	}
@@ -130,7 +130,7 @@ func (u *inUse) attached(k key) (why string, changes <-chan struct{}) {
 	defer u.mu.Unlock()
 	name := k.uniqueName()
 	switch is := func(a v1.AttachedVolume) bool { return a.Name == name }; {
-	case u.node == nil || !u.told[k] || !slices.Contains(u.node.Status.VolumesInUse, name):
+	case u.node == nil || !u.listed[k] || !slices.Contains(u.node.Status.VolumesInUse, name):
 		why = "Volume has not been added to the list of VolumesInUse in the node's volume status"
 	case !slices.ContainsFunc(u.node.Status.VolumesAttached, is):
 		why = "Volume not attached according to node status"

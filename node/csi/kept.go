@@ -21,7 +21,7 @@ func keptDevice(l layout, uid types.UID, name string) string {
 }
 
 // keepDevice has the kernel keep a pod's device open, whatever becomes of this process: a container that has a loop
-// device may detach it, and the next volume of anybody would get it (A-CSI-8). The keeper shows nothing of what is on
+// device may detach it, and the next volume of anybody would get it (A-CSI-8). The loop device shows nothing of what is on
 // the device: it is as small as can be.
 func keepDevice(l layout, uid types.UID, name string) (err error) {
 	published, path := l.publishedDevice(uid, name), keptDevice(l, uid, name)
@@ -44,9 +44,9 @@ func keepDevice(l layout, uid types.UID, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, keeper, err := loopdevice.Attach(device, unix.LoopInfo64{Sizelimit: 512})
+	_, loop, err := loopdevice.Attach(device, unix.LoopInfo64{Sizelimit: 512})
 	if err == nil {
-		err = keeper.Close()
+		err = loop.Close()
 	}
 	return errors.Join(err, device.Close())
 }

@@ -86,12 +86,12 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	if _, err := unix.IoctlLoopGetStatus64(int(device.Fd())); err != nil {
 		t.Errorf("it is detached: %v", err)
 	}
-	keepers, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
-	if err != nil || len(keepers) != 1 {
-		t.Fatalf("it is kept by %q, %v", keepers, err)
+	loops, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
+	if err != nil || len(loops) != 1 {
+		t.Fatalf("it is kept by %q, %v", loops, err)
 	}
-	if shown, err := os.ReadFile(keepers[0]); err != nil || len(shown) != 512 {
-		t.Errorf("%s shows %d bytes, %v", keepers[0], len(shown), err)
+	if shown, err := os.ReadFile(loops[0]); err != nil || len(shown) != 512 {
+		t.Errorf("%s shows %d bytes, %v", loops[0], len(shown), err)
 	}
 	if err := errors.Join(device.Close(), m.unpublish(pod)); err != nil {
 		t.Error(err)

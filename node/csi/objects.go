@@ -29,10 +29,10 @@ type objects struct {
 
 // newObjects makes those that are watched by run; changed is called after each change.
 func newObjects(client kubernetes.Interface, log *slog.Logger, changed func()) *objects {
-	var told sync.Once
+	var logged sync.Once
 	note := func(ctx context.Context, err error) {
 		if err != nil && ctx.Err() == nil {
-			told.Do(func() {
+			logged.Do(func() {
 				log.WarnContext(ctx, "CSIDrivers are not watched; tried again until they are", "err", err)
 			})
 		}

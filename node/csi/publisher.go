@@ -30,7 +30,7 @@ type Wish struct {
 	once    sync.Once
 }
 
-// Refused gets why the API can't say it: what has to be changed is elsewhere.
+// Refused gets the reason why the API server refuses it, which must be mended elsewhere.
 func (w *Wish) Refused() <-chan error { return w.refused }
 
 // Done is closed when the API says it, or when there is a newer wish for the driver.
@@ -38,7 +38,7 @@ func (w *Wish) Done() <-chan struct{} { return w.done }
 
 func (w *Wish) over() { w.once.Do(func() { close(w.done) }) }
 
-// Publisher has the API say what the drivers do. Use NewPublisher.
+// Publisher writes what the drivers report to the API. Use NewPublisher.
 type Publisher struct {
 	// Initialized is called when NotReady has another answer; may be nil. Set it before Run.
 	Initialized func()
@@ -64,7 +64,7 @@ func NewPublisher(client kubernetes.Interface, name string, log *slog.Logger) *P
 	}
 }
 
-// Heard takes a version of the Node; it does not block. Of a Node that comes anew, all is told
+// Heard takes a version of the Node; it does not block. Of a Node that comes anew, all is reported
 // again. One that is Ready at first stays so: its CSINode is there, of an agent before.
 func (p *Publisher) Heard(node *v1.Node) {
 	p.mu.Lock()
@@ -96,7 +96,7 @@ func (p *Publisher) NotReady() error {
 	return p.unlessReady
 }
 
-// Want has the API say something of a driver from now on; nil: nothing.
+// Want sets what the API is to say of a driver; nil: nothing.
 func (p *Publisher) Want(driver string, about *DriverOnNode) *Wish {
 	w := &Wish{about: about, refused: make(chan error, 1), done: make(chan struct{})}
 	p.mu.Lock()
@@ -115,7 +115,7 @@ const (
 	longestWait = 3 * time.Second
 )
 
-// Run tells the API server until ctx ends; call it once. What it has told stays.
+// Run tells the API server until ctx ends; call it once. What it has reported stays.
 func (p *Publisher) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, p.queue.ShutDown)
 	defer stop()

@@ -25,10 +25,10 @@ import (
 // csinodeMachine is a node in a test.
 type csinodeMachine struct {
 	*Publisher
-	t      *testing.T
-	client *fake.Clientset
-	told   atomic.Int32 // how often it may have another answer whether the node can be Ready
-	fails  atomic.Pointer[func(verb, resource string) error]
+	t       *testing.T
+	client  *fake.Clientset
+	changes atomic.Int32 // how often it may have another answer whether the node can be Ready
+	fails   atomic.Pointer[func(verb, resource string) error]
 }
 
 func csinodeNewNode(uid types.UID, labels map[string]string) *v1.Node {
@@ -49,7 +49,7 @@ func csinodeNewMachine(t *testing.T, objects ...runtime.Object) *csinodeMachine 
 	m := &csinodeMachine{t: t, client: fake.NewClientset(objects...)}
 	m.client.PrependReactor("*", "*", m.react)
 	m.Publisher = NewPublisher(m.client, "n", slog.New(slog.DiscardHandler))
-	m.Initialized = func() { m.told.Add(1) }
+	m.Initialized = func() { m.changes.Add(1) }
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { m.Run(ctx) })
@@ -148,7 +148,7 @@ func TestInitialized(t *testing.T) {
 	}
 	wantNot("CSINode is not yet initialized")
 	m.create(csinodeNewNode("uid-1", map[string]string{"zone": "a"}))
-	m.await("a failure", func() bool { return m.told.Load() > 0 })
+	m.await("a failure", func() bool { return m.changes.Load() > 0 })
 	wantNot("failed to initialize CSINode: no")
 	forbidden.Store(false)
 	m.await("a CSINode", func() bool { return m.NotReady() == nil })
@@ -265,7 +265,7 @@ func TestConflicts(t *testing.T) {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "csinodes"}, "n", errors.New("changed"))
 	})
 	m.create(csinodeNewNode("uid-1", nil))
-	m.await("an answer", func() bool { return m.told.Load() > 0 })
+	m.await("an answer", func() bool { return m.changes.Load() > 0 })
 	if err := m.NotReady(); err != nil {
 		t.Errorf("A-CSI-2 a conflict is a failure: %v", err)
 	}

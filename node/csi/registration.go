@@ -75,7 +75,7 @@ func (r *Registry) Register(ctx context.Context, name, endpoint string, versions
 	return err
 }
 
-// Deregister ends the use of the driver of a socket that is gone.
+// Deregister stops using a driver whose socket is gone.
 func (r *Registry) Deregister(name, endpoint string) {
 	if r.remove(name, func(one *Driver) bool { return one.endpoint == endpoint }) {
 		r.changed()

@@ -51,7 +51,7 @@ func NewRegistry(c RegistryConfig) *Registry {
 	return r
 }
 
-// Run tells the API server what the drivers say until ctx ends; call it once. What it has told
+// Run tells the API server what the drivers say until ctx ends; call it once. What it has reported
 // stays: the drivers are there, and the next agent finds them again.
 func (r *Registry) Run(ctx context.Context) {
 	var beside sync.WaitGroup

@@ -90,7 +90,7 @@ func (v *Volumes) unstageStray(ctx context.Context, s stays) error {
 	ctx, cancel := context.WithTimeout(ctx, strayPeriod)
 	defer cancel()
 	k := key{s.driver(), s.handle()}
-	done, err := v.turns.Take(ctx, k)
+	done, err := v.locks.Take(ctx, k)
 	if err != nil {
 		return err
 	}

@@ -87,10 +87,10 @@ func (v volume) accessMode() v1.PersistentVolumeAccessMode {
 // failed says at which step the volume could not be had, with the words of Kubernetes, unless the
 // error says it.
 func (v volume) failed(step string, err error) error {
-	if _, told := errors.AsType[*volumes.MountError](err); told || err == nil {
+	if _, has := errors.AsType[*volumes.MountError](err); has || err == nil {
 		return err
 	}
-	if _, told := errors.AsType[*volumes.ClaimError](err); told {
+	if _, has := errors.AsType[*volumes.ClaimError](err); has {
 		return err
 	}
 	if _, exceeds := errors.AsType[*volumes.LimitError](err); exceeds {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/internal/turns"
+	"github.com/lifepod/lifepod/internal/keylock"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -50,7 +50,7 @@ type Config struct {
 type Volumes struct {
 	config Config
 	layout layout
-	turns  turns.Turns[key]
+	locks  keylock.Locks[key]
 
 	inUse  *inUse
 	sizes  sizes
@@ -80,7 +80,7 @@ func New(c Config) *Volumes {
 	}
 	v.inUse = &inUse{
 		changed: func() { v.config.Changed() }, // which Connect sets
-		kept:    map[key]bool{}, waiting: map[podVolume]key{}, told: map[key]bool{}, heard: make(chan struct{}),
+		kept:    map[key]bool{}, waiting: map[podVolume]key{}, listed: map[key]bool{}, heard: make(chan struct{}),
 	}
 	uses, usesErr := v.layout.allUses()
 	stays, staysErr := v.layout.allStays()
@@ -132,7 +132,7 @@ func makeAvailable(ctx context.Context, p *publishing, again bool) (path string,
 			return p.path(), err
 		}
 	}
-	done, err := v.turns.Take(ctx, wanted.key())
+	done, err := v.locks.Take(ctx, wanted.key())
 	if err != nil {
 		return "", wanted.failed(wanted.setUpStep(), err)
 	}
@@ -170,7 +170,7 @@ func (v *Volumes) Unpublish(ctx context.Context, pod types.UID) error {
 
 func (v *Volumes) unpublish(ctx context.Context, u use) error {
 	k := key{u.driver(), u.handle()}
-	done, err := v.turns.Take(ctx, k)
+	done, err := v.locks.Take(ctx, k)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (a *Admission) Provider() numa.Provider {
 	return &provider{Admission: a, reusable: map[string]numa.DeviceIDs{}}
 }
 
-// Refused says whether it was for its devices that the pod was refused.
+// Refused says whether the pod was refused because of its devices.
 func (a *Admission) Refused() bool { return a.refused }
 
 // End ends an admission; refused is why the pod was refused, which then keeps nothing. Of a pod

@@ -13,7 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 
-	"github.com/lifepod/lifepod/internal/turns"
+	"github.com/lifepod/lifepod/internal/keylock"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -39,7 +39,7 @@ type Claims struct {
 	client  kubernetes.Interface
 	drivers *Drivers
 	store   *store
-	turns   turns.Turns[types.NamespacedName]
+	locks   keylock.Locks[types.NamespacedName]
 	changed func(pod types.UID)
 	log     *slog.Logger
 }
@@ -75,7 +75,7 @@ func (c *Claims) prepare(ctx context.Context, pod *v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	release, err := c.turns.Take(ctx, keysOf(wanted)...)
+	release, err := c.locks.Take(ctx, keysOf(wanted)...)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *Claims) unprepare(ctx context.Context, pod types.UID) error {
 	if len(used) == 0 {
 		return nil
 	}
-	release, err := c.turns.Take(ctx, keysOf(used)...)
+	release, err := c.locks.Take(ctx, keysOf(used)...)
 	if err != nil {
 		return err
 	}

@@ -92,8 +92,8 @@ func (h *healths) of(driver string, device ClaimedDevice) DeviceHealth {
 	return is
 }
 
-// told files what a driver says of all its devices, but for new ones beyond the limit.
-func (h *healths) told(from *driver, all []*healthapi.DeviceHealth) {
+// update files what a driver says of all its devices, but for new ones beyond the limit.
+func (h *healths) update(from *driver, all []*healthapi.DeviceHealth) {
 	h.mu.Lock()
 	known := h.drivers[from.name]
 	if known == nil || known.Devices == nil {

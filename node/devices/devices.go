@@ -67,7 +67,7 @@ type Devices struct {
 	mu        sync.Mutex
 	resources map[string]*registered
 	removed   sets.Set[string]               // whose plugin has been away for too long
-	last      map[string]numa.DeviceResource // as plugins have told last
+	last      map[string]numa.DeviceResource // as plugins have reported last
 	pods      map[types.UID]containers
 
 	saving sync.Mutex      // one checkpoint after the other

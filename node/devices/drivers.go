@@ -83,7 +83,7 @@ func chosen(name, endpoint string, versions []string) (string, error) {
 		name, endpoint, versions, services)
 }
 
-// Register takes a driver into use, or one that has restarted in the place of its former self.
+// Register begins to use a driver, or uses a restarted one in place of the previous.
 func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []string) error {
 	service, err := chosen(name, endpoint, versions)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []
 	return nil
 }
 
-// Deregister ends the use of a driver whose socket is gone.
+// Deregister stops using a driver whose socket is gone.
 func (d *Drivers) Deregister(name, endpoint string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

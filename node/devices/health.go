@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Health is how the devices are that the containers of a pod have: as their plugins have told
-// last, and healthy if they have told nothing (A-DEV-12).
+// Health is how the devices are that the containers of a pod have: as their plugins have reported
+// last, and healthy if they have reported nothing (A-DEV-12).
 func (d *Devices) Health(pod *v1.Pod) map[string][]v1.ResourceStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()

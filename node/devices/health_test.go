@@ -19,8 +19,8 @@ import (
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
-// claimsTold is what a driver says of the device that fakeDriver prepares.
-func claimsTold(health healthapi.HealthStatus, message string) []*healthapi.DeviceHealth {
+// oneDevice is what a driver says of the device that fakeDriver prepares.
+func oneDevice(health healthapi.HealthStatus, message string) []*healthapi.DeviceHealth {
 	return []*healthapi.DeviceHealth{{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: "gpu-0"}, Health: health, Message: message}}
 }
 
@@ -65,7 +65,7 @@ func TestClaimsHealth(t *testing.T) {
 		t.Helper()
 		for { // a stream of before may still take the first one
 			select {
-			case d.health <- claimsTold(health, message):
+			case d.health <- oneDevice(health, message):
 			case uid := <-changed:
 				if uid != pod.UID {
 					t.Errorf("told of the pod %s", uid)
@@ -91,7 +91,7 @@ func TestClaimsHealth(t *testing.T) {
 	awaitChange()
 	wantShown(0, "claim:of-a: gpu.example.com/gpu=a-uid Unknown", "claim:of-quiet: quiet.example.com/gpu=quiet-uid Unknown")
 	says(healthapi.HealthStatus_HEALTHY, "")
-	d.health <- claimsTold(healthapi.HealthStatus_HEALTHY, "") // no news
+	d.health <- oneDevice(healthapi.HealthStatus_HEALTHY, "") // no news
 	says(healthapi.HealthStatus_UNHEALTHY, "too hot")
 	wantShown(0, "claim:of-a: gpu.example.com/gpu=a-uid Unhealthy too hot", "claim:of-quiet: quiet.example.com/gpu=quiet-uid Unknown")
 	wantShown(1, "claim:of-a/gpu: gpu.example.com/gpu=a-uid Unhealthy too hot")
@@ -165,9 +165,9 @@ func TestHealthCountsFor(t *testing.T) {
 		h.begin(func(string, []DeviceHealth) { changes++ })
 		from, device := &driver{name: "d"}, ClaimedDevice{PoolName: "pool", DeviceName: "gpu-0"}
 		says := func(seconds int64, message string) {
-			list := claimsTold(healthapi.HealthStatus_HEALTHY, message)
+			list := oneDevice(healthapi.HealthStatus_HEALTHY, message)
 			list[0].HealthCheckTimeoutSeconds = seconds
-			h.told(from, list)
+			h.update(from, list)
 		}
 		wantAfter := func(wait time.Duration, want v1.ResourceHealthStatus) {
 			t.Helper()
@@ -217,7 +217,7 @@ func TestHealthFile(t *testing.T) {
 		if got := h.of("d", device).Health; got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		h.told(&driver{name: "d"}, claimsTold(healthapi.HealthStatus_HEALTHY, "")) // it is written anew
+		h.update(&driver{name: "d"}, oneDevice(healthapi.HealthStatus_HEALTHY, "")) // it is written anew
 		if got := openHealth(path, slog.New(slog.DiscardHandler)).of("d", device).Health; got != v1.ResourceHealthStatusHealthy {
 			t.Errorf("%s: written anew: %s", text, got)
 		}
@@ -246,7 +246,7 @@ func TestHealthOfOneName(t *testing.T) {
 		if _, err := n.store.refer(pod.UID, []Claim{claim}); err != nil {
 			t.Fatal(err)
 		}
-		n.drivers.health.told(&driver{name: "d"}, said)
+		n.drivers.health.update(&driver{name: "d"}, said)
 		if diff := cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", devices, diff)
 		}

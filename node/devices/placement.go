@@ -17,7 +17,7 @@ import (
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
-// PlacementConfig is what Containers need.
+// PlacementConfig is what a Placement needs.
 type PlacementConfig struct {
 	Runtime runtimeapi.RuntimeServiceClient
 	// On says on which CPUs a container is to run; empty: it is left alone.
@@ -51,10 +51,10 @@ func NewPlacement(c PlacementConfig) *Placement {
 	return &Placement{PlacementConfig: c, wake: mailbox.NewSignal(), on: map[string]cpuset.CPUSet{}, all: true, some: map[string]container{}}
 }
 
-// LookAll has all containers looked at: some should run on other CPUs now.
+// LookAll checks all containers: some should run on other CPUs now.
 func (c *Placement) LookAll() { c.look(func() { c.all = true }) }
 
-// Look has a container looked at that has begun: it may have been created for other CPUs.
+// Look checks a container that has begun: it may have been created for other CPUs.
 func (c *Placement) Look(id string, uid types.UID, name string) {
 	c.look(func() { c.some[id] = container{uid, name} })
 }

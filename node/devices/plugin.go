@@ -92,12 +92,12 @@ func (d *Devices) watch(ctx context.Context, p *plugin) error {
 		if err != nil {
 			return err
 		}
-		d.told(p, list.GetDevices())
+		d.update(p, list.GetDevices())
 	}
 }
 
-// told files the devices of a plugin (A-DEV-3).
-func (d *Devices) told(p *plugin, list []*api.Device) {
+// update files the devices of a plugin (A-DEV-3).
+func (d *Devices) update(p *plugin, list []*api.Device) {
 	now := numa.DeviceResource{}
 	for _, device := range list {
 		is := numa.Device{Healthy: device.GetHealth() == api.Healthy}

@@ -48,8 +48,8 @@ func (p *pluginsPlugin) remove() {
 	}
 }
 
-// told waits until the plugin has been told that it is registered, or why not.
-func (p *pluginsPlugin) told(registered bool, why string) {
+// wantStatus waits until the plugin has been told that it is registered, or why not.
+func (p *pluginsPlugin) wantStatus(registered bool, why string) {
 	p.t.Helper()
 	select {
 	case got := <-p.status:

@@ -28,7 +28,7 @@ const (
 	memoryStatic = kubeletconfig.StaticMemoryManagerPolicy
 )
 
-// ExclusiveShares says whether containers share everything, wherever it is.
+// ExclusiveShares says whether containers share all CPUs and memory: no policy gives any of them their own.
 func ExclusiveShares(k *kubeletconfig.KubeletConfiguration) bool {
 	return k.CPUManagerPolicy == cpuNone && k.MemoryManagerPolicy == memoryNone && k.TopologyManagerPolicy == numa.None
 }
@@ -42,7 +42,7 @@ func FixedResources(k *kubeletconfig.KubeletConfiguration) roster.Fixed {
 	}
 }
 
-// NewExclusive are the policies of a node before any pod. Of its machine, layout is where CPUs and memory
+// NewExclusive are the policies of a node before any pod. layout is where its machine's CPUs and memory
 // are, and reserved what no pod may have.
 func NewExclusive(k *kubeletconfig.KubeletConfiguration, layout numa.Layout, reserved v1.ResourceList) (r *numa.Resources, err error) {
 	r = &numa.Resources{}
@@ -148,7 +148,7 @@ func RestoreExclusive(dir string, r *numa.Resources) error {
 	return SaveExclusive(dir, r)
 }
 
-// SaveExclusive has the next agent go on with who has what.
+// SaveExclusive saves the allocations for the next agent.
 func SaveExclusive(dir string, r *numa.Resources) error {
 	if r.CPUs != nil {
 		if err := managerstate.WriteCPUs(dir, cpuStatic, r.CPUs.State()); err != nil {

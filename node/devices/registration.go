@@ -100,7 +100,7 @@ func (d *Devices) Register(ctx context.Context, name, endpoint string, _ []strin
 	return d.connect(ctx, name, endpoint)
 }
 
-// Deregister ends the use of a plugin whose socket is gone.
+// Deregister stops using a plugin whose socket is gone.
 func (d *Devices) Deregister(name, endpoint string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,14 +18,14 @@ func TestPluginsRegister(t *testing.T) {
 	t.Run("A-PLUG-2 its own socket is the endpoint of a plugin that names none", func(t *testing.T) {
 		p := n.plugin("a.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", SupportedVersions: []string{"1.0.0"}})
 		n.expect("validate a "+p.path, "register a "+p.path)
-		p.told(true, "")
+		p.wantStatus(true, "")
 		p.remove()
 		n.expect("deregister a " + p.path)
 	})
 	t.Run("A-PLUG-1 a folder below that is made later", func(t *testing.T) {
 		p := n.plugin("driver/deep/b.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "b", Endpoint: "/e"})
 		n.expect("validate b /e", "register b /e")
-		p.told(true, "")
+		p.wantStatus(true, "")
 	})
 	t.Run("A-PLUG-1 hidden sockets and files are none of ours", func(t *testing.T) {
 		n.plugin(".hidden.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "hidden"})
@@ -41,13 +41,13 @@ func TestPluginsRegister(t *testing.T) {
 func TestPluginsRefused(t *testing.T) {
 	n := pluginsNewNode(t)
 	n.plugin("type.sock", &registerapi.PluginInfo{Type: "Other", Name: "a"}).
-		told(false, "RegisterPlugin error -- no handler registered for plugin type: Other at socket "+filepath.Join(n.folder, "type.sock"))
+		wantStatus(false, "RegisterPlugin error -- no handler registered for plugin type: Other at socket "+filepath.Join(n.folder, "type.sock"))
 	n.plugin("invalid.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "invalid", Endpoint: "/e"}).
-		told(false, "RegisterPlugin error -- plugin validation failed with err: not that name")
+		wantStatus(false, "RegisterPlugin error -- plugin validation failed with err: not that name")
 	p := n.plugin("late.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "late", Endpoint: "/l"})
 	n.expect("validate late /l", "register late /l", "validate late /l", "register late /l")
-	p.told(false, "RegisterPlugin error -- plugin registration failed with err: not yet")
-	p.told(true, "")
+	p.wantStatus(false, "RegisterPlugin error -- plugin registration failed with err: not yet")
+	p.wantStatus(true, "")
 }
 
 // TestReplaced: a plugin that restarts is not deregistered, so that nobody takes it for gone.
@@ -56,13 +56,13 @@ func TestReplaced(t *testing.T) {
 	info := &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/a"}
 	p := n.plugin("a.sock", info)
 	n.expect("validate a /a", "register a /a")
-	p.told(true, "")
+	p.wantStatus(true, "")
 	next := n.plugin("other/.new", info)
 	if err := os.Rename(next.path, p.path); err != nil {
 		t.Fatal(err)
 	}
 	n.expect("validate a /a", "register a /a")
-	next.told(true, "")
+	next.wantStatus(true, "")
 	last := n.plugin("other/.new", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/moved"})
 	if err := os.Rename(last.path, p.path); err != nil {
 		t.Fatal(err)
@@ -74,10 +74,10 @@ func TestReplaced(t *testing.T) {
 func TestHung(t *testing.T) {
 	n := pluginsNewNode(t)
 	hung := n.plugin("hung.sock", nil)
-	n.plugin("a.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/a"}).told(true, "")
+	n.plugin("a.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/a"}).wantStatus(true, "")
 	n.expect("validate a /a", "register a /a")
 	hung.remove()
-	n.plugin("b.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "b", Endpoint: "/b"}).told(true, "")
+	n.plugin("b.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "b", Endpoint: "/b"}).wantStatus(true, "")
 	n.expect("validate b /b", "register b /b")
 }
 

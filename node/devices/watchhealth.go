@@ -57,7 +57,7 @@ func (d *Drivers) hearHealth(one *driver) error {
 			}
 			return err
 		}
-		d.health.told(one, said.GetDevices())
+		d.health.update(one, said.GetDevices())
 	}
 }
 

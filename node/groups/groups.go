@@ -1,4 +1,4 @@
-// Package groups tells pods how far their groups are that restart as one (B-GRP). A pod
+// Package groups tells pods how far their groups are, which restart as one (B-GRP). A pod
 // asks for its JobSet to be its group; all JobSets of the cluster are watched by one
 // watch, from the moment a pod asks: most nodes never see any. Or it asks to be a member of
 // a group without a leader: then the pods of that group are watched. What follows is
@@ -35,7 +35,7 @@ type Groups struct {
 	log      *slog.Logger
 	wanted   chan struct{} // closed when the first pod joins
 	want     sync.Once
-	told     sync.Once
+	logged   sync.Once
 	// asked are the JobSets that a pod has joined and that are to be read: what the watch
 	// has may be old (B-GRP-2).
 	asked workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -89,7 +89,7 @@ const (
 	readTimeout   = 10 * time.Second
 )
 
-// Join has a pod told how far its group is, soon and after each change (pods.Groups).
+// Join calls tell with how far the pod's group is, soon and after each change (pods.Groups).
 func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	if pod.Annotations[lifecycle.GroupAnnotation] == lifecycle.LedByMembers {
 		g.peers.join(pod, tell)
@@ -109,7 +109,7 @@ func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	g.asked.Add(name)
 }
 
-// Leave ends that.
+// Leave ends what Join began.
 func (g *Groups) Leave(uid types.UID) {
 	g.peers.leave(uid)
 	g.mu.Lock()
@@ -222,5 +222,5 @@ func (g *Groups) unread(reading []*member, why lifecycle.GroupSeen) {
 // failed tells of a watch that can't be had. Who is to be told of a group reads it too, and
 // is told why that can't be.
 func (g *Groups) failed(_ context.Context, _ *cache.Reflector, err error) {
-	g.told.Do(func() { g.log.Warn("JobSets are not watched; tried again until they are", "err", err) })
+	g.logged.Do(func() { g.log.Warn("JobSets are not watched; tried again until they are", "err", err) })
 }

@@ -35,7 +35,7 @@ type world struct {
 	pods   *metadatafake.FakeMetadataClient
 
 	mu   sync.Mutex
-	told []lifecycle.GroupSeen
+	seen []lifecycle.GroupSeen
 }
 
 func newWorld(t *testing.T) *world {
@@ -71,7 +71,7 @@ func (w *world) join(name string) {
 	w.Join(podOf(name), func(f lifecycle.GroupSeen) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.told = append(w.told, f)
+		w.seen = append(w.seen, f)
 	})
 	w.settle()
 }
@@ -87,14 +87,14 @@ func (w *world) settle() {
 	synctest.Wait()
 }
 
-// tells are what was told since the last call.
-func (w *world) tells() []lifecycle.GroupSeen {
+// takeSeen are what was told since the last call.
+func (w *world) takeSeen() []lifecycle.GroupSeen {
 	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.told
-	w.told = nil
-	return told
+	seen := w.seen
+	w.seen = nil
+	return seen
 }
 
 // put has the API server have a JobSet in that version.
@@ -139,16 +139,16 @@ func TestMember(t *testing.T) {
 			t.Errorf("%d requests without a member", n)
 		}
 		w.join("a")
-		if diff := cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.tells())); diff != "" {
+		if diff := cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.takeSeen())); diff != "" {
 			t.Errorf("at first (-want +got):\n%s", diff)
 		}
 		w.put(t, "2", attempts(4, 3))
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.tells()); diff != "" {
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()); diff != "" {
 			t.Errorf("B-GRP-4, after a change (-want +got):\n%s", diff)
 		}
 		w.Leave("a")
 		w.put(t, "3", attempts(5, 4))
-		if got := w.tells(); len(got) > 0 {
+		if got := w.takeSeen(); len(got) > 0 {
 			t.Errorf("told although it has left: %v", got)
 		}
 		if n := count(w.client.Actions(), "watch"); n != 1 {
@@ -163,7 +163,7 @@ func TestReadsFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put(t, "8", attempts(4, 3))
 		w.join("a")
-		w.tells()
+		w.takeSeen()
 		old := w.client.Tracker()
 		w.client.PrependReactor("get", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
 			object, err := old.Get(jobSets, "default", "train")
@@ -176,13 +176,13 @@ func TestReadsFirst(t *testing.T) {
 			return true, newest, nil
 		})
 		w.join("b")
-		for _, got := range w.tells() {
+		for _, got := range w.takeSeen() {
 			if diff := cmp.Diff(seen(5, 4), got); diff != "" {
 				t.Errorf("B-GRP-2: (-want +got):\n%s", diff)
 			}
 		}
 		w.put(t, "8", attempts(4, 3)) // the watch comes late
-		if got := w.tells(); len(got) > 0 {
+		if got := w.takeSeen(); len(got) > 0 {
 			t.Errorf("B-GRP-8: something old is told: %v", got)
 		}
 	})
@@ -194,16 +194,16 @@ func TestSays(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put(t, "1", attempts(4, 3))
 		w.join("a")
-		w.tells()
+		w.takeSeen()
 		w.put(t, "2", func(o *unstructured.Unstructured) {
 			attempts(4, 3)(o)
 			o.SetLabels(map[string]string{"edited": "yes"})
 		})
-		if got := w.tells(); len(got) > 0 {
+		if got := w.takeSeen(); len(got) > 0 {
 			t.Errorf("told %v although nothing has changed", got)
 		}
 		w.join("b")
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.tells()); diff != "" {
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()); diff != "" {
 			t.Errorf("one is new (-want +got):\n%s", diff)
 		}
 	})
@@ -215,7 +215,7 @@ func TestOvertaken(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put(t, "1", attempts(4, 3))
 		w.join("a")
-		w.tells()
+		w.takeSeen()
 		old := w.client.Tracker()
 		w.client.PrependReactor("get", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
 			object, err := old.Get(jobSets, "default", "train")
@@ -225,7 +225,7 @@ func TestOvertaken(t *testing.T) {
 		})
 		w.join("b")
 		w.settle()
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.tells()); diff != "" {
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.takeSeen()); diff != "" {
 			t.Errorf("a from the watch, b when its JobSet was read (-want +got):\n%s", diff)
 		}
 	})
@@ -248,13 +248,13 @@ func TestAlone(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.put(t, "1", change)
 			w.join("a")
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())); diff != "" {
 				t.Errorf("B-GRP-9 (-want +got):\n%s", diff)
 			}
 			w.put(t, "2", nil)
-			w.tells()
+			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())); diff != "" {
 				t.Errorf("B-GRP-9, from the watch (-want +got):\n%s", diff)
 			}
 		})
@@ -273,18 +273,18 @@ func TestUnknown(t *testing.T) {
 			return refused != nil, nil, refused
 		})
 		w.join("a")
-		told := w.tells()
-		if len(told) == 0 || !strings.HasPrefix(told[0].Unknown, "JobSet default/train can't be read: ") || !strings.Contains(told[0].Unknown, "forbidden") {
-			t.Errorf("B-GRP-10: told %+v", told)
+		heard := w.takeSeen()
+		if len(heard) == 0 || !strings.HasPrefix(heard[0].Unknown, "JobSet default/train can't be read: ") || !strings.Contains(heard[0].Unknown, "forbidden") {
+			t.Errorf("B-GRP-10: told %+v", heard)
 		}
 		mu.Lock()
 		refused = nil
 		mu.Unlock()
 		w.put(t, "1", attempts(2, 1))
 		time.Sleep(2 * readRetryMost)
-		told = w.tells()
-		if len(told) == 0 || !cmp.Equal(told[len(told)-1], seen(2, 1)) {
-			t.Errorf("when it can be read: told %+v", told)
+		heard = w.takeSeen()
+		if len(heard) == 0 || !cmp.Equal(heard[len(heard)-1], seen(2, 1)) {
+			t.Errorf("when it can be read: told %+v", heard)
 		}
 		w.Leave("a")
 		w.settle()
@@ -335,13 +335,13 @@ func TestSize(t *testing.T) {
 			}
 			w.put(t, "1", change)
 			w.join("a")
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.tells())); diff != "" {
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.name, diff)
 			}
 			w.put(t, "2", nil)
-			w.tells()
+			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.tells())); diff != "" {
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())); diff != "" {
 				t.Errorf("%s, from the watch (-want +got):\n%s", c.name, diff)
 			}
 		})
@@ -349,9 +349,9 @@ func TestSize(t *testing.T) {
 }
 
 // unique leaves out what was told again: by the watch, what was read.
-func unique(told []lifecycle.GroupSeen) (list []lifecycle.GroupSeen) {
-	for i, f := range told {
-		if i == 0 || !cmp.Equal(f, told[i-1]) {
+func unique(all []lifecycle.GroupSeen) (list []lifecycle.GroupSeen) {
+	for i, f := range all {
+		if i == 0 || !cmp.Equal(f, all[i-1]) {
 			list = append(list, f)
 		}
 	}

@@ -88,7 +88,7 @@ func (g *peerGroup) tells(ctx context.Context) {
 }
 
 // tell tells each member what it has not been told, and says whether something was held back that can wait, unless all
-// is to be told.
+// is to be reported.
 func (g *peerGroup) tell(all bool) (held bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -53,14 +53,14 @@ func (w *world) joinPeer(name string) {
 	w.Join(&v1.Pod{ObjectMeta: pod.ObjectMeta}, func(f lifecycle.GroupSeen) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.told = append(w.told, f)
+		w.seen = append(w.seen, f)
 	})
 	w.settle()
 }
 
-func wantTold(t *testing.T, what string, told []lifecycle.GroupSeen, want ...lifecycle.GroupSeen) {
+func wantSeen(t *testing.T, what string, got []lifecycle.GroupSeen, want ...lifecycle.GroupSeen) {
 	t.Helper()
-	if diff := cmp.Diff(want, told, cmpopts.IgnoreFields(group.Attempts{}, "Company"), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(group.Attempts{}, "MembersHash"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -71,29 +71,29 @@ func TestPeers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.putPod(t, peer("a"))
 		w.putPod(t, peer("b", "attempt=0"))
-		stranger := peer("c", "attempt=7")
-		delete(stranger.Annotations, lifecycle.GroupAnnotation)
-		w.putPod(t, stranger)
+		other := peer("c", "attempt=7")
+		delete(other.Annotations, lifecycle.GroupAnnotation)
+		w.putPod(t, other)
 		w.settle()
 		if n := len(w.pods.Actions()); n > 0 {
 			t.Errorf("B-GRP-22: %d requests without a member", n)
 		}
 		w.joinPeer("a")
-		wantTold(t, "B-GRP-17: at first", w.tells(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Behind: "a (no attempt yet)"}})
+		wantSeen(t, "B-GRP-17: at first", w.takeSeen(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Behind: "a (no attempt yet)"}})
 
 		w.putPod(t, peer("a", "attempt=0"))
-		wantTold(t, "B-GRP-19: all have told attempt 0", w.tells(), lifecycle.GroupSeen{
+		wantSeen(t, "B-GRP-19: all have told attempt 0", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Current: new(int32(0))}, Size: group.Size{Members: 2},
 		})
 		w.putPod(t, peer("b", "attempt=1", "began=0-x"))
-		wantTold(t, "B-GRP-19: one has told the next", w.tells(), lifecycle.GroupSeen{
+		wantSeen(t, "B-GRP-19: one has told the next", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Current: new(int32(0)), Previous: new(int32(0))}, Size: group.Size{Members: 2, Behind: "a (attempt 0)"},
 		})
 		if err := w.pods.Tracker().Delete(podResource, "default", "b"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(behindQuiet)
-		wantTold(t, "B-GRP-17: one is gone", w.tells(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Podless: 1}})
+		wantSeen(t, "B-GRP-17: one is gone", w.takeSeen(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Podless: 1}})
 		if n := count(w.pods.Actions(), "watch"); n != 1 {
 			t.Errorf("B-GRP-22: %d watches", n)
 		}
@@ -107,29 +107,29 @@ func TestPeers(t *testing.T) {
 		}
 		w.Leave("a")
 		w.putPod(t, peer("b", "attempt=3"))
-		if got := w.tells(); len(got) > 0 {
+		if got := w.takeSeen(); len(got) > 0 {
 			t.Errorf("told although it has left: %v", got)
 		}
 	})
 }
 
-// TestPeersBehind: who is missing is told later than what a member has to do, and then as it is (B-GRP-16).
+// TestPeersBehind: who is missing is reported later than what a member has to do, and then as it is (B-GRP-16).
 func TestPeersBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.putPod(t, peer("a", "size=3", "attempt=4"))
 		w.putPod(t, peer("b", "size=3", "attempt=3"))
 		w.joinPeer("a")
-		w.tells()
+		w.takeSeen()
 		w.putPod(t, peer("c", "size=3"))
-		if got := w.tells(); len(got) > 0 {
+		if got := w.takeSeen(); len(got) > 0 {
 			t.Errorf("told at once that another one is there: %+v", got)
 		}
 		time.Sleep(behindQuiet)
-		wantTold(t, "B-GRP-16", w.tells(), lifecycle.GroupSeen{
+		wantSeen(t, "B-GRP-16", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Previous: new(int32(3))}, Size: group.Size{Members: 3, Behind: "b (attempt 3), c (no attempt yet)"},
 		})
 		w.putPod(t, peer("b", "size=4", "attempt=3"))
-		wantTold(t, "B-GRP-21: they differ in the size", w.tells(), lifecycle.GroupSeen{
+		wantSeen(t, "B-GRP-21: they differ in the size", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Previous: new(int32(3))},
 			Size:     group.Size{Differ: "members differ in the size of the group: a says 3 and b says 4"},
 		})
@@ -149,16 +149,16 @@ func TestPeersUnknown(t *testing.T) {
 		w.putPod(t, peer("a"))
 		w.joinPeer("a")
 		time.Sleep(time.Minute)
-		told := w.tells()
+		seen := w.takeSeen()
 		const why = "the pods of group default/train can't be read: "
-		if len(told) != 1 || !strings.HasPrefix(told[0].Unknown, why) || !strings.Contains(told[0].Unknown, "forbidden") {
-			t.Errorf("B-GRP-10: told %+v", told)
+		if len(seen) != 1 || !strings.HasPrefix(seen[0].Unknown, why) || !strings.Contains(seen[0].Unknown, "forbidden") {
+			t.Errorf("B-GRP-10: told %+v", seen)
 		}
 		mu.Lock()
 		refused = nil
 		mu.Unlock()
 		time.Sleep(2 * readRetryMost)
-		wantTold(t, "B-GRP-22: when they can be read", w.tells(), lifecycle.GroupSeen{
+		wantSeen(t, "B-GRP-22: when they can be read", w.takeSeen(), lifecycle.GroupSeen{
 			Size: group.Size{Members: 2, Podless: 1, Behind: "a (no attempt yet)"},
 		})
 	})

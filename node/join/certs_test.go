@@ -94,8 +94,8 @@ func (a *authority) serve() *httptest.Server {
 	}, nil)
 }
 
-// serveWith starts a server that tells of its connections, unless told is nil.
-func (a *authority) serveWith(answer http.HandlerFunc, told func(net.Conn, http.ConnState)) *httptest.Server {
+// serveWith starts a server that calls connState for its connections, unless that is nil.
+func (a *authority) serveWith(answer http.HandlerFunc, connState func(net.Conn, http.ConnState)) *httptest.Server {
 	a.t.Helper()
 	own := a.sign("server", inAnHour())
 	pair, err := tls.X509KeyPair(own, own)
@@ -105,7 +105,7 @@ func (a *authority) serveWith(answer http.HandlerFunc, told func(net.Conn, http.
 	clients := x509.NewCertPool()
 	clients.AddCert(a.cert)
 	server := httptest.NewUnstartedServer(answer)
-	server.Config.ConnState = told
+	server.Config.ConnState = connState
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients}
 	server.StartTLS()
 	a.t.Cleanup(server.Close)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// Cluster is one whose authority is known.
+// Cluster is a cluster whose certificate authority is known.
 type Cluster struct {
 	Server    string
 	Authority []byte // PEM
@@ -76,7 +76,7 @@ func (i Invitation) awaitInfo(ctx context.Context, tls rest.TLSClientConfig, log
 	if err != nil {
 		return nil, err
 	}
-	began, told := time.Now(), ""
+	began, logged := time.Now(), ""
 	for {
 		info, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
 		if err == nil && info.Data[bootstrapapi.JWSSignatureKeyPrefix+i.tokenID()] == "" {
@@ -88,8 +88,8 @@ func (i Invitation) awaitInfo(ctx context.Context, tls rest.TLSClientConfig, log
 		if ctx.Err() != nil || time.Since(began) > discoveryPatience(err) {
 			return nil, i.explain(err)
 		}
-		if err.Error() != told {
-			told = err.Error()
+		if err.Error() != logged {
+			logged = err.Error()
 			log.Warn("waiting for the cluster", "server", i.Server, "err", err)
 		}
 		select {

@@ -80,7 +80,7 @@ func TestFolder(t *testing.T) {
 	state(State{Server: c.Server})
 }
 
-// TestConfigurationRefused: another kind, or no YAML, is told.
+// TestConfigurationRefused: another kind, or no YAML, is reported.
 func TestConfigurationRefused(t *testing.T) {
 	c := &Cluster{Server: "https://192.0.2.1:6443", token: token}
 	for text, want := range map[string]string{

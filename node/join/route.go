@@ -16,10 +16,10 @@ import (
 
 // route is one way to the API server, with its connections.
 type route struct {
-	round   http.RoundTripper
-	dialer  *connrotation.Dialer
-	taken   context.Context // ends when another route takes its place
-	replace context.CancelFunc
+	transport http.RoundTripper
+	dialer    *connrotation.Dialer
+	taken     context.Context // ends when another route takes its place
+	replace   context.CancelFunc
 
 	mu       sync.Mutex
 	underWay int // requests whose answers have not been read to their end
@@ -29,11 +29,11 @@ func newRoute(config *rest.Config) (*route, error) {
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
 	config = rest.CopyConfig(config)
 	config.Dial = dialer.DialContext
-	round, err := rest.TransportFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare connections to %s: %w", config.Host, err)
 	}
-	r := &route{round: round, dialer: dialer}
+	r := &route{transport: transport, dialer: dialer}
 	r.taken, r.replace = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -43,7 +43,7 @@ func newRoute(config *rest.Config) (*route, error) {
 // after a while. All of them may share one connection.
 func (r *route) retire(linger time.Duration) {
 	r.replace()
-	utilnet.CloseIdleConnectionsFor(r.round)
+	utilnet.CloseIdleConnectionsFor(r.transport)
 	r.closeUnused()
 	time.AfterFunc(linger, r.dialer.CloseAll)
 }
@@ -79,7 +79,7 @@ func (r *route) send(request *http.Request) (*http.Response, error) {
 		done = func() { stop(); cancel(); finish() }
 		request, replaced = request.WithContext(ctx), r.taken
 	}
-	response, err := r.round.RoundTrip(request)
+	response, err := r.transport.RoundTrip(request)
 	switch {
 	case err != nil && replaced.Err() != nil:
 		done()

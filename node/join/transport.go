@@ -37,7 +37,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes those without a request, as utilnet.CloseIdleConnectionsFor expects.
 func (t *transport) CloseIdleConnections() {
 	if r := t.current.Load(); r != nil {
-		utilnet.CloseIdleConnectionsFor(r.round)
+		utilnet.CloseIdleConnectionsFor(r.transport)
 	}
 }
 

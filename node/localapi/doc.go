@@ -1,11 +1,7 @@
-// Package localapi has the gRPC services that programs of this machine ask at sockets: PodResources, which devices, CPUs
-// and memory containers have, and PodsAPI, which pods there are.
+// Package localapi serves gRPC APIs to programs on this machine, at unix sockets: PodResources (the devices, CPUs and
+// memory of containers) and PodsAPI (the pods).
 //
-// server.go tells other programs of the node, at a unix socket, which devices, CPUs and memory each container has:
-// the pod resources API (v1, and List of v1alpha1), which exporters of metrics and topology use.
+// server.go is the pod resources API (v1, and List of v1alpha1), which exporters of metrics and topology use.
 //
-// localapi.go serves APIs at sockets of the node, for other programs on it.
-//
-// podsapi_server.go is the kubelet's API of pods for other programs on the node (KEP-4188): which pods there
-// are, as they are now, without the API server.
+// podsapi_server.go is the kubelet's API of pods (KEP-4188): the node's pods as they are now, without the API server.
 package localapi

@@ -118,8 +118,8 @@ func (s *PodsAPI) GetPod(_ context.Context, r *api.GetPodRequest) (answer *api.G
 	return nil, status.Errorf(codes.NotFound, "pod with UID %s not found", r.PodUID)
 }
 
-// told is what a client was told of a pod.
-type told struct {
+// sentPod is what a client was told of a pod.
+type sentPod struct {
 	name types.NamespacedName
 	text []byte
 }
@@ -131,7 +131,7 @@ func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreaming
 	if err := s.ready(); err != nil {
 		return err
 	}
-	known := map[types.UID]told{}
+	known := map[types.UID]sentPod{}
 	for first := true; ; first = false {
 		changed := s.changes.change() // before the look, so that nothing is missed
 		if err := s.tell(stream, known); err != nil {
@@ -151,7 +151,7 @@ func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreaming
 }
 
 // tell tells a client what is different from what it knows.
-func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], known map[types.UID]told) error {
+func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], known map[types.UID]sentPod) error {
 	there := map[types.UID]bool{}
 	for _, pod := range s.sorted() {
 		there[pod.UID] = true
@@ -170,7 +170,7 @@ func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], kn
 		if err := stream.Send(&api.WatchPodsEvent{Type: event, Pod: text}); err != nil {
 			return err
 		}
-		known[pod.UID] = told{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, text}
+		known[pod.UID] = sentPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, text}
 	}
 	for uid, one := range known {
 		if there[uid] {

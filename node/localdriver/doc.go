@@ -1,9 +1,9 @@
 // Package localdriver is the CSI driver local.csi.lifepod.dev: volumes on the disk of one
-// node. It serves all three services of CSI for that node, as a driver does that is deployed
-// per node, so that its volumes take the way of everybody's.
+// node. It serves all three services of CSI for that node, like a driver that is deployed per
+// node, so its volumes are handled like those of any driver.
 //
 // A volume is an image file with an ext4, which the kernel's loop driver mounts, or which a
-// pod has as a raw block device. Its size is what was claimed, and a pod that writes more
+// pod has as a raw block device. It has the claimed size; a pod that writes more
 // gets ENOSPC. The file is sparse: it takes up what is written to it, and gives back what is
 // deleted. A volume is only made, or grows, if the file system has room for all that was
 // promised to volumes and not written yet; but others that write to that disk are not kept

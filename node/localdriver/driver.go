@@ -39,8 +39,8 @@ type Driver struct {
 	csi.UnimplementedNodeServer
 
 	config    Config
-	volumes   *shelf
-	snapshots *shelf
+	volumes   *store
+	snapshots *store
 
 	mu       sync.Mutex
 	underWay map[thing]bool // volumes and snapshots that a call works on
@@ -57,11 +57,11 @@ func New(config Config) (*Driver, error) {
 	if err := rootfolder.Ensure(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of local volumes: %w", err)
 	}
-	volumes, err := openShelf(filepath.Join(config.Dir, "volumes"))
+	volumes, err := openStore(filepath.Join(config.Dir, "volumes"))
 	if err != nil {
 		return nil, fmt.Errorf("open local volumes: %w", err)
 	}
-	snapshots, err := openShelf(filepath.Join(config.Dir, "snapshots"))
+	snapshots, err := openStore(filepath.Join(config.Dir, "snapshots"))
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots of local volumes: %w", err)
 	}

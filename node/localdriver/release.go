@@ -50,9 +50,9 @@ func releaseKept(image string) error {
 	if err := unix.Stat(device, &kept); err != nil {
 		return err
 	}
-	keepers, err := loopdevice.Find(func(info *unix.LoopInfo64) bool { return info.Rdevice == kept.Rdev })
-	for _, keeper := range keepers {
-		err = errors.Join(err, loopdevice.Detach(keeper))
+	loops, err := loopdevice.Find(func(info *unix.LoopInfo64) bool { return info.Rdevice == kept.Rdev })
+	for _, loop := range loops {
+		err = errors.Join(err, loopdevice.Detach(loop))
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func (d *Driver) copyFrom(source record, volume bool, to string, made *record) e
 }
 
 // copyShared copies an image, and notes in both records if they share blocks.
-func (d *Driver) copyShared(from *shelf, source record, to string, made *record) error {
+func (d *Driver) copyShared(from *store, source record, to string, made *record) error {
 	shared, err := copyImage(from.image(source.ID), to, d.ending)
 	if err != nil || !shared {
 		return err

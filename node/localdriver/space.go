@@ -40,7 +40,7 @@ func allocated(path string) int64 {
 }
 
 // reserve promises bytes to what is being made, until release is called. By then it is on
-// its shelf, or has failed.
+// its store, or has failed.
 func (d *Driver) reserve(bytes int64) (release func(), err error) {
 	free, err := d.available()
 	if err != nil {

@@ -56,7 +56,7 @@ type issued struct {
 	volumes.Credentials
 	renew, expires time.Time
 
-	toldOverdue, toldExpired bool // events
+	overdueReported, expiredReported bool // events
 }
 
 // asked is a request that waits for its signer.
@@ -125,12 +125,12 @@ func (have *podCertificate) look(now time.Time) (happened news) {
 	if s == nil || have.refused != nil {
 		return news{}
 	}
-	if now.After(s.renew.Add(overdueAfter)) && !s.toldOverdue {
-		s.toldOverdue = true
+	if now.After(s.renew.Add(overdueAfter)) && !s.overdueReported {
+		s.overdueReported = true
 		happened.events = append(happened.events, podEvent{"CertificateOverdueForRefresh", "PodCertificate refresh overdue"})
 	}
-	if now.After(s.expires) && !s.toldExpired {
-		s.toldExpired = true
+	if now.After(s.expires) && !s.expiredReported {
+		s.expiredReported = true
 		happened.events = append(happened.events, podEvent{"CertificateExpired", "PodCertificate expired"})
 	}
 	return happened
@@ -155,10 +155,10 @@ func (have *podCertificate) next() time.Time {
 		sooner(latest(have.shown.renew, have.again))
 	}
 	const after = time.Millisecond // look looks for what is past
-	if s := have.shown; s != nil && !s.toldOverdue {
+	if s := have.shown; s != nil && !s.overdueReported {
 		sooner(s.renew.Add(overdueAfter + after))
 	}
-	if s := have.shown; s != nil && !s.toldExpired {
+	if s := have.shown; s != nil && !s.expiredReported {
 		sooner(s.expires.Add(after))
 	}
 	return next

@@ -183,8 +183,8 @@ func TestCertificateRequest(t *testing.T) {
 			t.Errorf("A-CERT-1 named %s, owned (-want +got):\n%s", got.GenerateName, diff)
 		}
 		s.issue("A")
-		if told := s.hears(); !slices.Equal(told, []string{"p1: PodCertificateRequest ns/req-1 is issued"}) {
-			t.Errorf("told %q", told)
+		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 is issued"}) {
+			t.Errorf("told %q", changes)
 		}
 		s.wantShown("A", 1)
 		s.wantState("fresh")
@@ -281,8 +281,8 @@ func TestDeletedRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if told := s.hears(); !slices.Equal(told, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}) {
-			t.Errorf("A-CERT-4 told %q", told)
+		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}) {
+			t.Errorf("A-CERT-4 told %q", changes)
 		}
 		s.shows()
 		s.mu.Lock()
@@ -309,8 +309,8 @@ func TestCertificateNotAskedFor(t *testing.T) {
 			t.Errorf("A-CERT-2 %q", failure)
 		}
 		time.Sleep(time.Second)
-		if told := s.hears(); len(told) != 1 || !strings.Contains(told[0], "is due") {
-			t.Errorf("told %q", told)
+		if changes := s.hears(); len(changes) != 1 || !strings.Contains(changes[0], "is due") {
+			t.Errorf("told %q", changes)
 		}
 		s.shows()
 		s.issue("A")

@@ -8,7 +8,7 @@
 // ends sooner if the object is immutable, or if nobody has asked for it for some
 // minutes and no volume shows it; asking for it begins the watch again.
 //
-// Nothing is polled: what changes, appears or falls due is told with
+// Nothing is polled: what changes, appears or falls due is reported with
 // Options.Changed to each pod that it concerns, whose worker then asks again.
 // While the API server is away, what was known last is given out.
 //
@@ -20,11 +20,9 @@
 // of its namespace are (contract A-ENV-1, A-ENV-7). It watches the cluster's
 // Services, and keeps of each no more than the variables need.
 //
-// records.go gives what opens registries beside the pods' secrets and the
-// node's own files, which package worker/images reads: the credentials of exec
-// plugins (credential providers, contract A-IMG-7), with tokens of service
-// accounts if they ask for them (KEP-4412); and it keeps the records of who may
-// use an image that is on the node (A-IMG-8, KEP-2535).
+// records.go gets registry credentials from exec plugins (credential providers, contract
+// A-IMG-7), with tokens of service accounts if they ask for them (KEP-4412). It also records
+// which pods may use an image that is on the node (A-IMG-8, KEP-2535).
 //
-// Read and New make the Providers of agent/images, OpenRecords its Records.
+// ReadCredentialProviders and NewCredentialProviders make the Providers of package worker/images, OpenPullRecords its Records.
 package objects

@@ -36,7 +36,7 @@ type world struct {
 
 	mu      sync.Mutex
 	away    bool
-	told    []string // what Changed said
+	changes []string // what Changed said
 	watches int      // begun so far
 	open    int      // of them
 }
@@ -65,17 +65,17 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 func (w *world) changed(pod types.UID, because string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, fmt.Sprintf("%s: %s", pod, because))
+	w.changes = append(w.changes, fmt.Sprintf("%s: %s", pod, because))
 }
 
 // hears is what was told since the last time.
 func (w *world) hears() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.told
-	w.told = nil
-	slices.Sort(told)
-	return told
+	changes := w.changes
+	w.changes = nil
+	slices.Sort(changes)
+	return changes
 }
 
 func (w *world) setAway(away bool) {

@@ -100,7 +100,7 @@ func notFound(r objectName) error {
 }
 
 // notSynced is the error while nothing is known of an object. Kubernetes says
-// only that time ran out; here the cause is told, if there is one.
+// only that time ran out; here the cause is reported, if there is one.
 func notSynced(r objectName, cause error) error {
 	if cause == nil {
 		return fmt.Errorf("failed to sync %s cache: timed out waiting for the condition", r.kind.resource)

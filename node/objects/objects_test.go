@@ -38,8 +38,8 @@ func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 	synctest.Wait()
 }
 
-// TestChangesAreTold: A-VOL-5, each pod that uses an object hears of its changes at once.
-func TestChangesAreTold(t *testing.T) {
+// TestChangesAreReported: A-VOL-5, each pod that uses an object hears of its changes at once.
+func TestChangesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
 		defer w.cancel()
@@ -69,8 +69,8 @@ func TestChangesAreTold(t *testing.T) {
 		labelled := newConfigMap("conf", "a", "2")
 		labelled.Labels = map[string]string{"x": "y"}
 		w.update(t, labelled)
-		if told := w.hears(); told != nil {
-			t.Errorf("a label is nothing that containers see, but told %q", told)
+		if changes := w.hears(); changes != nil {
+			t.Errorf("a label is nothing that containers see, but told %q", changes)
 		}
 	})
 }

@@ -126,7 +126,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestPluginFails: what is wrong is told in one line, the answer itself never,
+// TestPluginFails: what is wrong is reported in one line, the answer itself never,
 // and the pull goes on without.
 func TestPluginFails(t *testing.T) {
 	tests := []struct{ name, answer, want string }{

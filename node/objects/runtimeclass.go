@@ -24,7 +24,7 @@ type RuntimeClasses struct {
 	log      *slog.Logger
 	wanted   chan struct{} // closed with the first lookup
 	want     sync.Once
-	told     sync.Once
+	logged   sync.Once
 }
 
 // NewRuntimeClasses makes Classes that are watched by Run.
@@ -54,7 +54,7 @@ func (c *RuntimeClasses) Run(ctx context.Context) {
 }
 
 func (c *RuntimeClasses) failed(_ context.Context, _ *cache.Reflector, err error) {
-	c.told.Do(func() { c.log.Warn("runtime classes are not watched; tried again until they are", "err", err) })
+	c.logged.Do(func() { c.log.Warn("runtime classes are not watched; tried again until they are", "err", err) })
 }
 
 // trimClass keeps name and handler: a pod's overhead and node selector are set by the

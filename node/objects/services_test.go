@@ -128,7 +128,7 @@ func TestOnlyWhatIsNeededIsKept(t *testing.T) {
 }
 
 // TestUnread: A-ENV-1, as long as the API server does not answer; a static pod
-// does not care. That it does not answer is told once.
+// does not care. That it does not answer is reported once.
 func TestUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewSimpleClientset(clusterServices...)

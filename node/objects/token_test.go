@@ -103,8 +103,8 @@ func TestTokenIsRenewed(t *testing.T) {
 			}
 			time.Sleep(want - 11*time.Second)
 			synctest.Wait()
-			if told := w.hears(); told != nil || w.token(t, p) != "token-1" {
-				t.Errorf("told %q and token renewed, too soon", told)
+			if changes := w.hears(); changes != nil || w.token(t, p) != "token-1" {
+				t.Errorf("told %q and token renewed, too soon", changes)
 			}
 			time.Sleep(12 * time.Second)
 			synctest.Wait()
@@ -134,10 +134,10 @@ func TestTokenWhileAway(t *testing.T) {
 		}
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
-		told := 0
+		changes := 0
 		for range 9 { // minutes
 			for range w.hears() {
-				told++
+				changes++
 				if got := w.token(t, p); got != "token-1" {
 					t.Errorf("token %q", got)
 				}
@@ -145,8 +145,8 @@ func TestTokenWhileAway(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 		}
-		if told < 2 || told > 8 {
-			t.Errorf("told %d times in 9 minutes", told)
+		if changes < 2 || changes > 8 {
+			t.Errorf("told %d times in 9 minutes", changes)
 		}
 		time.Sleep(2 * time.Minute)
 		if got, want := w.token(t, p), `token of service account "default" expired and refresh failed: connection refused`; got != want {
@@ -192,8 +192,8 @@ func TestTokenAfterTheEnd(t *testing.T) {
 			t.Errorf("token %q", got)
 		}
 		time.Sleep(time.Hour)
-		if told := w.hears(); told != nil || len(w.tokens.known) != 0 {
-			t.Errorf("told %q, and %d pods kept", told, len(w.tokens.known))
+		if changes := w.hears(); changes != nil || len(w.tokens.known) != 0 {
+			t.Errorf("told %q, and %d pods kept", changes, len(w.tokens.known))
 		}
 	})
 }

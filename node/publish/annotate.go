@@ -5,7 +5,7 @@ import "maps"
 // notes are the annotations of a pod's object that are the node's.
 type notes struct {
 	all    map[string]string // replaced, never changed
-	untold bool              // the next status has to tell of them
+	unsent bool              // the next status has to tell of them
 }
 
 // Annotate says which annotations of the pod's object are the node's (B-GRP-3). They are
@@ -20,10 +20,10 @@ func (w *Writer) Annotate(pod Ref, annotations map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := w.entry(pod)
-	if maps.Equal(e.told.notes.all, annotations) {
+	if maps.Equal(e.sent.notes.all, annotations) {
 		return
 	}
-	e.told.notes = notes{all: maps.Clone(annotations), untold: true}
+	e.sent.notes = notes{all: maps.Clone(annotations), unsent: true}
 	e.untaken = nil // the API server has not been told of these
 }
 

@@ -45,15 +45,15 @@ func TestAnnotate(t *testing.T) {
 // must see.
 func TestAnnotateWithTransition(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-		var told seen
+		var result seen
 		web := s.pod("web")
 		s.Annotate(web, map[string]string{"example.com/attempt": "2"})
-		s.Set(web, running("restarts"), told.by("restarts"))
+		s.Set(web, running("restarts"), result.by("restarts"))
 		synctest.Wait()
 		if n := s.api.count("PATCH"); n != 1 || !strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`) {
 			t.Errorf("%d patches: %v", n, s.api.patches)
 		}
-		if got := told.all(); len(got) != 1 || got[0] != "restarts: <nil>" {
+		if got := result.all(); len(got) != 1 || got[0] != "restarts: <nil>" {
 			t.Errorf("told %q", got)
 		}
 	})
@@ -64,12 +64,12 @@ func TestAnnotateWithTransition(t *testing.T) {
 func TestAnnotateLater(t *testing.T) {
 	const key = "example.com/attempt"
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-		var told seen
+		var result seen
 		web := s.pod("web")
 		s.api.fail(fault{times: 1, delay: time.Second})
 		s.Set(web, running("0"), nil)
 		synctest.Wait()
-		s.Set(web, running("to be seen"), told.by("to be seen"))
+		s.Set(web, running("to be seen"), result.by("to be seen"))
 		s.Annotate(web, map[string]string{key: "1"})
 		s.Set(web, running("1"), nil)
 		after(time.Second)

@@ -64,7 +64,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	base := w.base(e)
 	t := &try{
-		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.told.notes.all,
+		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.sent.notes.all,
 		last: e.last && len(e.queue) <= 1 && e.ref.Static == "", ask: e.doubt, began: time.Now(),
 		outcome: outcome{pod: base, untaken: e.untaken},
 	}
@@ -72,7 +72,7 @@ func (w *Writer) begin(e *entry) *try {
 		e.flight = e.queue[0]
 		t.wanted, t.notes = e.flight.status, e.flight.notes
 	}
-	e.told.sent = t.wanted
+	e.sent.last = t.wanted
 	if e.kept == nil {
 		e.kept = keepTransitions(base.Status.Conditions, t.wanted.Conditions)
 	}

@@ -52,18 +52,18 @@ func TestDelete(t *testing.T) {
 // replace them.
 func TestDeleteInOrder(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-		var told seen
+		var result seen
 		web := s.pod("web", deleted)
 		s.api.fail(fault{times: 1, delay: time.Second})
 		s.Set(web, running("1"), nil)
 		synctest.Wait()
-		s.Set(web, running("2"), told.by("2"))
+		s.Set(web, running("2"), result.by("2"))
 		s.Delete(web, phased(v1.PodSucceeded, "end"))
 		after(time.Second)
 		if got, want := s.messages("web"), []string{"1", "2", "end"}; !cmp.Equal(got, want) {
 			t.Errorf("written %q, want %q", got, want)
 		}
-		if got, want := told.all(), []string{"2: <nil>"}; !cmp.Equal(got, want) {
+		if got, want := result.all(), []string{"2: <nil>"}; !cmp.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
@@ -138,11 +138,11 @@ func TestStaticPod(t *testing.T) {
 // TestForget: nothing is kept, and nobody waits for ever.
 func TestForget(t *testing.T) {
 	bubble(t, WriterConfig{Patience: time.Hour}, func(t *testing.T, s *setup) {
-		var told seen
-		s.Set(Ref{Namespace: "default", Name: "orphan", UID: "1"}, running(""), told.by("orphan"))
+		var result seen
+		s.Set(Ref{Namespace: "default", Name: "orphan", UID: "1"}, running(""), result.by("orphan"))
 		s.Forget("1")
 		s.Forget("2")
-		if got, want := told.all(), []string{"orphan: " + ErrGone.Error()}; !cmp.Equal(got, want) {
+		if got, want := result.all(), []string{"orphan: " + ErrGone.Error()}; !cmp.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 		if len(s.entries) > 0 {

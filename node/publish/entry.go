@@ -22,7 +22,7 @@ type entry struct {
 	ref    Ref
 	queue  []*update     // not written yet, oldest first
 	wanted *v1.PodStatus // the newest, written or not; changed by Writer.want only
-	told   told
+	sent   sentStatus
 	kept   transitions // times that the API had first
 	last   bool        // nothing is left of the pod: delete it when it is written
 	over   bool        // nothing more will be written
@@ -74,7 +74,7 @@ func (e *entry) before() *v1.PodStatus {
 			return u.status
 		}
 	}
-	return e.told.sent
+	return e.sent.last
 }
 
 // due is when the next attempt may be made. Progress waits for so long for what follows, or for the group.

@@ -62,7 +62,7 @@ type failures struct {
 	pause     wait.Backoff
 	at        time.Time // the last failure
 	notBefore time.Time // the next attempt
-	told      string    // what was logged of it, if anything
+	logged    string    // what was logged of it, if anything
 }
 
 // forbiddenQuietly are the first denials, for a second or two, that are not worth
@@ -87,10 +87,10 @@ func (t *failures) add(err error, now time.Time) {
 // news says whether an error has to be logged, which is then filed: once for each
 // that is new, if it is one that does not go away by looking again.
 func (t *failures) news(err error) bool {
-	if t.class == conflicting || apierrors.IsForbidden(err) && t.tries < forbiddenQuietly || t.told == err.Error() {
+	if t.class == conflicting || apierrors.IsForbidden(err) && t.tries < forbiddenQuietly || t.logged == err.Error() {
 		return false
 	}
-	t.told = err.Error()
+	t.logged = err.Error()
 	return true
 }
 

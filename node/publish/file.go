@@ -15,7 +15,7 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	w.mu.Lock()
 	e.flight = nil
 	var waiting []func(error)
-	var told error
+	var answer error
 	switch {
 	case t == nil || ctx.Err() != nil || e.over:
 	case t.err != nil:
@@ -23,12 +23,12 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	case t.over:
 		w.heard()
 		w.objects.remove(t.pod)
-		waiting, told = w.gone(e), ErrGone
+		waiting, answer = w.gone(e), ErrGone
 	default:
 		waiting = w.written(e, t)
 	}
 	w.mu.Unlock()
-	tell(waiting, told) // before the next attempt, so that they hear in order
+	tell(waiting, answer) // before the next attempt, so that they hear in order
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	w.reach.testing = false
 	e.compact()
 	w.list(e)
-	w.tellIdle()
+	w.passIdle()
 	w.wake.Send()
 }
 
@@ -45,13 +45,13 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 	if t.asked {
 		w.heard()
-		if e.failures.told != "" {
+		if e.failures.logged != "" {
 			w.log.Info("the pod's status could be written again", "pod", e.ref)
 		}
 		e.failures, e.doubt, w.reach.took = failures{}, false, time.Since(t.began)
 	}
 	w.learn(e, t)
-	e.told.agreed, e.untaken = t.pod.ResourceVersion, t.untaken
+	e.sent.agreed, e.untaken = t.pod.ResourceVersion, t.untaken
 	if len(e.queue) > 0 && e.queue[0].status == t.wanted {
 		if seen := e.queue[0].settle(); seen != nil {
 			waiting = append(waiting, seen)
@@ -61,7 +61,7 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 		e.repairAfter = time.Now().Add(repairPause)
 	}
 	if len(e.queue) == 0 {
-		e.told.goOn()
+		e.sent.goOn()
 	}
 	if e.last && len(e.queue) == 0 && e.ref.Static != "" {
 		w.close(e)
@@ -77,7 +77,7 @@ const repairPause = time.Second
 func (w *Writer) failed(e *entry, t *try) {
 	now := time.Now()
 	e.hurry() // what was sent may not have arrived
-	e.told.goOn()
+	e.sent.goOn()
 	if errors.Is(t.err, errOutdated) {
 		w.learn(e, t)
 	} else {

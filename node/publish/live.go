@@ -61,7 +61,7 @@ func (w *Writer) gone(e *entry) (waiting []func(error)) {
 	if e == nil {
 		return nil
 	}
-	e.answer, e.told.agreed, e.untaken, e.kept, e.told.sent = nil, "", nil, nil, nil
+	e.answer, e.sent.agreed, e.untaken, e.kept, e.sent.last = nil, "", nil, nil, nil
 	if e.ref.Static != "" && !e.last {
 		return nil
 	}

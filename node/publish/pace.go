@@ -10,14 +10,14 @@ import (
 )
 
 // Progress waits for what follows: a second, and a little longer for each other pod that starts, which makes all of
-// them slower. Most of many pods are ready by then, and one status has told all. It waits longer while the API server is slow:
+// them slower. Most of many pods are ready by then, and one status has reported all. It waits longer while the API server is slow:
 // what makes it slow are many writes, such as those of a group of thousands that restarts as one.
 const (
 	window     = time.Second
 	windowEach = window / 10
 	windowTook = 3 // times as long as the last write took
 	windowMost = 10 * time.Second
-	// What is told at the barrier of a group is overtaken when all members are there. A group of thousands takes longer for
+	// What is reported at the barrier of a group is overtaken when all members are there. A group of thousands takes longer for
 	// that than anything else waits for (5,000 as long as forty writes), and a status of each meanwhile would make it take longer still.
 	windowGroup     = 30 * time.Second
 	windowGroupTook = 60
@@ -30,7 +30,7 @@ func (w *Writer) progressWindow() time.Duration {
 	return min(max(long, windowTook*w.reach.took), windowMost)
 }
 
-// groupWindow is how long what is told at the barrier waits now. Called with mu held.
+// groupWindow is how long what is reported at the barrier waits now. Called with mu held.
 func (w *Writer) groupWindow() time.Duration {
 	return min(max(windowGroup, windowGroupTook*w.reach.took), windowGroupMost)
 }
@@ -47,16 +47,16 @@ func (w *Writer) want(e *entry, status *v1.PodStatus) {
 
 func starts(status *v1.PodStatus) bool { return status != nil && status.Phase == v1.PodPending }
 
-// told is what the API server has been told of a pod, and who waits for it.
-type told struct {
-	sent   *v1.PodStatus // the last that was on its way; nil: none was to this object
+// sentStatus is what was sent of a pod to the API server, and who waits for it.
+type sentStatus struct {
+	last   *v1.PodStatus // the last that was on its way; nil: none was to this object
 	agreed string        // the resourceVersion that was found to say what is wanted
 	notes  notes
 	after  []func() // goOn calls it, once nothing waits to be written
 }
 
 // goOn calls what waits for statuses. What it calls must not block.
-func (t *told) goOn() {
+func (t *sentStatus) goOn() {
 	for _, do := range t.after {
 		do()
 	}
@@ -84,7 +84,7 @@ func (w *Writer) recheck(e *entry) {
 		return
 	}
 	base := w.base(e)
-	if base != nil && e.wanted != nil && e.told.sent != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
+	if base != nil && e.wanted != nil && e.sent.last != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
 		e.hurry()
 	}
 }
@@ -100,7 +100,7 @@ func (w *Writer) AfterStatuses(pod types.UID, now bool, do func()) {
 		do()
 		return
 	}
-	e.told.after = append(e.told.after, do)
+	e.sent.after = append(e.sent.after, do)
 	if now {
 		e.hurry()
 		w.list(e)

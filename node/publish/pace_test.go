@@ -64,7 +64,7 @@ func TestProgressWaits(t *testing.T) {
 	})
 }
 
-// TestProgressAfterFailure: what was not told at once because the API server did not take it does not wait
+// TestProgressAfterFailure: what was not reported at once because the API server did not take it does not wait
 // again because progress came after it.
 func TestProgressAfterFailure(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
@@ -129,7 +129,7 @@ func TestLastStatusWaitsForNothing(t *testing.T) {
 		synctest.Wait()
 		s.want("web", "10.0.0.1")
 		s.Set(other, progress("10.0.0.2"), nil)
-		s.AwaitTold(t.Context())
+		s.AwaitSent(t.Context())
 		s.want("other", "10.0.0.2")
 		if time.Now() != began {
 			t.Errorf("it took %v", time.Since(began))
@@ -307,12 +307,12 @@ func (s *setup) members(name string) (list []string) {
 	return list
 }
 
-// TestBarrierWaitsForGroup: that a member has come to the barrier of its group is not told if the group starts within
-// thirty seconds, or longer where the API server is slow, and told then if it does not; the restart before it and the
+// TestBarrierWaitsForGroup: that a member has come to the barrier of its group is not reported if the group starts within
+// thirty seconds, or longer where the API server is slow, and reported then if it does not; the restart before it and the
 // start after it go at once, and nobody waits that long for another word of it (A-STAT-12, B-GRP-5).
 func TestBarrierWaitsForGroup(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-		told := func(want ...string) {
+		wantSent := func(want ...string) {
 			t.Helper()
 			if got := s.members("train-0"); !cmp.Equal(got, want) {
 				t.Errorf("written %q, want %q", got, want)
@@ -323,39 +323,39 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 		synctest.Wait()
 		s.Set(pod, member(restarting, ""), func(error) {})
 		synctest.Wait()
-		told(started, restarting)
+		wantSent(started, restarting)
 		s.Set(pod, member(barrier, ""), nil)
 		after(29 * time.Second)
-		told(started, restarting)
+		wantSent(started, restarting)
 		s.Set(pod, member(starting, ""), nil) // waits anew, and not for the group
 		after(900 * time.Millisecond)
-		told(started, restarting)
+		wantSent(started, restarting)
 		s.Set(pod, member(started, ""), nil)
 		synctest.Wait()
-		told(started, restarting, started)
+		wantSent(started, restarting, started)
 
 		s.Set(pod, member(restarting, ""), func(error) {})
 		synctest.Wait()
 		s.Set(pod, member(barrier, ""), nil)
 		after(30 * time.Second)
-		told(started, restarting, started, restarting, barrier)
+		wantSent(started, restarting, started, restarting, barrier)
 		s.Set(pod, member(barrier, " of others"), nil)
 		after(time.Second)
-		told(started, restarting, started, restarting, barrier, barrier+" of others")
+		wantSent(started, restarting, started, restarting, barrier, barrier+" of others")
 
 		s.api.fail(fault{times: 1, delay: 2 * time.Second})
 		s.Set(pod, member(restarting, ""), func(error) {})
 		after(2 * time.Second)
 		s.Set(pod, member(barrier, ""), nil)
 		after(2*time.Minute - time.Second) // sixty times as long as a write takes
-		told(started, restarting, started, restarting, barrier, barrier+" of others", restarting)
+		wantSent(started, restarting, started, restarting, barrier, barrier+" of others", restarting)
 		after(time.Second)
-		told(started, restarting, started, restarting, barrier, barrier+" of others", restarting, barrier)
+		wantSent(started, restarting, started, restarting, barrier, barrier+" of others", restarting, barrier)
 	})
 }
 
 // TestBarrierBehindTransition: what waits for the group still does when it is set before the restart, which watchers must see, is
-// on its way; and a restart that could not be told in time does not wait with what has taken its place (A-STAT-12, B-RAC-23).
+// on its way; and a restart that could not be reported in time does not wait with what has taken its place (A-STAT-12, B-RAC-23).
 func TestBarrierBehindTransition(t *testing.T) {
 	for name, c := range map[string]struct {
 		busy time.Duration

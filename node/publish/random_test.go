@@ -68,20 +68,20 @@ func drawStep(t *rapid.T) step {
 
 // TestRandom: whatever happens to requests, in the end the API has the last status
 // of each pod and what others own in it; statuses arrive in order; a transition
-// is told once, and "seen" only if it was written; then there is silence.
+// is reported once, and "seen" only if it was written; then there is silence.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lag := time.Duration(rapid.SampledFrom([]int{0, 5, 300, 5000}).Draw(rt, "lag of the watch")) * time.Millisecond
 		latency := time.Duration(rapid.SampledFrom([]int{0, 20, 200}).Draw(rt, "latency")) * time.Millisecond
-		calm := rapid.Bool().Draw(rt, "calm") // no faults: then every transition is seen
+		faultless := rapid.Bool().Draw(rt, "calm") // no faults: then every transition is seen
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 40).Draw(rt, "steps")
 		var problems []string
 		synctest.Test(t, func(t *testing.T) {
 			config := WriterConfig{}
-			if calm {
+			if faultless {
 				config.Patience = time.Minute
 			}
-			l := &life{setup: start(t, config), calm: calm, last: map[string]int{}, address: map[string]string{}, foreign: map[string]string{}, told: map[string][]error{}}
+			l := &life{setup: start(t, config), faultless: faultless, last: map[string]int{}, address: map[string]string{}, foreign: map[string]string{}, answers: map[string][]error{}}
 			defer l.stop()
 			l.api.latency = latency
 			l.watch(lag)
@@ -104,16 +104,16 @@ func TestRandom(t *testing.T) {
 // life is a random life of a Writer and what must be true of it.
 type life struct {
 	*setup
-	calm     bool
-	shown    chan *v1.Pod // by the watch
-	number   int          // of the newest status of all
-	last     map[string]int
-	address  map[string]string // of the last status
-	foreign  map[string]string // what others have written last, by pod
-	problems []string
+	faultless bool
+	shown     chan *v1.Pod // by the watch
+	number    int          // of the newest status of all
+	last      map[string]int
+	address   map[string]string // of the last status
+	foreign   map[string]string // what others have written last, by pod
+	problems  []string
 
 	mu          sync.Mutex
-	told        map[string][]error
+	answers     map[string][]error
 	transitions []string
 }
 
@@ -147,7 +147,7 @@ func (l *life) step(s step) {
 			seen = func(err error) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				l.told[s.pod+" "+name] = append(l.told[s.pod+" "+name], err)
+				l.answers[s.pod+" "+name] = append(l.answers[s.pod+" "+name], err)
 			}
 		}
 		l.Set(ref, running(name), seen)
@@ -160,7 +160,7 @@ func (l *life) step(s step) {
 			l.Set(ref, status, nil)
 		}
 	case "fault", "outage", "back":
-		if l.calm {
+		if l.faultless {
 			return
 		}
 	}
@@ -208,7 +208,7 @@ func (l *life) settle() {
 		before := 0
 		for _, message := range l.messages(name) {
 			n, err := strconv.Atoi(message)
-			if message == "0" { // others' own, of which the watch had not told yet when something else was written
+			if message == "0" { // others' own, of which the watch had not reported yet when something else was written
 				continue
 			}
 			if err != nil || n < before {
@@ -232,19 +232,19 @@ func (l *life) holdTransitions() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, transition := range l.transitions {
-		told := l.told[transition]
-		if len(told) != 1 {
-			l.wrong("transition %s was told %v", transition, told)
+		answers := l.answers[transition]
+		if len(answers) != 1 {
+			l.wrong("transition %s was told %v", transition, answers)
 			continue
 		}
 		name, message, _ := strings.Cut(transition, " ")
 		switch written := slices.Contains(l.messages(name), message); {
-		case told[0] == nil && !written:
+		case answers[0] == nil && !written:
 			l.wrong("transition %s is said to be seen, but was not written", transition)
-		case told[0] != nil && l.calm:
-			l.wrong("transition %s was told %v", transition, told[0])
-		case told[0] != nil && !errors.Is(told[0], ErrUnseen):
-			l.wrong("transition %s was told %v", transition, told[0])
+		case answers[0] != nil && l.faultless:
+			l.wrong("transition %s was told %v", transition, answers[0])
+		case answers[0] != nil && !errors.Is(answers[0], ErrUnseen):
+			l.wrong("transition %s was told %v", transition, answers[0])
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	remembered   = 4096 // series that are counted
 	similarMost  = 10   // texts of the same kind …
 	similarWithN = 600  // … within so many seconds are combined
-	waitMost     = 1000 // series that wait to be told
+	waitMost     = 1000 // series that wait to be sent
 	waitLongest  = time.Hour
 	inFlight     = 4
 	lostEvery    = time.Minute // is logged how many were lost
@@ -37,7 +37,7 @@ type RecorderConfig struct {
 	// QPS and Burst are KubeletConfiguration's eventRecordQPS and eventBurst; a
 	// QPS of 0 is no limit.
 	QPS, Burst int
-	// Delay is how long a normal event waits before it is told: what makes a pod
+	// Delay is how long a normal event waits before it is sent: what makes a pod
 	// ready, and its status, need the same cores and the same API server.
 	Delay time.Duration
 	// Again is how long an event that the API has already waits for equal ones, which are then counted with it.
@@ -66,11 +66,11 @@ type Recorder struct {
 	series  *lru.Cache // of *series, by kind and text
 	waiting []*series  // those with something to tell, in order
 	busy    int        // requests under way
-	ending  bool       // what waits is told at once
+	ending  bool       // what waits is reported at once
 	lost    int        // dropped and not logged yet
-	// tellLost is when it may be logged again: of thousands of pods that begin events are lost all the time.
-	tellLost time.Time
-	nano     int64 // in the name of the newest event
+	// lostLogged is when it may be logged again: of thousands of pods that begin events are lost all the time.
+	lostLogged time.Time
+	nano       int64 // in the name of the newest event
 	outage
 }
 
@@ -126,7 +126,7 @@ func (r *Recorder) Record(e Event) {
 	r.queue(s)
 }
 
-// queue lets a series wait for being told. Called with mu held.
+// queue lets a series wait for being reported. Called with mu held.
 func (r *Recorder) queue(s *series) {
 	if s.waiting || s.busy {
 		return
@@ -140,7 +140,7 @@ func (r *Recorder) queue(s *series) {
 	r.wake.Send()
 }
 
-// soonest is when a series may be told, whatever else there is.
+// soonest is when a series may be reported, whatever else there is.
 func (r *Recorder) soonest(s *series, now time.Time) time.Time {
 	at := s.due(now)
 	wait := time.Duration(0)
@@ -156,7 +156,7 @@ func (r *Recorder) soonest(s *series, now time.Time) time.Time {
 	return at
 }
 
-// flushLongest is how long the telling of what waits may take when Run is to end.
+// flushLongest is how long sending what waits may take when Run is to end.
 const flushLongest = 2 * time.Second
 
 // Run writes until ctx ends, and then what waits, for a moment: unless the API
@@ -213,7 +213,7 @@ func (p *pauses) take(ctx context.Context) bool {
 }
 
 // putBack has what was due wait again.
-func (r *Recorder) putBack(due []telling) {
+func (r *Recorder) putBack(due []eventRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	again := make([]*series, 0, len(due)+len(r.waiting))
@@ -259,7 +259,7 @@ func (r *Recorder) idle() bool {
 
 // due takes what can be told now; next is when something of the rest can be,
 // zero if that takes a wake.
-func (r *Recorder) due(now time.Time) (due []telling, next time.Time) {
+func (r *Recorder) due(now time.Time) (due []eventRequest, next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.away && r.until.After(now) {
@@ -280,7 +280,7 @@ func (r *Recorder) due(now time.Time) (due []telling, next time.Time) {
 		}
 		s.waiting, s.busy = false, true
 		r.busy++
-		due = append(due, telling{s, s.event, s.created})
+		due = append(due, eventRequest{s, s.event, s.created})
 	}
 	clear(r.waiting[len(rest):])
 	r.waiting = rest

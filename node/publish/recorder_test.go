@@ -203,8 +203,8 @@ func TestObject(t *testing.T) {
 	})
 }
 
-// TestToldIsForgotten: of an event that is told only what counts equal ones is kept.
-func TestToldIsForgotten(t *testing.T) {
+// TestSentIsForgotten: of an event that is reported only what counts equal ones is kept.
+func TestSentIsForgotten(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
 		s.api.set(func(string) error { return errRefused })
 		s.happen("Normal", "Started", "Container started")
@@ -213,11 +213,11 @@ func TestToldIsForgotten(t *testing.T) {
 		kept := s.waiting[0]
 		s.mu.Unlock()
 		s.api.set(nil)
-		for told := int32(1); told <= 2; told++ {
+		for count := int32(1); count <= 2; count++ {
 			recordAfter(time.Minute)
 			s.mu.Lock()
-			if kept.event != nil || kept.told != told {
-				t.Errorf("told %d times, want %d; the event is kept: %t", kept.told, told, kept.event != nil)
+			if kept.event != nil || kept.sent != count {
+				t.Errorf("told %d times, want %d; the event is kept: %t", kept.sent, count, kept.event != nil)
 			}
 			s.mu.Unlock()
 			s.happen("Normal", "Started", "Container started")
@@ -229,7 +229,7 @@ func TestToldIsForgotten(t *testing.T) {
 	})
 }
 
-// TestCounted: equal events are one object with a count, which is told more
+// TestCounted: equal events are one object with a count, which is reported more
 // rarely when there are many, and never lost.
 func TestCounted(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
@@ -321,7 +321,7 @@ func TestGivesWay(t *testing.T) {
 	})
 }
 
-// TestAgain: an event that the API has already waits for equal ones, and is told once with them, be it normal or a
+// TestAgain: an event that the API has already waits for equal ones, and is reported once with them, be it normal or a
 // warning; the first one of a kind does not, and at the node's end none waits (A-EVT-7).
 func TestAgain(t *testing.T) {
 	recordBubble(t, RecorderConfig{Again: 10 * time.Second}, func(t *testing.T, s *recordSetup) {
@@ -400,8 +400,8 @@ func TestLostOfMany(t *testing.T) {
 			}
 			lines, lost = lines+1, lost+n
 		}
-		if told := int(s.api.all()["Pulled "]); lines == 0 || lines > 3 || lost == 0 || lost+told != pods {
-			t.Errorf("%d lines of %d lost events, %d told of %d", lines, lost, told, pods)
+		if sent := int(s.api.all()["Pulled "]); lines == 0 || lines > 3 || lost == 0 || lost+sent != pods {
+			t.Errorf("%d lines of %d lost events, %d told of %d", lines, lost, sent, pods)
 		}
 	})
 }
@@ -449,7 +449,7 @@ func TestTooOld(t *testing.T) {
 	})
 }
 
-// TestRefused: what the API server does not take is not told again for ever, and
+// TestRefused: what the API server does not take is not reported again for ever, and
 // holds nothing up; a namespace that is going is no news.
 func TestRefused(t *testing.T) {
 	terminating := apierrors.NewForbidden(eventResource, "", errors.New("the namespace is being terminated"))
@@ -508,7 +508,7 @@ func TestRecordLostAnswer(t *testing.T) {
 	})
 }
 
-// TestEnd: what waits for its turn when the node ends is told, and nothing is
+// TestEnd: what waits for its turn when the node ends is reported, and nothing is
 // waited for that does not come: an API server that is away, or says nothing.
 func TestEnd(t *testing.T) {
 	many := func(s *recordSetup) {
@@ -519,10 +519,10 @@ func TestEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		fail   func(verb string) error
 		silent bool
-		told   int32
+		sent   int32
 		took   time.Duration
 	}{
-		"there":  {told: 20},
+		"there":  {sent: 20},
 		"away":   {fail: func(string) error { return errRefused }},
 		"silent": {silent: true, took: flushLongest},
 	} {
@@ -534,15 +534,15 @@ func TestEnd(t *testing.T) {
 				s.end()
 				begun := time.Now()
 				s.run.Wait()
-				if took, told := time.Since(begun), s.api.all()["Killing "]; took != test.took || told != test.told {
-					t.Errorf("%d told in %v, want %d in %v", told, took, test.told, test.took)
+				if took, sent := time.Since(begun), s.api.all()["Killing "]; took != test.took || sent != test.sent {
+					t.Errorf("%d told in %v, want %d in %v", sent, took, test.sent, test.took)
 				}
 			})
 		})
 	}
 }
 
-// TestRecordSlots: events wait while other nodes make all the requests that are allowed. Only Run waits. The events are told as soon as there is room,
+// TestRecordSlots: events wait while other nodes make all the requests that are allowed. Only Run waits. The events are reported as soon as there is room,
 // also after the node's end has begun.
 func TestRecordSlots(t *testing.T) {
 	for _, ends := range []bool{false, true} {
@@ -566,8 +566,8 @@ func TestRecordSlots(t *testing.T) {
 				}
 				<-slots
 				recordAfter(time.Second)
-				if told := s.api.all()["Failed "]; told != 10 {
-					t.Errorf("%d told of 10", told)
+				if sent := s.api.all()["Failed "]; sent != 10 {
+					t.Errorf("%d told of 10", sent)
 				}
 			})
 		})

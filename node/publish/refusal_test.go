@@ -52,7 +52,7 @@ func invalid() error {
 }
 
 // TestInvalid: a status that the API server refuses is tried more and more
-// rarely, told once with the field, and does not concern other pods; a better
+// rarely, reported once with the field, and does not concern other pods; a better
 // one is soon there.
 func TestInvalid(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
@@ -145,8 +145,8 @@ func TestStaleBase(t *testing.T) {
 		s.api.put(unseen)
 		status := running("1")
 		status.Reason = "Ours"
-		var told seen
-		s.Set(web, status, told.by("1"))
+		var result seen
+		s.Set(web, status, result.by("1"))
 		after(time.Second)
 		if got := s.api.get("web").Status; got.Message != "1" || got.Reason != "Ours" {
 			t.Errorf("the API has %v", got)
@@ -154,7 +154,7 @@ func TestStaleBase(t *testing.T) {
 		if got, want := len(s.messages("web")), 2; got != want {
 			t.Errorf("%d writes, want %d", got, want)
 		}
-		if got, want := told.all(), []string{"1: <nil>"}; !cmp.Equal(got, want) {
+		if got, want := result.all(), []string{"1: <nil>"}; !cmp.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})

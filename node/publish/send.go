@@ -22,21 +22,21 @@ const (
 	busyLongest = 30 * time.Second
 )
 
-// telling is one request's worth of a series.
-type telling struct {
+// eventRequest is one request's worth of a series.
+type eventRequest struct {
 	series  *series
 	event   *v1.Event
 	created bool
 }
 
 // send tells the API server and files what came of it.
-func (r *Recorder) send(ctx context.Context, t telling) {
+func (r *Recorder) send(ctx context.Context, t eventRequest) {
 	if r.pauses.slots != nil {
 		defer func() { <-r.pauses.slots }()
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := r.tell(limited, &t)
+	err := r.request(limited, &t)
 	if ctx.Err() != nil {
 		return
 	}
@@ -48,8 +48,8 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 	switch what := judge(err); {
 	case what == taken:
 		r.back()
-		s.created, s.told, s.tries = true, t.event.Count, 0
-		if s.count > s.told {
+		s.created, s.sent, s.tries = true, t.event.Count, 0
+		if s.count > s.sent {
 			r.queue(s)
 		} else {
 			s.event = nil
@@ -69,9 +69,9 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 	r.wake.Send()
 }
 
-// tell makes the event's object, or brings its count up to date; one that the
+// request makes the event's object, or brings its count up to date; one that the
 // API server has dropped meanwhile is made anew.
-func (r *Recorder) tell(ctx context.Context, t *telling) error {
+func (r *Recorder) request(ctx context.Context, t *eventRequest) error {
 	events := r.client.CoreV1().Events(t.event.Namespace)
 	if t.created {
 		patch, err := json.Marshal(map[string]any{
@@ -146,9 +146,9 @@ func (r *Recorder) fail(err error) {
 
 // back notes an answer. Called with mu held.
 func (r *Recorder) back() {
-	if now := time.Now(); r.lost > 0 && !now.Before(r.tellLost) {
+	if now := time.Now(); r.lost > 0 && !now.Before(r.lostLogged) {
 		r.log.Warn("events were lost: the API server was away for too long, or more waited than there is room for", "lost", r.lost)
-		r.lost, r.tellLost = 0, now.Add(lostEvery)
+		r.lost, r.lostLogged = 0, now.Add(lostEvery)
 	}
 	r.away = false
 }

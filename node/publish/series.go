@@ -14,19 +14,19 @@ type series struct {
 	name  string      // of the API's object
 	first metav1.Time // when it began
 	count int32       // of all
-	// event is the newest; never changed, only replaced. nil: it is told, and needed no longer. Most series have one event, and there
+	// event is the newest; never changed, only replaced. nil: it is sent, and needed no longer. Most series have one event, and there
 	// are several for each pod.
 	event     *v1.Event
 	created   bool  // the API has an object of it
-	waiting   bool  // it has something to tell
-	busy      bool  // it is being told
-	told      int32 // the count that the API has
+	waiting   bool  // it has something to send
+	busy      bool  // it is being sent
+	sent      int32 // the count that the API has
 	tries     int   // failures in a row
 	pace      *rate.Limiter
 	notBefore time.Time
 }
 
-// The first repeatBurst of a series are told at once, then one per repeatEvery.
+// The first repeatBurst of a series are sent at once, then one per repeatEvery.
 const (
 	repeatBurst = 25
 	repeatEvery = 5 * time.Minute
@@ -43,7 +43,7 @@ func (s *series) again(event *v1.Event) {
 	s.event = event
 }
 
-// due is when the series may be told again.
+// due is when the series may be reported again.
 func (s *series) due(now time.Time) time.Time {
 	return now.Add(s.pace.ReserveN(now, 1).DelayFrom(now))
 }

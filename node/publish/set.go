@@ -83,11 +83,11 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 		return e
 	}
 	normalize(&status)
-	u := &update{status: &status, notes: e.told.notes.all, seen: seen}
-	if !e.told.notes.untold && w.mayWait(e, u) {
+	u := &update{status: &status, notes: e.sent.notes.all, seen: seen}
+	if !e.sent.notes.unsent && w.mayWait(e, u) {
 		u.since = time.Now()
 	}
-	e.told.notes.untold = false
+	e.sent.notes.unsent = false
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
@@ -135,10 +135,10 @@ func (w *Writer) Forget(uid types.UID) {
 // close says that nothing more of the pod will be written. Called with mu held.
 func (w *Writer) close(e *entry) (waiting []func(error)) {
 	w.want(e, nil)
-	e.over, e.answer, e.told.sent = true, nil, nil
+	e.over, e.answer, e.sent.last = true, nil, nil
 	if e.last {
 		delete(w.entries, e.ref.UID)
 	}
-	e.told.goOn()
+	e.sent.goOn()
 	return e.drop()
 }

@@ -115,22 +115,22 @@ func (s *setup) messages(name string) []string {
 
 // seen notes what a transition was told, for several in their order.
 type seen struct {
-	mu   sync.Mutex
-	told []string
+	mu      sync.Mutex
+	results []string
 }
 
 func (s *seen) by(name string) func(error) {
 	return func(err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told = append(s.told, fmt.Sprintf("%s: %v", name, err))
+		s.results = append(s.results, fmt.Sprintf("%s: %v", name, err))
 	}
 }
 
 func (s *seen) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.told...)
+	return append([]string(nil), s.results...)
 }
 
 type lockedBuffer struct {

@@ -112,7 +112,7 @@ func (w *Writer) letGo() {
 	defer w.mu.Unlock()
 	w.ended = true
 	for _, e := range w.entries {
-		e.told.goOn()
+		e.sent.goOn()
 	}
 }
 
@@ -165,7 +165,7 @@ func (w *Writer) list(e *entry) {
 func (w *Writer) hasWork(e *entry) bool {
 	base := w.base(e)
 	return base != nil && !e.over && e.wanted != nil &&
-		(len(e.queue) > 0 || e.told.agreed != base.ResourceVersion)
+		(len(e.queue) > 0 || e.sent.agreed != base.ResourceVersion)
 }
 
 // base is the newest that is known of the pod's API object, nil if it is not

@@ -42,7 +42,7 @@ func TestWrittenAtOnce(t *testing.T) {
 // each transition is written by itself and in order (B-RAC-23).
 func TestCoalesced(t *testing.T) {
 	bubble(t, WriterConfig{Patience: time.Minute}, func(t *testing.T, s *setup) {
-		var told seen
+		var result seen
 		web := s.pod("web")
 		s.api.fail(fault{delay: time.Second, times: 1})
 		s.Set(web, running("1"), nil)
@@ -50,7 +50,7 @@ func TestCoalesced(t *testing.T) {
 		for _, message := range []string{"2", "3", "restarting True", "5", "6", "restarting False", "8", "9"} {
 			var tell func(error)
 			if strings.HasPrefix(message, "restarting") {
-				tell = told.by(message)
+				tell = result.by(message)
 			}
 			s.Set(web, running(message), tell)
 		}
@@ -58,7 +58,7 @@ func TestCoalesced(t *testing.T) {
 		if got, want := s.messages("web"), []string{"1", "restarting True", "restarting False", "9"}; !cmp.Equal(got, want) {
 			t.Errorf("written %q, want %q", got, want)
 		}
-		if got, want := told.all(), []string{"restarting True: <nil>", "restarting False: <nil>"}; !cmp.Equal(got, want) {
+		if got, want := result.all(), []string{"restarting True: <nil>", "restarting False: <nil>"}; !cmp.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
@@ -68,30 +68,30 @@ func TestCoalesced(t *testing.T) {
 // away, and is written all the same; what newer ones supersede then is not kept.
 func TestUnseen(t *testing.T) {
 	bubble(t, WriterConfig{Patience: 3 * time.Second}, func(t *testing.T, s *setup) {
-		var told seen
+		var result seen
 		web := s.pod("web")
 		s.api.fail(fault{times: -1, err: errRefusedConnection})
 		for round := range 100 {
-			s.Set(web, running(fmt.Sprint("True ", round)), told.by("True"))
+			s.Set(web, running(fmt.Sprint("True ", round)), result.by("True"))
 			after(5 * time.Second)
 			s.Set(web, running(fmt.Sprint("False ", round)), nil)
 		}
 		if n := len(s.entries[web.UID].queue); n > 1 {
 			t.Errorf("%d statuses are kept", n)
 		}
-		for _, line := range told.all() {
+		for _, line := range result.all() {
 			if want := "True: " + ErrUnseen.Error(); line != want {
 				t.Errorf("told %q, want %q", line, want)
 			}
 		}
-		s.Set(web, running("last True"), told.by("last"))
+		s.Set(web, running("last True"), result.by("last"))
 		s.api.fail()
 		after(2 * time.Second)
 		if got, want := s.messages("web"), []string{"last True"}; !cmp.Equal(got, want) {
 			t.Errorf("written %q, want %q", got, want)
 		}
-		if got, want := len(told.all()), 101; got != want || told.all()[100] != "last: <nil>" {
-			t.Errorf("told %d times, want %d; last %q", got, want, told.all()[got-1])
+		if got, want := len(result.all()), 101; got != want || result.all()[100] != "last: <nil>" {
+			t.Errorf("told %d times, want %d; last %q", got, want, result.all()[got-1])
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestSuccessor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				var told seen
+				var result seen
 				web := s.pod("web")
 				s.Set(web, running("1"), nil)
 				synctest.Wait()
@@ -221,14 +221,14 @@ func TestSuccessor(t *testing.T) {
 				other(successor)
 				s.api.put(successor)
 				learn(s)
-				s.Set(web, running("2"), told.by("2"))
+				s.Set(web, running("2"), result.by("2"))
 				after(time.Minute)
 				s.Delete(web, phased(v1.PodFailed, "3"))
 				after(time.Minute)
 				if got := s.api.get("web"); got != nil && (got.UID != "another" || got.Status.Message == "2") {
 					t.Errorf("the successor has %v", got.Status)
 				}
-				if got, want := told.all(), []string{"2: " + ErrGone.Error()}; !cmp.Equal(got, want) {
+				if got, want := result.all(), []string{"2: " + ErrGone.Error()}; !cmp.Equal(got, want) {
 					t.Errorf("told %q, want %q", got, want)
 				}
 				if len(s.entries) > 0 {

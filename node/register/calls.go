@@ -48,9 +48,9 @@ func (c *calls) absent() bool {
 	return c.asked.absent
 }
 
-// link is between the follower of the Node and the keeper of its Lease.
+// link is between the follower of the Node and what renews its Lease.
 type link struct {
-	relist mailbox.Signal // the keeper asks whether the API server is there
+	relist mailbox.Signal // the renewal asks whether the API server is there
 	back   mailbox.Signal // it is, the follower has found
 	over   *notice        // an outage has ended
 }

@@ -74,10 +74,10 @@ func setReady(node *v1.Node, against []error, now time.Time) []event {
 		Message:           "kubelet is posting ready status",
 		LastHeartbeatTime: metav1.NewTime(now),
 	}
-	told := "NodeReady"
+	reason := "NodeReady"
 	if err := utilerrors.NewAggregate(against); err != nil {
 		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", err.Error()
-		told = "NodeNotReady"
+		reason = "NodeNotReady"
 	}
 	ready.LastTransitionTime = ready.LastHeartbeatTime
 	c := conditionOf(node, v1.NodeReady)
@@ -91,7 +91,7 @@ func setReady(node *v1.Node, against []error, now time.Time) []event {
 		return nil
 	}
 	*c = ready
-	return []event{statusEvent(node.Name, told)}
+	return []event{statusEvent(node.Name, reason)}
 }
 
 // missingCapacity is the reason not to be Ready of a node that doesn't know what

@@ -19,9 +19,7 @@
 // that writes the Node, the follower (follow.go) watches this one object, the
 // lease is component-helpers' controller (lease.go).
 //
-// There is no eviction manager, no device plugins and no attachable volumes yet.
-// Pressure conditions are what Config.Senses.Pressure says, False without it, as
-// with a kubelet without thresholds; extended resources of an earlier kubelet's
-// device plugins are zeroed at registration; volumesInUse and volumesAttached
-// are left alone.
+// Other parts of the node supply what they know through Config.Senses: pressure
+// conditions, extended resources, volumesInUse. At registration, extended resources of a
+// previous kubelet's device plugins are set to zero. volumesAttached is not the node's.
 package register

@@ -18,8 +18,8 @@ import (
 // renewals of a Lease fall into the time that it is good for.
 const renewals = 4
 
-// leaseKeeper renews the node's Lease.
-type leaseKeeper struct {
+// leaseRenewer renews the node's Lease.
+type leaseRenewer struct {
 	name    string
 	api     API
 	seconds int32 // that the Lease is good for
@@ -32,7 +32,7 @@ type leaseKeeper struct {
 // for up to 7 s between attempts, and write a line for each: so it is stopped
 // when nobody answers it, and begins anew when the follower has found the API
 // server again.
-func (k leaseKeeper) run(ctx context.Context) {
+func (k leaseRenewer) run(ctx context.Context) {
 	wait := firstWait
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -50,13 +50,13 @@ func (k leaseKeeper) run(ctx context.Context) {
 	}
 }
 
-func (k leaseKeeper) renewEvery() time.Duration {
+func (k leaseRenewer) renewEvery() time.Duration {
 	return time.Duration(k.seconds) * time.Second / renewals
 }
 
 // renewLease renews until nobody answered twice in a row, or until an outage of the
 // API server is over: then it is to begin anew, without a wait that dates from it.
-func (k leaseKeeper) renewLease(ctx context.Context) (failed bool) {
+func (k leaseRenewer) renewLease(ctx context.Context) (failed bool) {
 	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.FromSlogHandler(k.log.Handler())))
 	defer stop()
 	broken := func() {
@@ -77,7 +77,7 @@ func (k leaseKeeper) renewLease(ctx context.Context) (failed bool) {
 
 // awaitBack has the follower ask for the API server, and waits for its answer. A follower of
 // many Nodes is not asked by each of them: the next attempt will show.
-func (k leaseKeeper) awaitBack(ctx context.Context) bool {
+func (k leaseRenewer) awaitBack(ctx context.Context) bool {
 	if k.api.Shared != nil {
 		return ctx.Err() == nil
 	}
@@ -96,7 +96,7 @@ func (k leaseKeeper) awaitBack(ctx context.Context) bool {
 
 // own makes the Lease one of the Node's, with which it is deleted. A Lease of before is
 // renewed although the Node is not known yet; a new one, or one of nobody, waits for it.
-func (k leaseKeeper) own(ctx context.Context, l *coordinationv1.Lease) error {
+func (k leaseRenewer) own(ctx context.Context, l *coordinationv1.Lease) error {
 	node := k.object.newest.Load()
 	if node == nil && len(l.OwnerReferences) > 0 {
 		return nil

@@ -152,7 +152,7 @@ func (n *Node) Run(ctx context.Context) {
 	c, link := &n.config, newLink()
 	reporter := n.newReporter()
 	follower := follower{name: c.Name, client: c.API.Client, object: n.object, calls: n.calls, link: link, log: c.Log}
-	lease := leaseKeeper{name: c.Name, api: c.API, seconds: c.Timing.LeaseSeconds, object: n.object, link: link, log: c.Log}
+	lease := leaseRenewer{name: c.Name, api: c.API, seconds: c.Timing.LeaseSeconds, object: n.object, link: link, log: c.Log}
 	if c.API.Shared != nil { // before the registration: what it makes is heard of
 		c.API.Shared.add(&follower)
 		defer c.API.Shared.remove(&follower)

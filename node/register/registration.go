@@ -174,10 +174,10 @@ func setQuantity(to, from v1.ResourceList, name v1.ResourceName) (changed bool) 
 func (r *reporter) tell(events []event) {
 	for _, e := range slices.Clone(events) {
 		if e.reason == "Rebooted" {
-			if r.rebootTold {
+			if r.rebootReported {
 				continue
 			}
-			r.rebootTold = true
+			r.rebootReported = true
 		}
 		r.config.Senses.tell(e)
 	}

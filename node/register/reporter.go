@@ -33,7 +33,7 @@ type reporter struct {
 	looks   looks
 	patches patches
 
-	rebootTold, unschedulable bool
+	rebootReported, unschedulable bool
 }
 
 // looks are at what the status tells of.

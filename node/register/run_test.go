@@ -152,7 +152,7 @@ func TestLeaseOfAShutdown(t *testing.T) {
 }
 
 // A Lease that an agent before has left is renewed at once, and its Node's conditions as
-// soon as the runtime has told its status (B-LOST-1); a new Lease comes with its Node.
+// soon as the runtime has reported its status (B-LOST-1); a new Lease comes with its Node.
 func TestLeaseAtTheStart(t *testing.T) {
 	before := func() *coordinationv1.Lease {
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}
@@ -315,12 +315,12 @@ func TestImagesChanged(t *testing.T) {
 func TestAddressed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		has, told := "10.0.0.7", ""
+		has, shown := "10.0.0.7", ""
 		w := newWorld(t, func(c *Config) {
 			c.Senses.Addressed = func(addresses []v1.NodeAddress) {
 				mu.Lock()
 				defer mu.Unlock()
-				told = addresses[0].Address
+				shown = addresses[0].Address
 			}
 		})
 		w.node.addresses.gateway = func(net.IP) (net.IP, error) {
@@ -336,8 +336,8 @@ func TestAddressed(t *testing.T) {
 			time.Sleep(addressesEvery + 10*time.Second)
 			synctest.Wait()
 			mu.Lock()
-			if got := w.fetch().Status.Addresses[0].Address; told != want || got != want {
-				t.Errorf("told %s, and the API %s; want %s", told, got, want)
+			if got := w.fetch().Status.Addresses[0].Address; shown != want || got != want {
+				t.Errorf("told %s, and the API %s; want %s", shown, got, want)
 			}
 			mu.Unlock()
 		}
@@ -365,7 +365,7 @@ func TestPressure(t *testing.T) {
 }
 
 // What the node controller writes about a node that it has missed (B-LOST-2) is
-// put right at once; a cordon is told.
+// put right at once; a cordon is reported.
 func TestChangedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

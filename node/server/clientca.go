@@ -54,7 +54,7 @@ func (c *clientCA) verifyOptions() (x509.VerifyOptions, bool) {
 	if seen == c.seen {
 		return c.options, true
 	}
-	c.seen = seen // told once
+	c.seen = seen // reported once
 	var pool *x509.CertPool
 	if err == nil {
 		pool, err = c.read()

@@ -9,8 +9,8 @@
 //
 // The pods come from a Node, streams (exec, attach, portForward) from the
 // runtime's streaming server over CRI, logs from the pods' log folders, figures
-// from handlers that are given. Nothing is polled: a log that is followed wakes
-// by inotify, and ends by Changed.
+// from handlers that are given. Nothing is polled: a followed log wakes
+// by inotify and ends when Changed is called.
 //
 // query.go answers /logs/ of the node's API: the files of /var/log and, if the
 // configuration has enableSystemLogQuery, queries of what services of the machine have

@@ -41,9 +41,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /flagz", s.flagz)
 	mux.HandleFunc("GET /statusz", s.statusz)
 	s.addCheckpoint(mux)
-	told := s.journal()
-	mux.Handle("GET "+remote.Path, told)
-	mux.Handle("GET "+remote.Path+"/", told)
+	journal := s.journal()
+	mux.Handle("GET "+remote.Path, journal)
+	mux.Handle("GET "+remote.Path+"/", journal)
 	if on(s.Kubelet.EnableSystemLogHandler) {
 		query := s.Kubelet.EnableSystemLogQuery
 		mux.Handle("GET /logs/", SystemLogHandler(SystemLogFolder, query != nil && *query))

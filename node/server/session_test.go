@@ -135,7 +135,7 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 		c.Kubelet.StreamingConnectionIdleTimeout = metav1.Duration{Duration: tc.idle}
 		address, end := nodeWith(t, c)
 		var out strings.Builder
-		heard := toldWriter{&out, sync.OnceFunc(func() {
+		heard := notifyingWriter{&out, sync.OnceFunc(func() {
 			if tc.end {
 				go end()
 			}
@@ -153,14 +153,14 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 	}
 }
 
-// toldWriter says that something was written.
-type toldWriter struct {
+// notifyingWriter says that something was written.
+type notifyingWriter struct {
 	io.Writer
-	told func()
+	wrote func()
 }
 
-func (w toldWriter) Write(p []byte) (int, error) {
-	defer w.told()
+func (w notifyingWriter) Write(p []byte) (int, error) {
+	defer w.wrote()
 	return w.Writer.Write(p)
 }
 

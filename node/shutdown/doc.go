@@ -3,6 +3,6 @@
 // systemd-logind announces a shutdown and waits for those that hold an inhibitor lock of
 // the kind delay, but no longer than its InhibitDelayMaxSec. A Watcher holds such a lock,
 // raises that time if it is too short, and says when a shutdown begins or is cancelled.
-// Which pod ends when is decided by package roster, which also says when the lock is
-// released (B-SHD-1 to B-SHD-4).
+// Package roster decides which pod ends when, and when the lock is released (B-SHD-1 to
+// B-SHD-4).
 package shutdown

@@ -76,16 +76,16 @@ func (w *Watcher) Run(ctx context.Context) {
 	defer beside.Wait()
 	beside.Go(func() { w.saves(ctx) })
 	defer w.swap(nil)
-	for pause, told := reconnect, ""; ctx.Err() == nil; {
+	for pause, logged := reconnect, ""; ctx.Err() == nil; {
 		connected, err := w.watch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if connected {
-			pause, told = reconnect, ""
+			pause, logged = reconnect, ""
 		}
-		if err.Error() != told {
-			told = err.Error()
+		if err.Error() != logged {
+			logged = err.Error()
 			level := slog.LevelWarn
 			if errors.Is(err, fs.ErrNotExist) { // as in a container
 				level = slog.LevelInfo

@@ -19,14 +19,14 @@ type machine struct {
 	bus    *logindtest.Bus
 	logind *logindtest.Logind
 	*Watcher
-	told   chan string // what was told of shutdowns
+	calls  chan string // what was told of shutdowns
 	events chan string
 	stop   func()
 }
 
 func newMachine(t *testing.T, delay time.Duration) *machine {
 	bus := logindtest.NewBus(t)
-	m := &machine{t: t, bus: bus, logind: logindtest.NewLogind(t, bus, delay), told: make(chan string, 16), events: make(chan string, 16)}
+	m := &machine{t: t, bus: bus, logind: logindtest.NewLogind(t, bus, delay), calls: make(chan string, 16), events: make(chan string, 16)}
 	m.watch()
 	t.Cleanup(func() { m.stop() })
 	return m
@@ -36,7 +36,7 @@ func newMachine(t *testing.T, delay time.Duration) *machine {
 func (m *machine) watch() {
 	m.Watcher = New(Config{
 		Time: 32 * time.Second, Bus: Bus{Address: m.bus.Address()}, DropIns: m.logind.DropIns, Record: filepath.Join(m.t.TempDir(), "times.json"),
-		Began: func() { m.told <- "began" }, Cancelled: func() { m.told <- "cancelled" },
+		Began: func() { m.calls <- "began" }, Cancelled: func() { m.calls <- "cancelled" },
 		Event: func(message string) { m.events <- message }, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(m.t.Context())
@@ -135,9 +135,9 @@ func next[T any](t *testing.T, from <-chan T, what string) (got T) {
 	return got
 }
 
-func (m *machine) wantTold(want string) {
+func (m *machine) wantCall(want string) {
 	m.t.Helper()
-	if got := next(m.t, m.told, want); got != want {
+	if got := next(m.t, m.calls, want); got != want {
 		m.t.Fatalf("told %q, want %q", got, want)
 	}
 }
@@ -161,7 +161,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 		t.Errorf("lock %+v", lock)
 	}
 	m.shutdown(true)
-	m.wantTold("began")
+	m.wantCall("began")
 	if delay := m.logind.Delay(); delay != 32*time.Second {
 		t.Errorf("logind waits for %s", delay)
 	}
@@ -183,7 +183,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 	}
 
 	m.shutdown(false)
-	m.wantTold("cancelled")
+	m.wantCall("cancelled")
 	m.Announce(true)
 	m.Take()
 	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown cancellation"; got != want {
@@ -206,23 +206,23 @@ func TestConnectionLost(t *testing.T) {
 	m.restartBus()
 	second := next(t, m.logind.Locks, "the second lock")
 	next(t, first.Released, "the release of the first")
-	m.shutdown(false) // nothing was under way: told, and of no consequence
-	m.wantTold("cancelled")
+	m.shutdown(false) // nothing was under way: reported, and of no consequence
+	m.wantCall("cancelled")
 
 	m.restartBus()
 	m.logind.Prepare(true)
 	select {
 	case <-m.logind.Locks: // it was back before the shutdown began
 		m.shutdown(true)
-	case got := <-m.told:
+	case got := <-m.calls:
 		if got != "began" || !held(second) {
 			t.Errorf("told %q, the lock is held: %t", got, held(second))
 		}
-		m.told <- got
+		m.calls <- got
 	case <-time.After(patience):
 		t.Fatal("the shutdown is not told of")
 	}
-	m.wantTold("began")
+	m.wantCall("began")
 	if _, err := os.Stat(m.logind.DropIns); err == nil {
 		t.Error("a drop-in was written, although logind waits long enough")
 	}
@@ -243,7 +243,7 @@ func TestBeginsWhileShuttingDown(t *testing.T) {
 	m.logind.Prepare(true)
 	record := m.Record
 	m.watch()
-	m.wantTold("began")
+	m.wantCall("began")
 	loaded := New(Config{Record: record, Log: m.Log})
 	if b, e := loaded.Times(); !b.Equal(began) || !e.Equal(ended) {
 		t.Errorf("times %s and %s, want %s and %s", b, e, began, ended)

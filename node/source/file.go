@@ -146,15 +146,15 @@ func (f *File) apply(m merge, pods *staticPods) {
 	if before == nil {
 		before = newObjects()
 	}
-	told := pods.wanted
+	wantedBefore := pods.wanted
 	pods.become(m.pods)
 	changed := before.changesTo(m.objects)
-	if len(told) == 0 || len(changed) == 0 {
+	if len(wantedBefore) == 0 || len(changed) == 0 {
 		return // nobody has used them
 	}
 	f.tellChanged(changed)
 	for name, pod := range pods.wanted {
-		if told[name] == pod && slices.ContainsFunc(changed, func(c changedObject) bool {
+		if wantedBefore[name] == pod && slices.ContainsFunc(changed, func(c changedObject) bool {
 			return c.Namespace == pod.Namespace && manifest.Uses(pod, c.kind, c.Name)
 		}) {
 			f.Feed.Wanted(roster.File, pod)

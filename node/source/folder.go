@@ -184,15 +184,15 @@ func list(path string) (files []string, problems map[string]string, err error) {
 
 // file is a file of the folder, and what was made of it last.
 type file struct {
-	path    string
-	version version
-	content [32]byte            // SHA-256
-	set     *manifest.StaticSet // the last good one
-	err     error               // why what is there now is not it
-	told    *manifest.StaticSet // whose warnings were told
-	gone    time.Time           // since when it isn't there
-	writing time.Time           // since when somebody writes it
-	unread  bool                // it has never been read to its end
+	path     string
+	version  version
+	content  [32]byte            // SHA-256
+	set      *manifest.StaticSet // the last good one
+	err      error               // why what is there now is not it
+	reported *manifest.StaticSet // whose warnings were reported
+	gone     time.Time           // since when it isn't there
+	writing  time.Time           // since when somebody writes it
+	unread   bool                // it has never been read to its end
 }
 
 // problem is the error of what is there now.
@@ -205,9 +205,9 @@ func (f *file) problem() string {
 
 // warnings are those that nobody was told yet.
 func (f *file) warnings() []string {
-	if f.set == nil || f.told == f.set {
+	if f.set == nil || f.reported == f.set {
 		return nil
 	}
-	f.told = f.set
+	f.reported = f.set
 	return f.set.Warnings
 }

@@ -59,14 +59,14 @@ type poll struct {
 	client   *http.Client
 	pods     *staticPods
 	ignored  duplicates
-	content  [32]byte // SHA-256 of the last body that was told
+	content  [32]byte // SHA-256 of the last body that was read
 	etag     string   // and its name
-	told     bool     // whether there was one
+	hasRead  bool     // whether there was one
 	heard    bool
 	failures int
 }
 
-// loudFailures is how many failures in a row are told; further ones are for debugging (upstream).
+// loudFailures is how many failures in a row are reported; further ones are for debugging (upstream).
 const loudFailures = 4
 
 func (p *poll) tell(ctx context.Context, err error) {
@@ -92,12 +92,12 @@ func (p *poll) once(ctx context.Context) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	if !p.told || sum != p.content {
+	if !p.hasRead || sum != p.content {
 		pods, ignored, err := p.read(data)
 		if err != nil {
 			return err
 		}
-		p.content, p.told = sum, true
+		p.content, p.hasRead = sum, true
 		p.ignored.become(ignored)
 		p.pods.become(pods)
 		p.hear()
@@ -116,7 +116,7 @@ func (p *poll) hear() {
 	}
 }
 
-// fetch gives the body, nil if it is the one that was told.
+// fetch gives the body, nil if it is the one that was read.
 func (p *poll) fetch(ctx context.Context) (data []byte, etag string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.source.URL, nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *poll) fetch(ctx context.Context) (data []byte, etag string, err error) 
 	if p.source.Header != nil {
 		request.Header = p.source.Header.Clone()
 	}
-	if p.told && p.etag != "" {
+	if p.hasRead && p.etag != "" {
 		request.Header.Set("If-None-Match", p.etag)
 	}
 	response, err := p.client.Do(request)

@@ -135,7 +135,7 @@ func (m *Mirrors) change(name types.NamespacedName, do func(*mirrored) bool) {
 	before := p.mirror
 	changed := do(p)
 	static := p.static()
-	told := static != nil && p.mirror != before
+	notify := static != nil && p.mirror != before
 	if static == nil && p.mirror == nil {
 		delete(m.pods, name)
 	}
@@ -143,7 +143,7 @@ func (m *Mirrors) change(name types.NamespacedName, do func(*mirrored) bool) {
 		m.queue.Add(name)
 	}
 	m.mu.Unlock()
-	if told && m.Changed != nil {
+	if notify && m.Changed != nil {
 		m.Changed(static.UID)
 	}
 }

@@ -219,7 +219,7 @@ func TestMirrorOrphanNotFound(t *testing.T) {
 	})
 }
 
-// TestMirrorRefused: what the API server says is told once, and tried on (B-STA-3).
+// TestMirrorRefused: what the API server says is reported once, and tried on (B-STA-3).
 func TestMirrorRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMirrorWorld(t, apiPod("ordinary", "3", "1"))

@@ -143,7 +143,7 @@ func mirrorOf(static *v1.Pod, node *v1.Node) *v1.Pod {
 	return mirror
 }
 
-// patientTries is how often a try fails in the same way before that is told: an API server that has just
+// patientTries is how often a try fails in the same way before that is reported: an API server that has just
 // started, or has just heard of the Node, may refuse a moment long.
 const patientTries = 5
 

@@ -25,7 +25,7 @@ type Shared struct {
 	nodes map[string]*podStore                        // those that have come
 	away  map[string]*podStore                        // those that are cut off: what they were told
 	early map[string]map[types.NamespacedName]*v1.Pod // pods of nodes that have not come, or are cut off
-	heard bool                                        // all pods were told once
+	heard bool                                        // all pods were reported once
 }
 
 // Run tells the nodes' feeds until ctx ends.

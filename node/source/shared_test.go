@@ -12,16 +12,16 @@ import (
 	"github.com/lifepod/lifepod/roster"
 )
 
-// told notes what a feed is told.
-type told struct{ list []string }
+// calls notes what a feed is told.
+type calls struct{ list []string }
 
-func (f *told) Wanted(_ roster.Source, pod *v1.Pod) {
+func (f *calls) Wanted(_ roster.Source, pod *v1.Pod) {
 	f.list = append(f.list, "wanted "+pod.Name+" "+pod.ResourceVersion)
 }
-func (f *told) Unwanted(_ roster.Source, uid types.UID) {
+func (f *calls) Unwanted(_ roster.Source, uid types.UID) {
 	f.list = append(f.list, "unwanted "+string(uid))
 }
-func (f *told) Heard(roster.Source) { f.list = append(f.list, "heard") }
+func (f *calls) Heard(roster.Source) { f.list = append(f.list, "heard") }
 
 // Nodes that share a watch are each told of their pods, also those that come later; the pods of
 // others are not kept (B-RST-3).
@@ -31,7 +31,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 		p.Spec.NodeName = node
 		return p
 	}
-	want := func(what string, f *told, want ...string) {
+	want := func(what string, f *calls, want ...string) {
 		t.Helper()
 		if !slices.Equal(f.list, want) {
 			t.Errorf("%s: told %q, want %q", what, f.list, want)
@@ -44,7 +44,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var a, b told
+	var a, b calls
 	s := &Shared{Mine: func(node string) bool { return node != "other" }}
 	store := shared{s}
 	s.Add(&API{NodeName: "a", Feed: &a})
@@ -70,7 +70,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	want("a node that has gone", &b)
 	s.Remove("a")
 	try(store.Update(pod("7", "a", "9")))
-	var again told
+	var again calls
 	s.Add(&API{NodeName: "a", Feed: &again})
 	want("a node that comes again", &again, "wanted 1 7", "wanted 7 9", "heard")
 	if err := store.Add(&v1.Node{}); err == nil {
@@ -86,7 +86,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 		p.Spec.NodeName = node
 		return p
 	}
-	var a, b told
+	var a, b calls
 	s := &Shared{Mine: func(string) bool { return true }}
 	store := shared{s}
 	s.Add(&API{NodeName: "a", Feed: &a})

@@ -79,17 +79,17 @@ type Record func(pod *v1.Pod, at time.Time, event lifecycle.RecordEvent)
 
 // duplicates are the pods that a source ignores because another one has their name.
 type duplicates struct {
-	origin roster.Source
-	record Record // nil: nobody wants to know
-	told   []types.UID
+	origin   roster.Source
+	record   Record // nil: nobody wants to know
+	reported []types.UID
 }
 
 // become records an event about each one that was none before (A-EVT-6).
 func (d *duplicates) become(pods []*v1.Pod) {
-	before := d.told
-	d.told = nil
+	before := d.reported
+	d.reported = nil
 	for _, pod := range pods {
-		d.told = append(d.told, pod.UID)
+		d.reported = append(d.reported, pod.UID)
 		if d.record == nil || slices.Contains(before, pod.UID) {
 			continue
 		}

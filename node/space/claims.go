@@ -17,7 +17,7 @@ import (
 // which images pods have just looked at or pull, so that none of them is removed.
 type Claims struct {
 	*images.Store
-	told func() // images have come or gone
+	changedImages func() // images have come or gone
 
 	mu       sync.Mutex
 	asked    map[string]time.Time     // by ID: when a pod was last told that the image is present
@@ -30,11 +30,11 @@ type Claims struct {
 	changed  mailbox.Signal           // the disk may have changed
 }
 
-// NewClaims are those of the workers that use the store. told is called when images have
+// NewClaims are those of the workers that use the store. changedImages is called when images have
 // come or gone.
-func NewClaims(store *images.Store, told func()) *Claims {
+func NewClaims(store *images.Store, changedImages func()) *Claims {
 	return &Claims{
-		Store: store, told: told,
+		Store: store, changedImages: changedImages,
 		asked: map[string]time.Time{}, removing: map[string]chan struct{}{}, removed: map[string]int{}, pulling: map[string]int{},
 		changed: mailbox.NewSignal(),
 	}
@@ -108,7 +108,7 @@ func (c *Claims) Pull(ctx context.Context, request images.PullRequest) (*images.
 	c.mu.Unlock()
 	c.changed.Send()
 	if err == nil {
-		c.told()
+		c.changedImages()
 	}
 	return pulled, err
 }

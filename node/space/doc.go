@@ -9,16 +9,16 @@
 // image that a pod is about to use from being removed between the pod's look at it and
 // the creation of its container.
 //
-// Whose dead containers may go is decided by package lifecycle.
+// Package lifecycle decides which dead containers may be removed.
 //
-// relief.go measures what a node may run short of (memory, disks, process IDs), and
-// gives back what pods don't need when the roster wants it. What is to be done about a
-// shortage the roster decides (packages roster and roster/pressure).
+// pressure.go measures what a node may run short of (memory, disks, process IDs), and
+// gives back what pods don't need when the roster wants it. The roster decides
+// what to do about a shortage (packages roster and roster/pressure).
 //
-// Memory is measured when the kernel says that it gets short: at the crossing of a
-// threshold (cgroup v1), when tasks wait for it (PSI), when a limit is hit (v2). Because no
-// kernel tells of all that, and none of disks and process IDs, all are measured
-// again after a pause that is the shorter the nearer the next threshold is.
+// Memory is measured when the kernel reports a shortage: a threshold is crossed (cgroup v1),
+// tasks wait for memory (PSI), or a limit is hit (v2). No kernel reports all of these, and none
+// reports disks and process IDs. So everything is also measured after a pause, which gets
+// shorter as a threshold gets nearer.
 //
 // systemoom.go tells of processes that the kernel kills because the whole machine is
 // out of memory, as the kernel's log has them (B-OOM-2).

@@ -50,7 +50,7 @@ func (c *Collector) free(ctx context.Context, goal func(Disk) int64) (r result, 
 			c.config.Log.Warn("an agent after this one won't know which images were used last", "err", err)
 		}
 		if r.removed > 0 {
-			c.config.Claims.told()
+			c.config.Claims.changedImages()
 		}
 	}()
 	if r.before, err = c.measure(ctx); err != nil {

@@ -23,7 +23,7 @@ type kernel struct {
 	epoll  int
 	stop   int    // eventfd that ends run
 	cgroup string // of all pods
-	told   func()
+	short  func()
 
 	mu     sync.Mutex
 	closed bool
@@ -41,12 +41,12 @@ type alarm struct {
 // microseconds.
 const stall = "some 100000 1000000"
 
-func newKernel(podsCgroup string, told func()) (*kernel, error) {
+func newKernel(podsCgroup string, short func()) (*kernel, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	k := &kernel{epoll: epoll, cgroup: podsCgroup, told: told, files: map[int]*os.File{}, alarms: map[string]alarm{}}
+	k := &kernel{epoll: epoll, cgroup: podsCgroup, short: short, files: map[int]*os.File{}, alarms: map[string]alarm{}}
 	if k.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
 		err = k.watch(k.stop, unix.EPOLLIN)
 	}
@@ -122,7 +122,7 @@ func (k *kernel) run(ctx context.Context, log *slog.Logger) {
 		for _, e := range events[:n] {
 			k.taken(int(e.Fd))
 		}
-		k.told()
+		k.short()
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // places are the folders whose file systems are measured.
 type places struct {
-	node, images, layers string // images and layers are empty until the runtime has told
+	node, images, layers string // images and layers are empty until the runtime has reported
 	disks                pressure.Disks
 }
 
@@ -104,7 +104,7 @@ func of(fs *statsapi.FsStats, available, capacity *uint64) pressure.Observation 
 
 // complain tells once that a signal can't be measured.
 func (n *Pressure) complain(signal pressure.Signal, err error) {
-	if _, told := n.complaints.LoadOrStore(signal, true); !told {
+	if _, logged := n.complaints.LoadOrStore(signal, true); !logged {
 		n.Log.Warn("can't measure what the node has left", "signal", signal, "err", err)
 	}
 }

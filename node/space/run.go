@@ -105,7 +105,7 @@ type failing struct {
 	available int64
 }
 
-// collectImages collects images once; next is when to do it again. What goes wrong is told
+// collectImages collects images once; next is when to do it again. What goes wrong is reported
 // in events as upstream does, and only as often: by its periodic collections.
 func (c *Collector) collectImages(ctx context.Context, periodic bool) (next time.Time) {
 	c.mu.Lock()

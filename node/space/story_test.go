@@ -343,7 +343,7 @@ func TestEventsOfFailures(t *testing.T) {
 	})
 }
 
-// An image that can't be removed does not keep others; the failure is told in upstream's
+// An image that can't be removed does not keep others; the failure is reported in upstream's
 // words (B-GC-7).
 func TestRemovalFails(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {

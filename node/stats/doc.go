@@ -2,8 +2,8 @@
 // v1alpha1), /metrics/resource, which metrics-server and kubectl top read, and
 // /metrics/cadvisor, which dashboards read.
 //
-// What pods use the runtime says over CRI, read once for all that ask at the same
-// time; what the node and its parts use is in their cgroups (version 1 and 2) and
+// What pods use comes from the runtime over CRI, read once for concurrent requests.
+// What the node and its parts use is in their cgroups (version 1 and 2) and
 // in /proc; what volumes use is measured and kept for volumeStatsAggPeriod. Nothing
 // is read while nobody asks. A figure that isn't known is left out.
 //
@@ -15,7 +15,7 @@
 // what lifepod has the same facts of (B-WRK-26), and lifepod_… for its own. What it
 // has no fact of isn't there.
 //
-// Parts tell it what they do (Counts, agent.Watch, Runtime, API, HTTP); what can be
+// Parts tell it what they do (Counts, worker.Watch, Runtime, API, HTTP); what can be
 // seen in the pods' statuses is read when somebody asks. What is kept of a pod goes
 // with it.
 package stats

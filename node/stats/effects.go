@@ -9,7 +9,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Carried counts an effect that was carried out (agent.Watch).
+// Carried counts an effect that was carried out (worker.Watch).
 func (m *Metrics) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration) {
 	m.pods.own.Carried(pod, effect, answer, took)
 	switch e := effect.(type) {

@@ -202,7 +202,7 @@ func TestResizes(t *testing.T) {
 	}, name+`{operation="remove"`, name+`{operation="increase",requirement="requests",resource="memory"}`)
 }
 
-// TestStatus: starts, ends, restarts and rounds (B-RAC) as the status shows them.
+// TestStatus: starts, ends, restarts, also of all containers (B-RAC), as the status shows them.
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, pod := newMetrics(), newPod()
@@ -210,9 +210,9 @@ func TestStatus(t *testing.T) {
 		ended := func(id string, code int32) v1.ContainerState {
 			return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: id, ExitCode: code, Reason: "Error"}}
 		}
-		of := func(main, last v1.ContainerState, round bool) v1.PodStatus {
+		of := func(main, last v1.ContainerState, restartingAll bool) v1.PodStatus {
 			status := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: main, LastTerminationState: last}}}
-			if round {
+			if restartingAll {
 				status.Conditions = []v1.PodCondition{{Type: v1.AllContainersRestarting, Status: v1.ConditionTrue}}
 			}
 			return status
@@ -226,7 +226,7 @@ func TestStatus(t *testing.T) {
 			of(running, ended("a", 3), false), // and runs again a second later
 			of(ended("b", 0), ended("a", 3), true),
 			of(none, ended("b", 0), false),
-			of(running, ended("b", 0), false), // the round took 2 s
+			of(running, ended("b", 0), false), // the restart took 2 s
 		} {
 			m.Status(pod, &before, &step)
 			before = step

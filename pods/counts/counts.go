@@ -11,12 +11,12 @@ import (
 
 // Counts are lifepod's own metrics of pods. Its methods may be called concurrently.
 type Counts struct {
-	starts, steps *prometheus.HistogramVec
-	restarts      *prometheus.CounterVec
-	restartTime   prometheus.Histogram
-	rounds        prometheus.Counter
-	roundTime     prometheus.Histogram
-	pulledBytes   prometheus.Counter
+	starts, steps  *prometheus.HistogramVec
+	restarts       *prometheus.CounterVec
+	restartTime    prometheus.Histogram
+	restartsAll    prometheus.Counter
+	restartAllTime prometheus.Histogram
+	pulledBytes    prometheus.Counter
 
 	entries, journalErrors prometheus.Counter
 	journalTime            prometheus.Histogram
@@ -28,14 +28,14 @@ type Counts struct {
 // life is what is remembered of a pod for the next change of its status. Guarded by
 // Counts.mu.
 type life struct {
-	met     bool                 // a status of it was seen
-	seen    time.Time            // when it was seen first; zero for one that was taken over
-	reached map[milestone]bool   // of its start
-	causes  map[string]string    // why a container was told to end, by name
-	exits   map[string]time.Time // when containers were seen to have ended, by name
-	known   map[string]bool      // the ends that were seen, by container ID
-	counted map[string]int32     // restarts, by container
-	round   time.Time            // when the restart of all containers began that is under way
+	met        bool                 // a status of it was seen
+	seen       time.Time            // when it was seen first; zero for one that was taken over
+	reached    map[milestone]bool   // of its start
+	causes     map[string]string    // why a container was told to end, by name
+	exits      map[string]time.Time // when containers were seen to have ended, by name
+	known      map[string]bool      // the ends that were seen, by container ID
+	counted    map[string]int32     // restarts, by container
+	restartAll time.Time            // when the restart of all containers began that is under way
 }
 
 var (
@@ -51,17 +51,17 @@ var (
 // New begins to count.
 func New() *Counts {
 	c := &Counts{
-		starts:        histograms("lifepod_pod_start_duration_seconds", "Duration in seconds from lifepod's first sight of a new pod to a milestone of its start.", startBuckets, "milestone"),
-		steps:         histograms("lifepod_pod_step_duration_seconds", "Duration in seconds of what lifepod does for pods, by step and result.", stepBuckets, "step", "result"),
-		restarts:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lifepod_container_restarts_total", Help: "Number of restarts of containers, by what led to them."}, []string{"cause"}),
-		restartTime:   histogram("lifepod_container_restart_duration_seconds", "Duration in seconds from a container's exit to its running again, back-off included.", restartBuckets),
-		rounds:        counter("lifepod_restart_all_containers_total", "Number of restarts of all containers of a pod in place."),
-		roundTime:     histogram("lifepod_restart_all_containers_duration_seconds", "Duration in seconds from the beginning of a restart of all containers to all of them running again.", restartBuckets),
-		pulledBytes:   counter("lifepod_image_pulled_bytes_total", "Size in bytes of the images that were pulled, as the runtime tells it."),
-		entries:       counter("lifepod_journal_entries_total", "Number of entries written to the journals of pods."),
-		journalErrors: counter("lifepod_journal_errors_total", "Number of failures to write to the journals of pods."),
-		journalTime:   histogram("lifepod_journal_write_duration_seconds", "Duration in seconds of writing the entries of one step to a pod's journal.", journalBuckets),
-		lives:         map[types.UID]*life{},
+		starts:         histograms("lifepod_pod_start_duration_seconds", "Duration in seconds from lifepod's first sight of a new pod to a milestone of its start.", startBuckets, "milestone"),
+		steps:          histograms("lifepod_pod_step_duration_seconds", "Duration in seconds of what lifepod does for pods, by step and result.", stepBuckets, "step", "result"),
+		restarts:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lifepod_container_restarts_total", Help: "Number of restarts of containers, by what led to them."}, []string{"cause"}),
+		restartTime:    histogram("lifepod_container_restart_duration_seconds", "Duration in seconds from a container's exit to its running again, back-off included.", restartBuckets),
+		restartsAll:    counter("lifepod_restart_all_containers_total", "Number of restarts of all containers of a pod in place."),
+		restartAllTime: histogram("lifepod_restart_all_containers_duration_seconds", "Duration in seconds from the beginning of a restart of all containers to all of them running again.", restartBuckets),
+		pulledBytes:    counter("lifepod_image_pulled_bytes_total", "Size in bytes of the images that were pulled, as the runtime tells it."),
+		entries:        counter("lifepod_journal_entries_total", "Number of entries written to the journals of pods."),
+		journalErrors:  counter("lifepod_journal_errors_total", "Number of failures to write to the journals of pods."),
+		journalTime:    histogram("lifepod_journal_write_duration_seconds", "Duration in seconds of writing the entries of one step to a pod's journal.", journalBuckets),
+		lives:          map[types.UID]*life{},
 	}
 	for _, cause := range causes { // they are there from the start
 		c.restarts.WithLabelValues(cause)
@@ -72,7 +72,7 @@ func New() *Counts {
 // Collectors are the metrics, to be registered.
 func (c *Counts) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		c.starts, c.steps, c.restarts, c.restartTime, c.rounds, c.roundTime, c.pulledBytes, c.entries, c.journalErrors, c.journalTime,
+		c.starts, c.steps, c.restarts, c.restartTime, c.restartsAll, c.restartAllTime, c.pulledBytes, c.entries, c.journalErrors, c.journalTime,
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *Counts) Status(pod *v1.Pod, before, after *v1.PodStatus) {
 		c.start(pod, l, after, now)
 	}
 	c.restarted(l, after, now)
-	c.round(l, after, now)
+	c.restartAll(l, after, now)
 }
 
 // remember takes what has happened before this lifepod.
@@ -102,7 +102,7 @@ func (l *life) cause(s v1.ContainerStatus) string {
 	if cause := l.causes[s.Name]; cause != "" {
 		return cause
 	}
-	if !l.round.IsZero() {
+	if !l.restartAll.IsZero() {
 		return "all_containers"
 	}
 	switch t := s.LastTerminationState.Terminated; {
@@ -114,18 +114,18 @@ func (l *life) cause(s v1.ContainerStatus) string {
 	return completed
 }
 
-// round counts restarts of all containers, and how long they take (B-RAC).
-func (c *Counts) round(l *life, status *v1.PodStatus, now time.Time) {
+// restartAll counts restarts of all containers, and how long they take (B-RAC).
+func (c *Counts) restartAll(l *life, status *v1.PodStatus, now time.Time) {
 	restarting := slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool {
 		return c.Type == v1.AllContainersRestarting && c.Status == v1.ConditionTrue
 	})
 	switch {
-	case restarting && l.round.IsZero():
-		c.rounds.Inc()
-		l.round = now
-	case !restarting && !l.round.IsZero() && allRun(status):
-		c.roundTime.Observe(now.Sub(l.round).Seconds())
-		l.round = time.Time{}
+	case restarting && l.restartAll.IsZero():
+		c.restartsAll.Inc()
+		l.restartAll = now
+	case !restarting && !l.restartAll.IsZero() && allRun(status):
+		c.restartAllTime.Observe(now.Sub(l.restartAll).Seconds())
+		l.restartAll = time.Time{}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Carried counts an effect that was carried out (worker.Watch).
 func (c *Counts) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration) {
 	if e, is := effect.(lifecycle.Tell); is {
-		c.told(pod, e.Report)
+		c.rememberCause(pod, e.Report)
 		return
 	}
 	step := stepOf(effect)
@@ -125,8 +125,8 @@ func causeOf(r lifecycle.Report) string {
 	return ""
 }
 
-// told keeps why a container is to end, for its restart.
-func (c *Counts) told(pod *v1.Pod, r lifecycle.Report) {
+// rememberCause keeps why a container is to end, for its restart.
+func (c *Counts) rememberCause(pod *v1.Pod, r lifecycle.Report) {
 	cause := causeOf(r)
 	if cause == "" {
 		return

@@ -83,8 +83,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestFailuresAreAllTold: A-ADM-4, in the order of Kubernetes.
-func TestFailuresAreAllTold(t *testing.T) {
+// TestFailuresAreAllReported: A-ADM-4, in the order of Kubernetes.
+func TestFailuresAreAllReported(t *testing.T) {
 	pod := testPod("p", "cpu=3 memory=2Gi example.com/gpu=3 hugepages-2Mi=8Mi", func(p *v1.Pod) {
 		p.Spec.NodeSelector, p.Spec.NodeName = map[string]string{"a": "b"}, "n2"
 	})

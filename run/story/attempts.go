@@ -7,7 +7,7 @@ import (
 )
 
 // attempts count what is tried again until it works, such as the pull of an image:
-// the same failure is told once, not at each attempt.
+// the same failure is reported once, not at each attempt.
 type attempts map[string]map[string]int // by a report's subject and what it tells
 
 // toTell is what to write of a report; empty if it says only that an attempt went

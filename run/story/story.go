@@ -20,7 +20,8 @@ import (
 type Line struct {
 	Time    time.Time      `json:"time"`
 	Elapsed float64        `json:"elapsedSeconds"`
-	Type    string         `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
+	Type    string         `json:"type"`          // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
+	Pod     string         `json:"pod,omitempty"` // of several: its namespace/name
 	Subject string         `json:"subject,omitempty"`
 	What    string         `json:"what,omitempty"`
 	Outcome string         `json:"outcome,omitempty"`
@@ -34,18 +35,19 @@ type Line struct {
 	Status  *v1.PodStatus  `json:"status,omitempty"`
 }
 
-// Teller words a pod's life, from its first line to its last.
-type Teller struct {
+// Formatter writes a pod's life, from its first line to its last.
+type Formatter struct {
 	Began   time.Time // +0s of what is shown, by the wall clock as it is set now
 	JSON    bool
-	Verbose bool // rules and Kubernetes Events as well
+	Verbose bool   // rules and Kubernetes Events as well
+	Pod     string // of JSON lines; empty where there is one
 
 	attempts attempts
 }
 
 // Encode is a line as JSON.
-func (t *Teller) Encode(at time.Time, l Line) string {
-	l.Time, l.Elapsed = at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
+func (t *Formatter) Encode(at time.Time, l Line) string {
+	l.Pod, l.Time, l.Elapsed = t.Pod, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
 	data, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // every field is plain data
@@ -53,9 +55,9 @@ func (t *Teller) Encode(at time.Time, l Line) string {
 	return string(plain.JSON(data)) + "\n"
 }
 
-// Report is a line of the pod's story; empty if it has been told. As text, a failure that
-// attempts repeat is told once.
-func (t *Teller) Report(at time.Time, r lifecycle.Report) string {
+// Report is a line of the pod's story; empty if it was shown already. As text, a failure that
+// attempts repeat is shown once.
+func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.JSON {
 		w := r.Words()
 		return t.Encode(at, Line{Type: "lifecycle", Subject: w.Subject, Kind: r.Kind, What: w.What, Outcome: w.Outcome, Because: w.Because, Rule: w.Rule})
@@ -75,12 +77,12 @@ func (t *Teller) Report(at time.Time, r lifecycle.Report) string {
 
 // Milestone is a line of text: elapsed time, what, why. A message may have several, such as
 // that of a probe, which has the output of its command.
-func (t *Teller) Milestone(at time.Time, text string) string {
+func (t *Formatter) Milestone(at time.Time, text string) string {
 	return fmt.Sprintf("+%.3fs %s\n", at.Sub(t.Began).Seconds(), plain.Text(plain.Line(text)))
 }
 
 // Event is a Kubernetes Event; empty if it is not to be shown.
-func (t *Teller) Event(at time.Time, e lifecycle.RecordEvent) string {
+func (t *Formatter) Event(at time.Time, e lifecycle.RecordEvent) string {
 	switch {
 	case t.JSON:
 		return t.Encode(at, Line{Type: "event", Subject: e.FieldPath, What: e.Type, Reason: e.Reason, Message: e.Message})

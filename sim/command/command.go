@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -142,7 +142,7 @@ func newSchemaCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			schema := scenario.Schema
 			if nodes {
-				schema = fate.Schema
+				schema = nodefaults.Schema
 			}
 			_, err := io.WriteString(command.OutOrStdout(), schema)
 			return err

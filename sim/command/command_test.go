@@ -32,7 +32,7 @@ const examples = "../../examples/"
 
 var (
 	shown   = regexp.MustCompile(`(?m)^#   \+([0-9.]+)s (.*)$`)
-	told    = regexp.MustCompile(`(?m)^\+([0-9.]+)s (.*)$`)
+	printed = regexp.MustCompile(`(?m)^\+([0-9.]+)s (.*)$`)
 	address = regexp.MustCompile(`address \S+`)
 )
 
@@ -87,7 +87,7 @@ func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 				t.Fatalf("%s shows %d milestones", file, len(want))
 			}
 			_, stderr, code := simulate(t, file, "--scenario", examples+"scenarios/"+name)
-			if diff := cmp.Diff(want, inOrder(milestones(stderr, told), real)); diff != "" || code != 0 {
+			if diff := cmp.Diff(want, inOrder(milestones(stderr, printed), real)); diff != "" || code != 0 {
 				t.Errorf("exit code %d; on real containers (-), simulated (+):\n%s", code, diff)
 			}
 		})

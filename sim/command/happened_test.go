@@ -21,7 +21,7 @@ func webPod(t *testing.T) string {
 }
 
 // Whatever the scenario has happen is told when it happens.
-func TestWhatHappensIsTold(t *testing.T) {
+func TestWhatHappensIsPrinted(t *testing.T) {
 	const away = "{at: 5s, agentCrash: {for: 1m}}, {at: 10s, "
 	for says, want := range map[string][]string{
 		"{at: 5s, reboot: {for: 40s}}":              {"+5.000s node is rebooted → back in 40s (the scenario)", "+45.000s node has started again (the scenario)"},

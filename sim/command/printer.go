@@ -18,7 +18,7 @@ import (
 // printer shows a life as lifepod run does. Its writers are never slow: nothing waits for
 // them in virtual time.
 type printer struct {
-	teller         story.Teller
+	format         story.Formatter
 	stdout, stderr io.Writer
 	unprefixed     bool
 	rules          map[string]string // openings by number, of those not explained yet; nil: nothing is explained
@@ -27,10 +27,10 @@ type printer struct {
 
 func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
 	p := &printer{
-		teller: story.Teller{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain},
+		format: story.Formatter{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain},
 		stdout: o.stdout, stderr: o.stderr, unprefixed: story.Unprefixed(pod),
 	}
-	if !o.explain || p.teller.JSON {
+	if !o.explain || p.format.JSON {
 		return p, nil
 	}
 	rules, err := contract.Rules()
@@ -51,9 +51,9 @@ func (p *printer) write(w io.Writer, text string) {
 	_, p.failed = io.WriteString(w, text)
 }
 
-// told writes what the teller has worded.
-func (p *printer) told(text string) {
-	if p.teller.JSON {
+// print writes what package story has worded.
+func (p *printer) print(text string) {
+	if p.format.JSON {
 		p.write(p.stdout, text)
 		return
 	}
@@ -62,37 +62,37 @@ func (p *printer) told(text string) {
 
 // Status shows a status.
 func (p *printer) Status(at time.Time, status v1.PodStatus) {
-	if p.teller.JSON {
-		p.told(p.teller.Encode(at, story.Line{Type: "status", Status: &status}))
+	if p.format.JSON {
+		p.print(p.format.Encode(at, story.Line{Type: "status", Status: &status}))
 	}
 }
 
 // Event shows a Kubernetes Event.
 func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
-	p.told(p.teller.Event(at, e))
+	p.print(p.format.Event(at, e))
 }
 
 // Report shows a line of the story, and what its rule says when it comes for the first time.
 func (p *printer) Report(at time.Time, r lifecycle.Report) {
-	text := p.teller.Report(at, r)
-	p.told(text)
+	text := p.format.Report(at, r)
+	p.print(text)
 	if opening := p.rules[r.Rule]; opening != "" && text != "" {
 		delete(p.rules, r.Rule)
-		p.told(quoteRule(r.Rule + "\n" + contract.Plain(opening, explainWidth)))
+		p.print(quoteRule(r.Rule + "\n" + contract.Plain(opening, explainWidth)))
 	}
 }
 
 // Happened shows what the scenario has happen around the pod.
 func (p *printer) Happened(at time.Time, w lifecycle.Words) {
-	if p.teller.JSON {
-		p.told(p.teller.Encode(at, story.Line{Type: "scenario", Subject: w.Subject, What: w.What, Outcome: w.Outcome, Because: w.Because}))
+	if p.format.JSON {
+		p.print(p.format.Encode(at, story.Line{Type: "scenario", Subject: w.Subject, What: w.What, Outcome: w.Outcome, Because: w.Because}))
 		return
 	}
-	p.told(p.teller.Milestone(at, w.String()))
+	p.print(p.format.Milestone(at, w.String()))
 }
 
 // ClockSet moves the beginning with the wall clock: what is shown is the time that has passed since.
-func (p *printer) ClockSet(by time.Duration) { p.teller.Began = p.teller.Began.Add(by) }
+func (p *printer) ClockSet(by time.Duration) { p.format.Began = p.format.Began.Add(by) }
 
 const explainWidth = 76
 
@@ -104,8 +104,8 @@ func quoteRule(text string) string {
 // Output shows what a container writes at once: a line, or several.
 func (p *printer) Output(at time.Time, container, stream, text string) {
 	text += "\n"
-	if p.teller.JSON {
-		p.told(p.teller.Encode(at, story.Line{Type: "output", Subject: container, Stream: stream, Text: &text}))
+	if p.format.JSON {
+		p.print(p.format.Encode(at, story.Line{Type: "output", Subject: container, Stream: stream, Text: &text}))
 		return
 	}
 	prefix := container + story.Separator
@@ -119,21 +119,21 @@ func (p *printer) Output(at time.Time, container, stream, text string) {
 
 // last says how the simulation ends if the pod does not.
 func (p *printer) last(at time.Time, text string) {
-	if p.teller.JSON {
-		p.told(p.teller.Encode(at, story.Line{Type: "simulation", What: text}))
+	if p.format.JSON {
+		p.print(p.format.Encode(at, story.Line{Type: "simulation", What: text}))
 		return
 	}
-	p.told(p.teller.Milestone(at, text))
+	p.print(p.format.Milestone(at, text))
 }
 
 // breach writes an object for an assertion that fails.
 func (p *printer) breach(b sim.Breach) {
-	at := p.teller.Began.Add(time.Duration(b.At * float64(time.Second))).Round(time.Millisecond)
+	at := p.format.Began.Add(time.Duration(b.At * float64(time.Second))).Round(time.Millisecond)
 	text, err := encode(breachLine{Time: at, Elapsed: b.At, Type: "assertion", Breach: b}, "")
 	if err != nil {
 		panic(err) // every field is plain data
 	}
-	p.told(string(text))
+	p.print(string(text))
 }
 
 // breachLine is the object, with what all of them begin with.
@@ -145,9 +145,9 @@ type breachLine struct {
 }
 
 func (p *printer) warn(text string) {
-	if p.teller.JSON {
-		p.told(p.teller.Encode(p.teller.Began, story.Line{Type: "warning", Message: text}))
+	if p.format.JSON {
+		p.print(p.format.Encode(p.format.Began, story.Line{Type: "warning", Message: text}))
 		return
 	}
-	p.told(fmt.Sprintf("warning: %s\n", plain.Text(text)))
+	p.print(fmt.Sprintf("warning: %s\n", plain.Text(text)))
 }

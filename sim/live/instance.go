@@ -68,9 +68,9 @@ func (i *instance) since(number int) (lines []line, next int, dropped bool, more
 // log is an instance's while somebody reads it.
 type log struct {
 	*instance
-	dropped func()
-	next    int // the line that comes next
-	told    bool
+	dropped  func()
+	next     int // the line that comes next
+	reported bool
 }
 
 // All gives out what there is.
@@ -105,8 +105,8 @@ func (l *log) Follow(ctx context.Context, to *podlog.Lines, ended func(context.C
 func (l *log) give(to *podlog.Lines) <-chan struct{} {
 	first := l.next == 0 // what is older than the log is no loss
 	lines, next, dropped, more := l.since(l.next)
-	if l.next = next; dropped && !first && !l.told {
-		l.told = true
+	if l.next = next; dropped && !first && !l.reported {
+		l.reported = true
 		l.dropped()
 	}
 	for _, line := range lines {

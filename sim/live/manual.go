@@ -17,7 +17,7 @@ type Manual struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers timers
-	turn   int           // of the last timer that was set
+	newest int           // of the last timer that was set
 	busy   int           // how much is left to do
 	quiet  chan struct{} // closed when nothing is; nil: nobody waits for that
 }
@@ -35,7 +35,7 @@ func (m *Manual) Now() time.Time {
 	return m.now
 }
 
-// Real is now for all that was not before the beginning: what happens is told at once.
+// Real is now for all that was not before the beginning: what happens is reported at once.
 func (m *Manual) Real(of time.Time) time.Time {
 	if of.Before(m.base) {
 		return of
@@ -139,7 +139,7 @@ type manualTimer struct {
 	of    *Manual
 	call  func()
 	at    time.Time
-	turn  int
+	order int
 	place int // in the heap; notSet: not there
 }
 
@@ -174,8 +174,8 @@ func (t *manualTimer) Reset(d time.Duration) (was bool) {
 		}()
 		return was
 	}
-	m.turn++
-	t.at, t.turn = m.now.Add(d), m.turn
+	m.newest++
+	t.at, t.order = m.now.Add(d), m.newest
 	heap.Push(&m.timers, t)
 	return was
 }
@@ -185,7 +185,7 @@ type timers []*manualTimer
 
 func (t timers) Len() int { return len(t) }
 func (t timers) Less(i, j int) bool {
-	return t[i].at.Before(t[j].at) || t[i].at.Equal(t[j].at) && t[i].turn < t[j].turn
+	return t[i].at.Before(t[j].at) || t[i].at.Equal(t[j].at) && t[i].order < t[j].order
 }
 
 func (t timers) Swap(i, j int) {

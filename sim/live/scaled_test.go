@@ -33,7 +33,7 @@ func TestScaledTimers(t *testing.T) {
 	})
 }
 
-// Real gives out real times: now for what is told within its second, else that second; what was before has its time.
+// Real gives out real times: now for what is reported within its second, else that second; what was before has its time.
 func TestScaledReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)

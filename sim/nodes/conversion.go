@@ -22,7 +22,7 @@ type Conversion struct {
 	time live.VirtualTime
 
 	mu        sync.Mutex
-	told      map[types.UID]map[int64]time.Time // real times by virtual ones, in nanoseconds, that the newest status of a pod has
+	realTimes map[types.UID]map[int64]time.Time // real times by virtual ones, in nanoseconds, that the newest status of a pod has
 	deletions map[types.UID]deletion
 }
 
@@ -37,7 +37,7 @@ func NewConversion(of live.VirtualTime) *Conversion {
 	if of == nil {
 		return nil
 	}
-	return &Conversion{time: of, told: map[types.UID]map[int64]time.Time{}, deletions: map[types.UID]deletion{}}
+	return &Conversion{time: of, realTimes: map[types.UID]map[int64]time.Time{}, deletions: map[types.UID]deletion{}}
 }
 
 // statuses are told to a writer in real time.
@@ -51,8 +51,8 @@ func (s statuses) Annotate(pod *v1.Pod, annotations map[string]string) {
 	s.to.Annotate(pod, annotations)
 }
 
-// AwaitTold waits until the API server has all statuses.
-func (s statuses) AwaitTold(ctx context.Context) { s.to.AwaitTold(ctx) }
+// AwaitSent waits until the API server has all statuses.
+func (s statuses) AwaitSent(ctx context.Context) { s.to.AwaitSent(ctx) }
 
 // Set says what the status of a pod is now, in virtual time. It changes the status.
 func (s statuses) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error)) {
@@ -71,7 +71,7 @@ func (s statuses) Forget(uid types.UID) {
 	s.to.Forget(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.told, uid)
+	delete(s.realTimes, uid)
 	delete(s.deletions, uid)
 }
 
@@ -79,7 +79,7 @@ func (s statuses) Forget(uid types.UID) {
 func (c *Conversion) toReal(uid types.UID, status *v1.PodStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, now := c.told[uid], map[int64]time.Time{}
+	before, now := c.realTimes[uid], map[int64]time.Time{}
 	eachTime(status, func(t *metav1.Time) {
 		key := t.UnixNano()
 		real, known := now[key]
@@ -88,11 +88,11 @@ func (c *Conversion) toReal(uid types.UID, status *v1.PodStatus) {
 		}
 		now[key], t.Time = real, real
 	})
-	c.told[uid] = now
+	c.realTimes[uid] = now
 }
 
-func (c *Conversion) real(told map[int64]time.Time, of time.Time) time.Time {
-	if real, known := told[of.UnixNano()]; known {
+func (c *Conversion) real(known map[int64]time.Time, of time.Time) time.Time {
+	if real, known := known[of.UnixNano()]; known {
 		return real
 	}
 	return c.time.Real(of)
@@ -107,7 +107,7 @@ func (c *Conversion) Shown(pod *v1.Pod) *v1.Pod {
 	defer c.mu.Unlock()
 	shown := *pod // whose parts are not changed
 	shown.Status = *pod.Status.DeepCopy()
-	eachTime(&shown.Status, func(t *metav1.Time) { t.Time = c.real(c.told[pod.UID], t.Time) })
+	eachTime(&shown.Status, func(t *metav1.Time) { t.Time = c.real(c.realTimes[pod.UID], t.Time) })
 	if d, known := c.deletions[pod.UID]; known && pod.DeletionTimestamp != nil {
 		shown.DeletionTimestamp = &d.said
 	}

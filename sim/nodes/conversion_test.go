@@ -19,10 +19,10 @@ func TestToReal(t *testing.T) {
 			c := NewConversion(of)
 			started := metav1.NewTime(of.Now().Truncate(time.Second))
 			first := &v1.PodStatus{StartTime: started.DeepCopy()}
-			told := time.Now()
+			shown := time.Now()
 			c.toReal("u1", first)
-			if !first.StartTime.Time.Equal(told) {
-				t.Errorf("%s: it has started at %v, want %v", name, first.StartTime, told)
+			if !first.StartTime.Time.Equal(shown) {
+				t.Errorf("%s: it has started at %v, want %v", name, first.StartTime, shown)
 			}
 			time.Sleep(10 * time.Second)
 			if err := manual.Advance(10*time.Minute, func() error { return nil }); err != nil {
@@ -34,12 +34,12 @@ func TestToReal(t *testing.T) {
 			}}}
 			c.toReal("u1", second)
 			is := second.ContainerStatuses[0].State.Terminated
-			if !second.StartTime.Time.Equal(told) || !is.StartedAt.Time.Equal(told) || !is.FinishedAt.Time.Equal(time.Now()) {
+			if !second.StartTime.Time.Equal(shown) || !is.StartedAt.Time.Equal(shown) || !is.FinishedAt.Time.Equal(time.Now()) {
 				t.Errorf("%s: later it has started at %v, run since %v, and ended at %v", name, second.StartTime, is.StartedAt, is.FinishedAt)
 			}
-			c.toReal("u1", second) // what is told already
-			if len(c.told["u1"]) > 2 {
-				t.Errorf("%s: %d times are kept", name, len(c.told["u1"]))
+			c.toReal("u1", second) // what is reported already
+			if len(c.realTimes["u1"]) > 2 {
+				t.Errorf("%s: %d times are kept", name, len(c.realTimes["u1"]))
 			}
 		}
 	})

@@ -8,7 +8,7 @@
 // (package sim/live); what needs processes is refused. Nothing is written to disk: a pod begins
 // anew in the next process.
 //
-// Something can happen to nodes, too (package sim/nodes/fate): then a node has a way to the API
+// Something can happen to nodes, too (package sim/nodes/nodefaults): then a node has a way to the API
 // server of its own, and what its disk would keep (package sim/nodes), and misfortune.go
 // has it happen.
 //

@@ -21,7 +21,7 @@ type gate struct {
 
 func newGate(groups pods.Groups) *gate { return &gate{groups: groups, waits: map[types.UID]func(){}} }
 
-// Join has a pod told how far its group is. What is told last is all that counts.
+// Join calls tell with how far the pod's group is. Only the last call counts.
 func (g *gate) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	g.groups.Join(pod, func(seen lifecycle.GroupSeen) {
 		g.mu.Lock()

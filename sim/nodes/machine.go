@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -32,7 +32,7 @@ type Machine struct {
 	Groups   pods.Groups
 	Simulate func(*v1.Pod, func(lifecycle.Fact)) worker.Simulated // for worker.Engine
 	Memory   pods.Memory                                          // nil: it is never rebooted
-	Events   []fate.Happening                                     // what will happen to it
+	Events   []nodefaults.Happening                               // what will happen to it
 
 	parts *parts // nil: nothing will
 }
@@ -45,8 +45,8 @@ type parts struct {
 	disk    *disk // nil: it is never rebooted
 }
 
-// New is the machine of a node, by its fate.
-func (s *Shared) New(name string, f fate.Fate) (*Machine, error) {
+// New is the machine of a node with its faults.
+func (s *Shared) New(name string, f nodefaults.Faults) (*Machine, error) {
 	m := &Machine{Name: name, Client: s.Client, Groups: s.Groups, Simulate: s.Pods.Simulate, Events: f.Events}
 	if f.Slow == 0 && f.Events == nil {
 		return m, nil

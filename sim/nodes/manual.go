@@ -81,7 +81,7 @@ func (m *Manual) Advance(ctx context.Context, d time.Duration) error {
 	if err := m.time.Advance(d, func() error { return m.settle(ctx, publish.Statuses.AwaitDue) }); err != nil {
 		return err
 	}
-	return m.settle(ctx, publish.Statuses.AwaitTold)
+	return m.settle(ctx, publish.Statuses.AwaitSent)
 }
 
 // settle waits until the pods have nothing left to do at this time, and until await has returned for each node.
@@ -91,12 +91,12 @@ func (m *Manual) settle(ctx context.Context, await func(publish.Statuses, contex
 	if err := m.time.AwaitQuiet(ctx); err != nil {
 		return err
 	}
-	var told sync.WaitGroup
+	var running sync.WaitGroup
 	nodes, _ := m.known()
 	for _, n := range nodes {
-		told.Go(func() { await(n.statuses, ctx) })
+		running.Go(func() { await(n.statuses, ctx) })
 	}
-	told.Wait()
+	running.Wait()
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait until the API server has the pods' statuses: %w", context.Cause(ctx))
 	}

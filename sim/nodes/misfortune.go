@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
 
 // live is the node, through all that happens to it, until ctx ends. known is called once, when the cluster knows the
@@ -23,9 +23,9 @@ func (n *node) live(ctx context.Context, known func()) {
 			break
 		}
 		switch h.Kind {
-		case fate.Partition:
+		case nodefaults.Partition:
 			n.partition(ctx, h.For)
-		case fate.Reboot:
+		case nodefaults.Reboot:
 			on.powerOff()
 			n.tell("is rebooted, and gone for " + h.For.String())
 			if !sleep(ctx, h.For) {
@@ -34,7 +34,7 @@ func (n *node) live(ctx context.Context, known func()) {
 			if n, on = n.reboot(ctx); on == nil {
 				return
 			}
-		case fate.Loss:
+		case nodefaults.Loss:
 			on.powerOff()
 			n.tell("is gone for good")
 			return
@@ -118,8 +118,8 @@ func (n *node) awaitJoined(ctx context.Context) bool {
 // tell tells what happens to the node.
 func (n *node) tell(what string) {
 	n.log.Info("the node " + what)
-	if n.set.Fate.Tell != nil {
-		n.set.Fate.Tell(n.Name, what)
+	if n.set.Faults.Tell != nil {
+		n.set.Faults.Tell(n.Name, what)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
 
 // clusterOf is an API server that knows Nodes, and takes Leases and events without keeping them.
@@ -183,25 +183,25 @@ func TestMisfortunes(t *testing.T) {
 	defer server.Close()
 	defer server.CloseClientConnections()
 	names := Names("bad-", 4)
-	says, err := fate.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)
+	says, err := nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	told := map[string][]string{}
+	happened := map[string][]string{}
 	options := Options{
 		API: &rest.Config{Host: server.URL}, Count: len(names), Prefix: "bad-", Serve: Loopback(), Pods: &live.Pods{}, Log: slog.New(slog.DiscardHandler),
-		Fate: Fate{Scenario: says, Tell: func(node, what string) {
+		Faults: Faults{Scenario: says, Tell: func(node, what string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told[node] = append(told[node], what)
+			happened[node] = append(happened[node], what)
 		}},
 	}
 	was := func(node string, want ...string) func() bool {
 		return func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return slices.Equal(told[node], want)
+			return slices.Equal(happened[node], want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -226,11 +226,11 @@ func TestMisfortunes(t *testing.T) {
 
 	for node, what := range map[string]string{"bad-1": "is gone for good", "bad-2": "is cut off from the API server for 1h0m0s"} {
 		if !was(node, what)() || c.answers(node) || c.node(node) == nil {
-			t.Errorf("%s: told %q, want %q; found %v, its Node %v", node, told[node], what, c.answers(node), c.node(node) != nil)
+			t.Errorf("%s: told %q, want %q; found %v, its Node %v", node, happened[node], what, c.answers(node), c.node(node) != nil)
 		}
 	}
 	if !was("bad-3")() || !c.answers("bad-3") {
-		t.Errorf("the node to which nothing happens: told %q, found %v", told["bad-3"], c.answers("bad-3"))
+		t.Errorf("the node to which nothing happens: told %q, found %v", happened["bad-3"], c.answers("bad-3"))
 	}
 	cancel()
 	select {

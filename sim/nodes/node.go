@@ -108,7 +108,7 @@ func (n *node) run(ctx context.Context, known func()) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	recording, recorded := context.WithCancel(context.WithoutCancel(ctx))
-	defer recorded() // after the pods: their last events are told
+	defer recorded() // after the pods: their last events are reported
 	beside.Go(func() { n.events.Run(recording) })
 	beside.Go(func() { n.statuses.Run(ctx) })
 	if err := n.pods.Open(ctx); err != nil { // it looks for nothing on disk, and nothing in a runtime

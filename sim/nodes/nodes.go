@@ -18,7 +18,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -36,14 +36,14 @@ type Options struct {
 	Serve  Serve
 	Time   Time
 
-	Pods *live.Pods // which live in that time
-	Fate Fate
-	Log  *slog.Logger
+	Pods   *live.Pods // which live in that time
+	Faults Faults
+	Log    *slog.Logger
 }
 
-// Fate is what happens to the nodes, in real time.
-type Fate struct {
-	Scenario *fate.Scenario // its nodes are chosen by the seed of Options.Pods; nil: nothing happens
+// Faults is what happens to the nodes, in real time.
+type Faults struct {
+	Scenario *nodefaults.Scenario // its nodes are chosen by the seed of Options.Pods; nil: nothing happens
 	// Tell takes what happens to a node, in words; nil: nobody wants to know. It may be called from many goroutines.
 	Tell func(node, what string)
 }
@@ -83,7 +83,7 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
-	fates    []fate.Fate
+	faults   []nodefaults.Faults
 	machines Shared
 	shared   shared
 	api      *API
@@ -182,13 +182,13 @@ func newSet(o Options) (*set, error) {
 	}
 	all := Names(o.Prefix, o.Count)
 	s := &set{
-		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: Shared{Config: config, Client: client, Pods: o.Pods},
+		Options: o, faults: o.Faults.Scenario.Of(all, o.Pods.Seed), machines: Shared{Config: config, Client: client, Pods: o.Pods},
 		slots: slots{make(chan struct{}, StatusesInFlight), make(chan struct{}, eventsInFlight)},
 	}
 	if o.Pods.Time, err = o.Time.Begin(client); err != nil {
 		return nil, err
 	}
-	if o.Time.Manual != nil && slices.ContainsFunc(s.fates, func(f fate.Fate) bool { return f.Events != nil }) {
+	if o.Time.Manual != nil && slices.ContainsFunc(s.faults, func(f nodefaults.Faults) bool { return f.Events != nil }) {
 		return nil, errors.New("events of a node scenario happen in real time, which a test can't move on by hand")
 	}
 	names := make(map[string]bool, o.Count)
@@ -210,7 +210,7 @@ func newSet(o Options) (*set, error) {
 
 // firstNode is a node when its machine starts for the first time.
 func (s *set) firstNode(i int) (*node, error) {
-	m, err := s.machines.New(fmt.Sprintf("%s%d", s.Prefix, i), s.fates[i])
+	m, err := s.machines.New(fmt.Sprintf("%s%d", s.Prefix, i), s.faults[i])
 	if err != nil {
 		return nil, err
 	}

@@ -142,11 +142,19 @@ func headline(c *timeline.Chart) string {
 	if c.Pod.Node != "" {
 		text += " on " + c.Pod.Node
 	}
-	state := cmp.Or(c.Phase, "not begun")
-	if c.Gone {
-		state += ", gone"
+	return timeline.Line(text + ": " + state(c))
+}
+
+// state is the pod's phase, and whether it is gone.
+func state(c *timeline.Chart) string {
+	text := cmp.Or(c.Phase, "not begun")
+	switch {
+	case c.Held:
+		return text + ", ended, and its object is still there"
+	case c.Gone:
+		return text + ", gone"
 	}
-	return timeline.Line(text + ": " + state)
+	return text
 }
 
 // reached is what a pod's critical path led to.

@@ -22,10 +22,10 @@ func (p *page) group(c *timeline.Chart) {
 	for i := range c.Rows {
 		p.row(labels[i], &c.Rows[i], timeline.Took(waited(&c.Rows[i])))
 	}
-	for i := range c.Group.Rounds {
-		r := &c.Group.Rounds[i]
+	for i := range c.Group.Attempts {
+		r := &c.Group.Attempts[i]
 		p.line("")
-		p.wrapped(c.RoundText(r), "  ")
+		p.wrapped(c.AttemptText(r), "  ")
 		for j := range r.Steps {
 			s := &r.Steps[j]
 			if s.Took == 0 {

@@ -90,7 +90,7 @@ func spanOf(from, to float64) Span {
 	return Span{asPercent(from), asPercent(to - from), asPercent(to)}
 }
 
-// newScene draws rows over an axis; begin is what times are told from.
+// newScene draws rows over an axis; begin is what times are counted from.
 func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *Scene {
 	const ticks, lastWithin = 8, 0.93
 	s := &Scene{Name: timeline.Line(name), Height: axisHeight + laneHeight*len(rows)}

@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/lifepod/lifepod/timeline"
@@ -11,15 +10,12 @@ import (
 func about(c *timeline.Chart) string {
 	if c.Group != nil {
 		text := c.Headline()
-		if n := len(c.Group.Rounds); n > 0 {
-			text = c.RoundText(&c.Group.Rounds[n-1])
+		if n := len(c.Group.Attempts); n > 0 {
+			text = c.AttemptText(&c.Group.Attempts[n-1])
 		}
 		return text + ", since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
-	text := cmp.Or(c.Phase, "not begun")
-	if c.Gone {
-		text += ", gone"
-	}
+	text := state(c)
 	took := timeline.Took(c.Path.At.Sub(c.Begin))
 	if c.Path.To == "now" {
 		text += ", not Ready for " + took

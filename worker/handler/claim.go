@@ -36,21 +36,21 @@ func (s *processView) claimLeader(c *running) bool {
 	return all
 }
 
-// isStranger says that a process leads a session of a command that isn't known.
-func (s *processView) isStranger(p process, c *running) bool {
+// isUnknown says that a process leads a session of a command that isn't known.
+func (s *processView) isUnknown(p process, c *running) bool {
 	return p.entered && !slices.Equal(p.args, c.Args) &&
 		!slices.ContainsFunc(s.others, func(args []string) bool { return slices.Equal(p.args, args) })
 }
 
-func (s *processView) hasStrangers(c *running) bool {
-	return slices.ContainsFunc(s.recent, func(p process) bool { return s.isStranger(p, c) && !p.ended })
+func (s *processView) hasUnknown(c *running) bool {
+	return slices.ContainsFunc(s.recent, func(p process) bool { return s.isUnknown(p, c) && !p.ended })
 }
 
-// claimEnded claims the sessions of strangers that the runtime has ended; false
+// claimEnded claims the sessions of unknown commands that the runtime has ended; false
 // until it has.
 func (s *processView) claimEnded(c *running) bool {
 	for _, p := range s.recent {
-		if s.isStranger(p, c) && p.ended {
+		if s.isUnknown(p, c) && p.ended {
 			s.claim(p.session)
 		}
 	}

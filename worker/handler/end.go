@@ -44,13 +44,13 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	pause := lookEvery
 	for judge := time.Now().Add(orphanTime); ; {
 		s.look()
-		s.meet(r.company(c))
+		s.meet(r.commandsBeside(c))
 		late := time.Now().After(judge)
 		known := s.claimLeader(c) || answered == nil && s.claimEnded(c) || late && s.claimOrphans()
 		if left := s.killLeft(); known && !left {
 			return s.hadEnded()
 		}
-		if late && !known && answered != nil && s.hasStrangers(c) {
+		if late && !known && answered != nil && s.hasUnknown(c) {
 			cancel()
 			answered = nil // it says nothing about the processes any more
 		}

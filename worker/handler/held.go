@@ -22,7 +22,7 @@ func (r *Runner) watchHeld(ctx context.Context, c *running) {
 			continue // a runtime that doesn't say, or the container has ended
 		}
 		s.look()
-		s.meet(r.company(c))
+		s.meet(r.commandsBeside(c))
 		if by := s.heldBy(c); by != nil && ctx.Err() == nil {
 			c.Held(s.nameOf(*by))
 			return
@@ -33,7 +33,7 @@ func (r *Runner) watchHeld(ctx context.Context, c *running) {
 // heldBy is a process that holds the output of the command, whose own process has ended; nil if that
 // is not so, or can't be known.
 func (s *processView) heldBy(c *running) *process {
-	if s.claimLeader(c); len(s.sessions) > 0 || s.hasStrangers(c) || !s.claimOrphans() {
+	if s.claimLeader(c); len(s.sessions) > 0 || s.hasUnknown(c) || !s.claimOrphans() {
 		return nil
 	}
 	for i, p := range s.recent {

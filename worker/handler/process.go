@@ -27,7 +27,7 @@ func ticksNow() uint64 {
 type process struct {
 	pidfd.ID
 	parent, session int
-	writes          []string // the outputs it has that the keeper reads, for recent ones
+	writes          []string // the outputs it has that the shim reads, for recent ones
 	entered         bool     // begun by the runtime, not from inside the container
 	args            []string // of one that entered
 	ended           bool     // it was not there any more at the last look

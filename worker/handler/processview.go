@@ -19,7 +19,7 @@ type processView struct {
 	since       uint64 // when the command was begun
 	fs          procfs.FS
 	first       process      // the container's
-	keeper      procfs.Proc  // the runtime's process that reads the commands' output
+	shim        procfs.Proc  // the runtime's process that reads the commands' output
 	held        []string     // its pipes, those it had before as well
 	recent      []process    // what has begun in the container since the command
 	sessions    map[int]bool // those that are the command's
@@ -44,14 +44,14 @@ func newProcessView(containerID string, pid int, since uint64) (*processView, er
 	if s.first, ok = read(proc); !ok || !s.has(proc) { // its number is another's here, in another PID namespace
 		return nil, os.ErrProcessDone
 	}
-	s.keeper, err = fs.Proc(s.first.parent)
+	s.shim, err = fs.Proc(s.first.parent)
 	return s, err
 }
 
 // look reads what has begun in the container; it may be asked for again, for
 // what has begun meanwhile.
 func (s *processView) look() {
-	s.held = slices.Compact(slices.Sorted(slices.Values(append(s.held, pipes(s.keeper)...))))
+	s.held = slices.Compact(slices.Sorted(slices.Values(append(s.held, pipes(s.shim)...))))
 	var others []string // pipes of what else is in the container, such as its own output
 	var recent []process
 	for p, proc := range s.all() {

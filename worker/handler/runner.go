@@ -45,10 +45,10 @@ func (r *Runner) giveUp(c *running) {
 	c.ending = true
 }
 
-// company is what runs in the command's container: the same command, it
+// commandsBeside is what runs in the command's container: the same command, it
 // included, in the order in which it began, whether all of these were given up,
 // and the arguments of the others.
-func (r *Runner) company(c *running) (same []*running, allEnding bool, others [][]string) {
+func (r *Runner) commandsBeside(c *running) (same []*running, allEnding bool, others [][]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	allEnding = true

@@ -23,13 +23,13 @@ func TestCredentialHash(t *testing.T) {
 // fakeRecords note what they are told of, and let those use an image that have a
 // source named allowed.
 type fakeRecords struct {
-	told    []string
+	calls   []string
 	allowed string
 	refuse  error
 }
 
 func (f *fakeRecords) Intend(image string) error {
-	f.told = append(f.told, "intend "+image)
+	f.calls = append(f.calls, "intend "+image)
 	return f.refuse
 }
 
@@ -38,10 +38,10 @@ func (f *fakeRecords) Pulled(image, id string, by *Source) {
 	if by != nil {
 		who = by.SecretName
 	}
-	f.told = append(f.told, "pulled "+image+" "+id+" by "+who)
+	f.calls = append(f.calls, "pulled "+image+" "+id+" by "+who)
 }
 
-func (f *fakeRecords) Failed(image string) { f.told = append(f.told, "failed "+image) }
+func (f *fakeRecords) Failed(image string) { f.calls = append(f.calls, "failed "+image) }
 
 func (f *fakeRecords) MustPull(_, _ string, sources func() ([]Source, error)) bool {
 	all, err := sources()
@@ -70,7 +70,7 @@ func TestPullsAreRecorded(t *testing.T) {
 			if (err != nil) != (tc.err != nil || tc.refuse != nil) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tc.want, records.told); diff != "" {
+			if diff := cmp.Diff(tc.want, records.calls); diff != "" {
 				t.Errorf("recorded (-want +got):\n%s", diff)
 			}
 		})

@@ -33,7 +33,7 @@ type Driver struct {
 	PidsLimit int64
 	CPULimits CPULimits
 	MemoryQoS MemoryQoS
-	Rounds    Rounds
+	Batches   Batches
 	*Moves    // nil: runtimes wait for the kernel
 }
 
@@ -47,7 +47,7 @@ func (d Driver) Path(pod *v1.Pod) string {
 }
 
 // Ensure makes the pod's cgroup with its values; what is there already is
-// brought to these values. A failure is told as the event
+// brought to these values. A failure is reported as the event
 // FailedCreatePodContainer (A-SYNC-7).
 func (d Driver) Ensure(pod *v1.Pod) error {
 	class := lifecycle.QOSClass(pod)

@@ -81,7 +81,7 @@ func (d Driver) setLevelShares(class v1.PodQOSClass, dir string) error {
 		}
 		return cgroups.WriteFile(dir, file, strconv.Itoa(weight))
 	}
-	err := d.Rounds.shares(class).together(func() error { return settle(weight, write) })
+	err := d.Batches.shares(class).together(func() error { return settle(weight, write) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, d.path(level), err)
 	}

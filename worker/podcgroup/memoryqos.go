@@ -114,7 +114,7 @@ func (d Driver) setLevelMemory() error {
 	if !d.MemoryQoS.On {
 		return nil
 	}
-	return d.Rounds.protected.together(d.coverProtected)
+	return d.Batches.protected.together(d.coverProtected)
 }
 
 // coverProtected gives the levels above the pods what is protected in them, without which

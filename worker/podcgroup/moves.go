@@ -66,7 +66,7 @@ func (m *Moves) Expect() (end func()) {
 func (m *Moves) renew() {
 	file, err := m.open()
 	if err == nil {
-		defer func() { _ = file.Close() }() // each write has told what it has done
+		defer func() { _ = file.Close() }() // each write has reported what it has done
 	}
 	for m.goOn() {
 		if err == nil {

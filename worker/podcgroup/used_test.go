@@ -8,7 +8,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// TestUsed: what processes in the pod's cgroup have used is told after their end, with the limit.
+// TestUsed: what processes in the pod's cgroup have used is reported after their end, with the limit.
 func TestUsed(t *testing.T) {
 	d := testDriver(t)
 	pod := podOf(needs(list("100m", "64Mi"), list("100m", "64Mi")))

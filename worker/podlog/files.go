@@ -153,14 +153,14 @@ func (f *Files) returned(path string) bool {
 	if file.Reader == io.Reader(file.File) {
 		return inodeOf(file.File) == f.inode
 	}
-	return beginning(file.Reader) == beginning(io.NewSectionReader(f.current, 0, told))
+	return beginning(file.Reader) == beginning(io.NewSectionReader(f.current, 0, comparedBytes))
 }
 
-// told is how many bytes tell one file from another: its first record has its time.
-const told = 4 << 10
+// comparedBytes is how many bytes tell one file from another: its first record has its time.
+const comparedBytes = 4 << 10
 
 func beginning(r io.Reader) string {
-	text, _ := io.ReadAll(io.LimitReader(r, told)) // what can be read is compared
+	text, _ := io.ReadAll(io.LimitReader(r, comparedBytes)) // what can be read is compared
 	return string(text)
 }
 

@@ -18,13 +18,13 @@ const (
 type Log struct {
 	changed <-chan struct{} // something may have been written
 	stop    func()
-	dropped func() // told once
+	dropped func() // reported once
 
-	mu      sync.Mutex
-	files   *Files
-	waiting []File
-	told    bool
-	closed  bool
+	mu       sync.Mutex
+	files    *Files
+	waiting  []File
+	reported bool
+	closed   bool
 }
 
 // Open opens what there is of a log; nil if there is nothing. dropped is called
@@ -58,10 +58,10 @@ func (f *Log) look() {
 	for len(f.waiting) > maxWaiting || len(f.waiting) > 1 && sizeOf(f.waiting) > maxWaitingBytes {
 		_ = f.waiting[0].File.Close() // only read
 		f.waiting = f.waiting[1:]
-		f.tell()
+		f.reportDropped()
 	}
 	if f.files.Missed() {
-		f.tell()
+		f.reportDropped()
 	}
 }
 
@@ -69,13 +69,13 @@ func (f *Log) look() {
 func (f *Log) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tell()
+	f.reportDropped()
 }
 
-// tell says that something was dropped, once.
-func (f *Log) tell() {
-	if !f.told {
-		f.told = true
+// reportDropped says that something was dropped, once.
+func (f *Log) reportDropped() {
+	if !f.reported {
+		f.reported = true
 		f.dropped()
 	}
 }

@@ -15,7 +15,7 @@ import (
 // A file that was rotated away is read for as long as something comes, or the runtime
 // may be held up; not for ever (B-LOG-1).
 func TestRest(t *testing.T) {
-	noTelling := errors.New("no leases")
+	noLeases := errors.New("no leases")
 	type look struct {
 		at            time.Duration
 		came, written bool
@@ -28,8 +28,8 @@ func TestRest(t *testing.T) {
 		"held up":       {{5 * time.Second, false, true, nil, restComes}, {50 * time.Second, false, true, nil, restComes}, {51 * time.Second, true, false, nil, restRead}},
 		"slow":          {{50 * time.Second, true, true, nil, restComes}, {100 * time.Second, true, true, nil, restComes}, {159 * time.Second, false, true, nil, restComes}},
 		"never closed":  {{59 * time.Second, false, true, nil, restComes}, {60 * time.Second, false, true, nil, restGivenUp}},
-		"no telling":    {{0, false, false, noTelling, restComes}, {time.Second, false, false, noTelling, restRead}},
-		"no, but comes": {{900 * time.Millisecond, true, false, noTelling, restComes}, {time.Second, false, false, noTelling, restComes}},
+		"no telling":    {{0, false, false, noLeases, restComes}, {time.Second, false, false, noLeases, restRead}},
+		"no, but comes": {{900 * time.Millisecond, true, false, noLeases, restComes}, {time.Second, false, false, noLeases, restComes}},
 	} {
 		start := time.Now()
 		r := rest{since: start}

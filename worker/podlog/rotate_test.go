@@ -312,7 +312,7 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 	}
 }
 
-// A named pipe in a log's place is told, not waited for.
+// A named pipe in a log's place is reported, not waited for.
 func TestCompressPipe(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000002")
 	if err := unix.Mkfifo(log+".20260101-000001", 0o600); err != nil {

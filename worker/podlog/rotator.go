@@ -58,7 +58,7 @@ type rotating struct {
 type job struct {
 	underWay bool
 	failures int    // in a row
-	told     string // the failure that was told last
+	logged   string // the failure that was told last
 }
 
 // NewRotator prepares a rotator; reopen may be called for several containers at once.

@@ -53,11 +53,11 @@ func TestMove(t *testing.T) {
 
 // rotatorOf has one log, which the test has looked at.
 func rotatorOf(t *testing.T, path string, reopen Reopen) (*Rotator, *bytes.Buffer) {
-	var told bytes.Buffer
-	r := NewRotator(RotationPolicy{MaxBytes: 3, MaxFiles: 2}, reopen, slog.New(slog.NewTextHandler(&told, nil)))
+	var out bytes.Buffer
+	r := NewRotator(RotationPolicy{MaxBytes: 3, MaxFiles: 2}, reopen, slog.New(slog.NewTextHandler(&out, nil)))
 	r.Watch("uid", []RotatedLog{{ContainerID: "c", Path: path}})
 	t.Cleanup(func() { r.Leave("uid") })
-	return r, &told
+	return r, &out
 }
 
 // all are the logs that are watched.
@@ -97,15 +97,15 @@ func TestRotatedMeanwhile(t *testing.T) {
 	if err := os.WriteFile(log, []byte("new"), 0o640); err != nil { // not more than it may hold
 		t.Fatal(err)
 	}
-	r, told := rotatorOf(t, log, func(context.Context, string) error {
+	r, out := rotatorOf(t, log, func(context.Context, string) error {
 		t.Error("opened anew")
 		return nil
 	})
 	w := r.all()[0]
 	r.rotate(w)
 	w.pod.work.Wait()
-	if diff := cmp.Diff([]string{"0.log"}, namesOf(t, log)); diff != "" || told.Len() > 0 {
-		t.Errorf("told %q; files (-want +got):\n%s", told, diff)
+	if diff := cmp.Diff([]string{"0.log"}, namesOf(t, log)); diff != "" || out.Len() > 0 {
+		t.Errorf("told %q; files (-want +got):\n%s", out, diff)
 	}
 }
 
@@ -122,15 +122,15 @@ func TestStaysMissing(t *testing.T) {
 	}
 }
 
-func TestFailureToldAndRetried(t *testing.T) {
+func TestFailureLoggedAndRetried(t *testing.T) {
 	log := logWith(t, "0.log")
 	var fails error = errors.New("no runtime")
-	r, told := rotatorOf(t, log, func(ctx context.Context, id string) error { return reopenAs(log, fails)(ctx, id) })
+	r, out := rotatorOf(t, log, func(ctx context.Context, id string) error { return reopenAs(log, fails)(ctx, id) })
 	var waits []time.Duration
 	var messages []int
 	for range 3 {
 		waits = append(waits, r.look(time.Now()))
-		messages = append(messages, strings.Count(told.String(), "no runtime"))
+		messages = append(messages, strings.Count(out.String(), "no runtime"))
 	}
 	if diff := cmp.Diff([]time.Duration{shortest, longest, longest}, waits); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)

@@ -89,7 +89,7 @@ func (r *Rotator) check(w *rotating, now time.Time, writes *writes) {
 }
 
 // rest has the kernel tell of the next write to a log that did not grow, and
-// returns when it is looked at if nothing is told.
+// returns when it is looked at if nothing is reported.
 func (w *rotating) rest(info os.FileInfo, now time.Time, writes *writes) time.Time {
 	if w.quiet != nil && os.SameFile(w.quiet, info) {
 		return quietUntil(now)

@@ -77,12 +77,12 @@ func (r *Rotator) note(w *rotating, j *job, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil || w.pod.ctx.Err() != nil || w.pod.logs[w.ContainerID] != w {
-		j.failures, j.told = 0, ""
+		j.failures, j.logged = 0, ""
 		return
 	}
 	j.failures++
-	if j.failures > 1 && j.told != err.Error() {
-		j.told = err.Error()
+	if j.failures > 1 && j.logged != err.Error() {
+		j.logged = err.Error()
 		r.log.Warn("rotate a container's log, trying again", slog.String("log", w.Path), slog.String("err", err.Error()))
 	}
 }

@@ -84,7 +84,7 @@ func TestCSI(t *testing.T) {
 	}
 }
 
-// TestFound: the groups that claims name are told before any driver has answered, once all claims are
+// TestFound: the groups that claims name are reported before any driver has answered, once all claims are
 // bound to what this node may use, and to nobody before (A-SEC-3, A-SYNC-8).
 func TestFound(t *testing.T) {
 	bound := func(name, group string) *v1.PersistentVolume {

@@ -39,10 +39,10 @@ func (p preparer) persistent(ctx context.Context, bound *v1.PersistentVolume, re
 	default:
 		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use csi, local, or hostPath with volumeMode Filesystem", persistentName(source), modeOf(bound))
 	}
-	if _, told := errors.AsType[*MountError](err); told {
+	if _, has := errors.AsType[*MountError](err); has {
 		return mounted{}, err
 	}
-	if _, told := errors.AsType[*ClaimError](err); told {
+	if _, has := errors.AsType[*ClaimError](err); has {
 		return mounted{}, err
 	}
 	if err != nil && source.Local != nil && isBlock(bound) {

@@ -13,7 +13,7 @@ import (
 )
 
 // projected makes a volume of several sources, in memory as Kubernetes does. All
-// that is wrong with them is told at once.
+// that is wrong with them is reported at once.
 func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) error {
 	files, failures := payload{}, []error(nil)
 	for i := range volume.Projected.Sources {

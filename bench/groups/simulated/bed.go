@@ -214,7 +214,7 @@ type started struct {
 	last  time.Time
 }
 
-// begin forgets the starts of the round before.
+// begin forgets the starts of the attempt before.
 func (s *started) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

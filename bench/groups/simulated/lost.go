@@ -12,11 +12,11 @@ import (
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
-// lostAtOnce is how many nodes are lost in a round.
+// lostAtOnce is how many nodes are lost in an attempt.
 func (p plan) lostAtOnce() int { return int(math.Ceil(p.lost / 100 * float64(p.pods))) }
 
-// spare are the nodes that take the pods of those that are lost, in all rounds.
-func (p plan) spare() int { return p.lostAtOnce() * (p.rounds + 1) }
+// spare are the nodes that take the pods of those that are lost, in all attempts.
+func (p plan) spare() int { return p.lostAtOnce() * (p.attempts + 1) }
 
 // condemn chooses the members whose nodes are lost as the worker exits. These nodes take no other pod from now on.
 func (b *bench) condemn(ctx context.Context) (pods []string, err error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
-// results has what was measured in all rounds.
+// results has what was measured in all attempts.
 type results struct {
-	rounds      []result
+	attempts    []result
 	bare, owned []taken // of the floors
 	says        map[string]int
 }
@@ -23,19 +23,19 @@ type taken struct {
 	requests requests
 }
 
-// result is one round.
+// result is one attempt.
 type result struct {
 	taken                // from the exit until all run
-	first  time.Duration // from the exit until the pod has told the next attempt, and so on
+	first  time.Duration // from the exit until the pod announces the next attempt, and so on
 	out    time.Duration // until the JobSet says that the attempt before is outdated
-	told   time.Duration // until all have told the next one
+	allIn  time.Duration // until all have announced it
 	may    time.Duration // until the JobSet says that it may begin
 	starts time.Duration // until all workers have started; their statuses come later
 	writes writes        // until all run
-	later  writes        // of the whole round; some are written after all run again
+	later  writes        // of the whole attempt; some are written after all run again
 }
 
-// measure makes the floors, then the JobSet, and takes it through its rounds. The first one counts for nothing.
+// measure makes the floors, then the JobSet, and takes it through its attempts. The first one counts for nothing.
 func (b *bench) measure(ctx context.Context) error {
 	var floors floors
 	if b.plan.floors {
@@ -49,20 +49,20 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	b.all.says = map[string]int{}
 	began := b.seen.count()
-	for i := range b.plan.rounds + 1 {
-		r, err := b.round(ctx, i+1)
+	for i := range b.plan.attempts + 1 {
+		r, err := b.measureAttempt(ctx, i+1)
 		if err != nil {
 			return err
 		}
 		now := b.seen.count()
-		r.later = now.minus(began) // with the events of the round before, which come late
+		r.later = now.minus(began) // with the events of the attempt before, which come late
 		began = now
 		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v, all started %v)",
-			i, ms(r.time), ms(r.first), ms(r.out), ms(r.told), ms(r.may), ms(r.starts))
+			i, ms(r.time), ms(r.first), ms(r.out), ms(r.allIn), ms(r.may), ms(r.starts))
 		if i == 0 {
 			continue
 		}
-		b.all.rounds = append(b.all.rounds, r)
+		b.all.attempts = append(b.all.attempts, r)
 		if !b.plan.floors {
 			continue
 		}
@@ -80,7 +80,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
+func (b *bench) measureAttempt(ctx context.Context, attempt int) (r result, err error) {
 	lost, err := b.condemn(ctx)
 	if err != nil {
 		return r, err
@@ -108,7 +108,7 @@ func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 			return 0, err
 		}
 		seen, err := b.seen.await(ctx, attempt, allRun)
-		r.first, r.out, r.told, r.may = seen.first.Sub(began), seen.previous.Sub(began), seen.told.Sub(began), seen.current.Sub(began)
+		r.first, r.out, r.allIn, r.may = seen.first.Sub(began), seen.previous.Sub(began), seen.allIn.Sub(began), seen.current.Sub(began)
 		if last, all := b.started.all(b.plan.pods); all {
 			r.starts = last.Sub(began)
 		} else if err == nil {

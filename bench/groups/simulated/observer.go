@@ -25,14 +25,14 @@ type observer struct {
 	size    int
 	running sync.WaitGroup // the watches
 
-	mu     sync.Mutex
-	in     map[string]state // by pod
-	told   map[string]int   // how many pods have told an attempt
-	runs   map[string]int   // how many run in an attempt
-	rounds map[string]*round
-	writes writes
-	says   map[string]int // statuses by what they say, see kindOf
-	stir   chan struct{}  // closed at the next change
+	mu        sync.Mutex
+	in        map[string]state // by pod
+	announced map[string]int   // how many pods have announced an attempt
+	runs      map[string]int   // how many run in an attempt
+	attempts  map[string]*attemptTimes
+	writes    writes
+	says      map[string]int // statuses by what they say, see kindOf
+	stir      chan struct{}  // closed at the next change
 }
 
 // state is what counts of a pod.
@@ -42,11 +42,11 @@ type state struct {
 	node    string
 }
 
-// round is when an attempt came how far.
-type round struct {
+// attemptTimes is when an attempt came how far.
+type attemptTimes struct {
 	first    time.Time // one pod has told it
 	previous time.Time // the JobSet says that the one before is outdated
-	told     time.Time // all pods have told it
+	allIn    time.Time // all pods have told it
 	current  time.Time // the JobSet says that it may begin
 	all      time.Time // all pods run in it
 }
@@ -61,7 +61,7 @@ func (w writes) minus(o writes) writes {
 // observe begins to watch, until ctx ends.
 func observe(ctx context.Context, config *rest.Config, j jobSet, size int) (*observer, error) {
 	o := &observer{
-		size: size, in: map[string]state{}, told: map[string]int{}, runs: map[string]int{}, rounds: map[string]*round{},
+		size: size, in: map[string]state{}, announced: map[string]int{}, runs: map[string]int{}, attempts: map[string]*attemptTimes{},
 		says: map[string]int{}, stir: make(chan struct{}),
 	}
 	client, err := newClient(config)
@@ -138,9 +138,9 @@ func (o *observer) pod(pod *v1.Pod) {
 	r := o.of(now.attempt)
 	if before.attempt != now.attempt {
 		note(&r.first)
-		o.told[before.attempt]--
-		if o.told[now.attempt]++; o.told[now.attempt] == o.size {
-			note(&r.told)
+		o.announced[before.attempt]--
+		if o.announced[now.attempt]++; o.announced[now.attempt] == o.size {
+			note(&r.allIn)
 		}
 	}
 	if before.runs {
@@ -157,7 +157,7 @@ func (o *observer) pod(pod *v1.Pod) {
 func (o *observer) leaves(pod string) {
 	before := o.in[pod]
 	delete(o.in, pod)
-	o.told[before.attempt]--
+	o.announced[before.attempt]--
 	if before.runs {
 		o.runs[before.attempt]--
 	}
@@ -183,11 +183,11 @@ func (o *observer) jobSet(object *unstructured.Unstructured) {
 	}
 }
 
-func (o *observer) of(attempt string) *round {
-	r := o.rounds[attempt]
+func (o *observer) of(attempt string) *attemptTimes {
+	r := o.attempts[attempt]
 	if r == nil {
-		r = &round{}
-		o.rounds[attempt] = r
+		r = &attemptTimes{}
+		o.attempts[attempt] = r
 	}
 	return r
 }
@@ -206,18 +206,18 @@ func (o *observer) count() writes {
 }
 
 // What may be waited for in an attempt.
-func mayBegin(r round) bool { return !r.current.IsZero() }
-func allRun(r round) bool   { return !r.all.IsZero() }
+func mayBegin(r attemptTimes) bool { return !r.current.IsZero() }
+func allRun(r attemptTimes) bool   { return !r.all.IsZero() }
 
 // await waits until an attempt has come so far.
-func (o *observer) await(ctx context.Context, attempt int, far func(round) bool) (r round, err error) {
-	told, run := 0, 0
+func (o *observer) await(ctx context.Context, attempt int, far func(attemptTimes) bool) (r attemptTimes, err error) {
+	in, run := 0, 0
 	err = o.until(ctx, func() bool {
-		r, told, run = *o.of(fmt.Sprint(attempt)), o.told[fmt.Sprint(attempt)], o.runs[fmt.Sprint(attempt)]
+		r, in, run = *o.of(fmt.Sprint(attempt)), o.announced[fmt.Sprint(attempt)], o.runs[fmt.Sprint(attempt)]
 		return far(r)
 	})
 	if err != nil {
-		err = fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, err, told, o.size, run)
+		err = fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, err, in, o.size, run)
 	}
 	return r, err
 }

@@ -13,10 +13,10 @@ import (
 
 // print prints what was measured.
 func (r *results) print(out io.Writer, p plan) {
-	if len(r.rounds) == 0 {
+	if len(r.attempts) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "A worker of a JobSet with %d members exits, on as many simulated nodes. Rounds: %d\n", p.pods, len(r.rounds))
+	fmt.Fprintf(out, "A worker of a JobSet with %d members exits, on as many simulated nodes. Rounds: %d\n", p.pods, len(r.attempts))
 	fmt.Fprintf(out, "%-48s %10s %10s\n", "from the exit until", "median", "max")
 	for _, row := range []struct {
 		what string
@@ -24,31 +24,31 @@ func (r *results) print(out io.Writer, p plan) {
 	}{
 		{"its pod has told the next attempt", func(r result) time.Duration { return r.first }},
 		{"the JobSet says that the last one is outdated", func(r result) time.Duration { return r.out }},
-		{"all pods have told the next one", func(r result) time.Duration { return r.told }},
+		{"all pods have told the next one", func(r result) time.Duration { return r.allIn }},
 		{"the JobSet says that it may begin", func(r result) time.Duration { return r.may }},
 		{"all workers have started", func(r result) time.Duration { return r.starts }},
 		{"all run again, by their statuses", func(r result) time.Duration { return r.time }},
 	} {
-		line(out, row.what, each(r.rounds, row.of))
+		line(out, row.what, each(r.attempts, row.of))
 	}
 	if p.floors {
 		bare, owned := each(r.bare, taken.took), each(r.owned, taken.took)
 		line(out, "bare writes: two statuses of as many pods", bare)
 		line(out, "the same writes for the pods of another JobSet", owned)
-		all := median(each(r.rounds, func(r result) time.Duration { return r.time })).Seconds()
+		all := median(each(r.attempts, func(r result) time.Duration { return r.time })).Seconds()
 		fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the bare writes", times.Ratio(all, median(bare).Seconds()))
 		fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the writes for another JobSet", times.Ratio(all, median(owned).Seconds()))
 	}
 	r.printWrites(out, p)
 	fmt.Fprintln(out, "writes that the API server was asked for, mean:")
-	const round, ofBare, ofOwned = "each round, until all run", "the bare writes", "the writes of a JobSet's pods"
-	printRequests(out, round, each(r.rounds, func(r result) requests { return r.requests }))
+	const eachAttempt, ofBare, ofOwned = "each round, until all run", "the bare writes", "the writes of a JobSet's pods"
+	printRequests(out, eachAttempt, each(r.attempts, func(r result) requests { return r.requests }))
 	if p.floors {
 		printRequests(out, ofBare, each(r.bare, func(t taken) requests { return t.requests }))
 		printRequests(out, ofOwned, each(r.owned, func(t taken) requests { return t.requests }))
 	}
 	fmt.Fprintln(out, "CPU time, mean:")
-	printCPU(out, round, each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))
+	printCPU(out, eachAttempt, each(r.attempts, func(r result) map[string]time.Duration { return r.cpu }))
 	if p.floors {
 		printCPU(out, ofBare, each(r.bare, func(t taken) map[string]time.Duration { return t.cpu }))
 		printCPU(out, ofOwned, each(r.owned, func(t taken) map[string]time.Duration { return t.cpu }))
@@ -65,15 +65,15 @@ func (t taken) took() time.Duration { return t.time }
 
 // printWrites prints how much was written.
 func (r *results) printWrites(out io.Writer, p plan) {
-	rounds := float64(len(r.rounds))
-	pods := rounds * float64(p.pods)
+	n := float64(len(r.attempts))
+	pods := n * float64(p.pods)
 	var during, whole writes
-	for _, one := range r.rounds {
+	for _, one := range r.attempts {
 		during, whole = during.plus(one.writes), whole.plus(one.later)
 	}
 	fmt.Fprintf(out, "writes for each pod and round: %.2f statuses, %.2f events until all run; "+
 		"%.2f events with those told later; of the JobSet %.1f for each round\n",
-		float64(during.statuses)/pods, float64(during.events)/pods, float64(whole.events)/pods, float64(whole.jobSets)/rounds)
+		float64(during.statuses)/pods, float64(during.events)/pods, float64(whole.events)/pods, float64(whole.jobSets)/n)
 	fmt.Fprint(out, "the worker in these statuses:")
 	for _, kind := range slices.SortedFunc(maps.Keys(r.says), func(a, b string) int { return cmp.Compare(r.says[b], r.says[a]) }) {
 		fmt.Fprintf(out, " %s %.2f,", kind, float64(r.says[kind])/pods)

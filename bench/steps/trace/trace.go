@@ -43,7 +43,7 @@ func Of(whole Whole, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
 	list := []Step{{name: whole.Name, took: whole.Done.Sub(whole.Began)}}
 	for _, span := range spans {
 		if !span.Parent().IsValid() || span.StartTime().After(whole.Done) {
-			continue // a stretch, which its effects add up to; what follows from what was asked for
+			continue // the span of a sync, which its effects add up to; what follows from what was asked for
 		}
 		call, is := calls[span.Name()]
 		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(whole.Began), took: span.EndTime().Sub(span.StartTime())})
@@ -72,7 +72,7 @@ func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moments.Mo
 	return list
 }
 
-// Print prints the medians of the rounds of both sides.
+// Print prints the medians of both sides.
 func Print(out io.Writer, before, carried [][]Step) {
 	was, is := medians(before), medians(carried)
 	names := slices.Sorted(maps.Keys(is))
@@ -111,16 +111,16 @@ func columns(of map[string]Step, name string) string {
 	return fmt.Sprintf("%.1fms\t%.1fms", times.InMilliseconds(s.began), times.InMilliseconds(s.took))
 }
 
-// medians are the steps that most rounds have.
-func medians(rounds [][]Step) map[string]Step {
+// medians are the steps that most repeats have.
+func medians(repeats [][]Step) map[string]Step {
 	began, took, one := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]Step{}
-	for _, steps := range rounds {
+	for _, steps := range repeats {
 		for _, s := range steps {
 			began[s.name], took[s.name], one[s.name] = append(began[s.name], s.began), append(took[s.name], s.took), s
 		}
 	}
 	for name, s := range one {
-		if 2*len(took[name]) <= len(rounds) {
+		if 2*len(took[name]) <= len(repeats) {
 			delete(one, name)
 			continue
 		}

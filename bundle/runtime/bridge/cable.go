@@ -96,7 +96,7 @@ func makeCable(bridge *netlink.Bridge, pod ns.NetNS, ifName string) (netlink.Lin
 	return cable, nil
 }
 
-// randomName returns a name for an interface. NetworkManager leaves interfaces alone whose name begins with veth.
+// randomName returns a name for an interface. NetworkManager ignores interfaces whose names begin with veth.
 func randomName() string {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // it never fails

@@ -133,7 +133,7 @@ func TestOthersAreExecuted(t *testing.T) {
 	}
 }
 
-// Errors are told where runc tells them, in its words: containerd's task service goes by these.
+// Errors are reported where runc tells them, in its words: containerd's task service goes by these.
 func TestErrorsAreRuncs(t *testing.T) {
 	r := newRunc(t)
 	executed := monitor(t, r)

@@ -43,7 +43,7 @@ func ask(t *testing.T, programs string, options []byte, args ...string) string {
 }
 
 // Only a question that was answered is answered again; all others reach Go, with their input.
-func TestAnswerIsToldAgain(t *testing.T) {
+func TestAnswerIsSentAgain(t *testing.T) {
 	programs := build(t)
 	options, answer := []byte("options\x00of runc"), []byte("features\x00\xff")
 	if got := ask(t, programs, options, "-info"); got != "began: "+string(options) {

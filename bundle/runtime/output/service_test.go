@@ -88,7 +88,7 @@ func TestStateWaitsForTheOutput(t *testing.T) {
 }
 
 // Nobody waits for what has no end yet, or no pipe.
-func TestStateIsToldAtOnce(t *testing.T) {
+func TestStateIsReportedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, in, _ := fifo(t)
 		if _, err := in.WriteString("words\n"); err != nil {
@@ -113,7 +113,7 @@ func TestStateIsToldAtOnce(t *testing.T) {
 }
 
 // A pipe that another process keeps open holds nobody up for ever.
-func TestStateIsToldInTheEnd(t *testing.T) {
+func TestStateIsReportedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, _, _ := fifo(t)
 		began := time.Now()

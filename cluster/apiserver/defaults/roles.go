@@ -97,13 +97,13 @@ const atOnce = 8
 // reconcileAll does all tasks, whichever of them fail.
 func reconcileAll(tasks []task) error {
 	errs := make([]error, len(tasks))
-	turn := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, atOnce)
 	var running sync.WaitGroup
 	for i, t := range tasks {
-		turn <- struct{}{}
+		slots <- struct{}{}
 		running.Go(func() {
 			errs[i] = retry.OnError(retry.DefaultBackoff, passes, t)
-			<-turn
+			<-slots
 		})
 	}
 	running.Wait()

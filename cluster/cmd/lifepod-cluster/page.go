@@ -10,7 +10,6 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
@@ -41,13 +40,10 @@ func openPage(c cluster.Config, r cluster.Ready) (*ui.Server, error) {
 	}
 	pods := client.New(control.Folder(paths.RunDir), paths.Root)
 	pods.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
-	var all journal.Several
-	for _, root := range []string{paths.Root, rootfolder.Node.In(paths.Root)} {
-		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
-	}
+	pods.Journals = journal.In(paths.Root)
 	of, err := ui.OpenTables(r.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	return ui.Listen(ui.Config{Pods: pods, Journal: all, Cluster: of, Log: c.Log}, ui.AnyPort)
+	return ui.Listen(ui.Config{Pods: pods, Journal: journal.Together(pods.Journals), Cluster: of, Log: c.Log}, ui.AnyPort)
 }

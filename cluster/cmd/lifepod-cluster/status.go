@@ -28,7 +28,7 @@ func newStatusCommand(g *global) *cobra.Command {
 			if output != "" && output != "json" {
 				return fmt.Errorf("unknown output %q: want json", output)
 			}
-			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // an etcd that does not answer is told as an alarm
+			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // an etcd that does not answer is reported as an alarm
 			status, err := cluster.Look(command.Context(), cluster.Config{Root: g.root})
 			if err != nil {
 				return err

@@ -98,7 +98,7 @@ func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.IntVar(&c.Simulated.Count, "simulated-nodes", 0, "how many nodes there are beside this machine's on which pods live without containers: a `number`")
 	flags.Float64Var(&c.Simulated.Speed, "simulated-speed", 1, "how many times as fast as in real time pods live on simulated nodes: a `number` above 0")
 	flags.StringArrayVar(&c.Simulated.Scenarios, "simulated-scenario", nil, "`FILE` that says what happens to pods on simulated nodes, NAME=FILE, or NAMESPACE/NAME=FILE: as --scenario of lifepod sim nodes")
-	flags.StringVar(&c.Simulated.Fate, "simulated-node-scenario", "", "`file` that says what happens to simulated nodes: as --node-scenario of lifepod sim nodes")
+	flags.StringVar(&c.Simulated.NodeScenario, "simulated-node-scenario", "", "`file` that says what happens to simulated nodes: as --node-scenario of lifepod sim nodes")
 	flags.StringVar(&c.Context, "write-kubeconfig", "", "put the cluster into your kubeconfig, as a context of this `name`; without one as "+cluster.Name)
 	flags.Lookup("write-kubeconfig").NoOptDefVal = cluster.Name
 	commandline.DurationVar(flags, &c.NodeGrace, "node-monitor-grace-period", 50*time.Second, "how much `time` a node may be silent before it is not ready; nodes tell of themselves every 10s")

@@ -40,7 +40,7 @@ func killedWhileCopying(ctx context.Context, t *testing.T, i *instance.Instance)
 
 	volumes := len(strings.Fields(kubectl(ctx, t, i, "", "get", "pv", "-o", "name")))
 	for kind, want := range map[string]int{"volumes": volumes, "snapshots": 1} {
-		if list := shelf(t, i.Root, kind); len(list) != want {
+		if list := stored(t, i.Root, kind); len(list) != want {
 			t.Errorf("%s: %q, want %d", kind, list, want)
 		}
 	}
@@ -79,8 +79,8 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 	}
 }
 
-// shelf is the volumes or snapshots below a root, whole or not.
-func shelf(t *testing.T, root, kind string) (names []string) {
+// stored is the volumes or snapshots below a root, whole or not.
+func stored(t *testing.T, root, kind string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, "volume-images", kind))
 	if err != nil {

@@ -140,7 +140,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	if got := place(ctx, t, i, "db", workload("db", neighbour.Node, "null")); got != "db" {
 		t.Errorf("log of the first pod: %q", got)
 	}
-	if list := shelf(t, root, "volumes"); len(list) != 1 {
+	if list := stored(t, root, "volumes"); len(list) != 1 {
 		t.Errorf("volumes of the machine that joined: %q", list)
 	}
 	want := fill(t, mountOf(ctx, t, i, root, "db"))
@@ -180,7 +180,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	kubectl(ctx, t, i, "", "delete", "volumesnapshot", "--all")
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
 	for _, at := range []string{i.Root, root} {
-		if list := shelf(t, at, "volumes"); len(list) > 0 {
+		if list := stored(t, at, "volumes"); len(list) > 0 {
 			t.Errorf("volumes left in %s: %q", at, list)
 		}
 	}

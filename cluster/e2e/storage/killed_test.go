@@ -9,7 +9,7 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-const keeper = `
+const holderPod = `
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: NAME}
@@ -51,7 +51,7 @@ func volumeThings(i *instance.Instance) (mounts, loops []string) {
 // before, and the next one has them again with what was written.
 func TestLocalVolumesOutliveUp(t *testing.T) {
 	i, ctx := start(t)
-	kubectl(ctx, t, i, files.Replace(keeper)+"---"+raws.Replace(keeper), "apply", "-f", "-")
+	kubectl(ctx, t, i, files.Replace(holderPod)+"---"+raws.Replace(holderPod), "apply", "-f", "-")
 	for _, set := range []string{"sts/files", "sts/raws"} {
 		kubectl(ctx, t, i, "", "rollout", "status", set, "--timeout=60s")
 	}

@@ -123,18 +123,18 @@ spec:
 // NetworkPolicy has no effect here, and people are told so.
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
-	told, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
+	recorded, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer told.Stop()
+	defer recorded.Stop()
 	apply(t, `
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: deny}
 spec: {podSelector: {matchLabels: {app: none}}, policyTypes: [Ingress]}
 `)
-	event, ok := (<-told.ResultChan()).Object.(*events.Event)
+	event, ok := (<-recorded.ResultChan()).Object.(*events.Event)
 	if !ok || event.Reason != "NotEnforced" || event.Type != core.EventTypeWarning || event.Regarding.Name != "deny" {
 		t.Errorf("event %+v, want a warning that it is not enforced", event)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
-	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -29,7 +29,7 @@ import (
 type simulatedNodes struct {
 	played
 	kubeconfig, labels, taints, memory string
-	fate                               string // a file
+	scenarioFile                       string // a file
 	o                                  nodes.Options
 }
 
@@ -67,7 +67,7 @@ Docs: docs/sim.md.`,
 	n.flags(flags)
 	flags.IntVar(&n.o.Count, "count", 1, "how many nodes: a `number`")
 	flags.StringVar(&n.kubeconfig, "kubeconfig", "", "`file` with the credentials of an administrator of the cluster")
-	flags.StringVar(&n.fate, "node-scenario", "", "`file` that says what happens to nodes; its JSON schema is printed by lifepod sim schema --nodes")
+	flags.StringVar(&n.scenarioFile, "node-scenario", "", "`file` that says what happens to nodes; its JSON schema is printed by lifepod sim schema --nodes")
 	flags.StringVar(&n.o.Prefix, "prefix", "sim-", "begin of the nodes' `names`, after which they are numbered")
 	flags.StringVar(&n.labels, "node-labels", "", "labels that the Nodes are registered with: `k=v,…`")
 	flags.StringVar(&n.taints, "register-with-taints", "", "taints that the Nodes are registered with: `k=v:effect,…`")
@@ -119,8 +119,8 @@ func (n *simulatedNodes) check() (err error) {
 		return err
 	}
 	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
-	if n.fate != "" {
-		if n.o.Fate.Scenario, err = fate.ReadFile(n.fate, nodes.Names(n.o.Prefix, n.o.Count)); err != nil {
+	if n.scenarioFile != "" {
+		if n.o.Faults.Scenario, err = nodefaults.ReadFile(n.scenarioFile, nodes.Names(n.o.Prefix, n.o.Count)); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
 	began, before := time.Now(), held()
 	lines := &lines{out: out}
 	n.o.Pods.Output = lines.written
-	n.o.Fate.Tell = func(node, what string) { lines.print("%s %s", node, what) }
+	n.o.Faults.Tell = func(node, what string) { lines.print("%s %s", node, what) }
 	return nodes.Run(ctx, n.o, func() {
 		each := (max(before, held()) - before) / uint64(n.o.Count) //nolint:gosec // it is 1 or more
 		took := time.Since(began).Round(10 * time.Millisecond)

@@ -129,7 +129,7 @@ func TestInteractiveShell(t *testing.T) {
 	}
 }
 
-// An interrupt that is told late, when the next line is typed already, breaks no line.
+// An interrupt that is reported late, when the next line is typed already, breaks no line.
 func TestLateInterrupt(t *testing.T) {
 	k := newBox(t).atTerminal(t, "sh")
 	k.sees(`[#$] $`)

@@ -98,7 +98,7 @@ func (i *interactive) runLine(stmts []*syntax.Stmt, before int) (code int, exite
 }
 
 // awaitInterrupt waits, but not for long, for the shell's own signal of the Ctrl-C that
-// ended a program: told later, it would end the next line's.
+// ended a program: reported later, it would end the next line's.
 func awaitInterrupt(ctx context.Context) {
 	select {
 	case <-ctx.Done():

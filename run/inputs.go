@@ -1,0 +1,139 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/manifest"
+)
+
+const (
+	stdinName = "-"
+	// fetchTimeout and mostFetched bound what is read of a URL.
+	fetchTimeout = 30 * time.Second
+	mostFetched  = 32 << 20
+)
+
+// readManifests reads and checks all manifests before anything is started.
+func readManifests(o Options) (*manifest.Group, error) {
+	var sources []manifest.Source
+	for _, name := range o.Files {
+		found, err := o.sources(name)
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		sources = append(sources, found...)
+	}
+	if o.Kustomization != "" {
+		source, err := o.kustomized()
+		if err != nil {
+			return nil, fmt.Errorf("-k %s: %w", o.Kustomization, err)
+		}
+		sources = append(sources, source)
+	}
+	group, err := manifest.ReadAll(sources, manifest.Options{Name: o.Name})
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range podsOf(group) {
+		pod.Spec.NodeName = host.Name()
+	}
+	if err := publishAll(podsOf(group), o.Ports); err != nil {
+		return nil, err
+	}
+	for _, pod := range podsOf(group) {
+		if err := checkReachable(o, pod); err != nil {
+			return nil, err
+		}
+	}
+	return group, nil
+}
+
+// sources are what an argument names: standard input, a URL, a file, or those of a folder.
+func (o Options) sources(name string) ([]manifest.Source, error) {
+	switch {
+	case name == stdinName:
+		data, err := io.ReadAll(o.Stdin)
+		return []manifest.Source{{Name: "<stdin>", Data: data}}, err
+	case isURL(name):
+		data, err := fetch(name)
+		return []manifest.Source{{Name: name, Data: data}}, err
+	}
+	files, err := filesOf(name)
+	var list []manifest.Source
+	for _, file := range files {
+		data, e := os.ReadFile(file)
+		err = errors.Join(err, e)
+		list = append(list, manifest.Source{Name: file, Data: data})
+	}
+	return list, err
+}
+
+// kustomized is what the kustomization is built to.
+func (o Options) kustomized() (manifest.Source, error) {
+	if o.BuildKustomization == nil {
+		return manifest.Source{}, fmt.Errorf("this program can't build a kustomization, bin/lifepod of make build can: or run kubectl kustomize %s | lifepod run -", o.Kustomization)
+	}
+	data, err := o.BuildKustomization(o.Kustomization)
+	return manifest.Source{Name: "kustomize " + o.Kustomization, Data: data}, err
+}
+
+// filesOf is the file of that name, or, of a folder, its manifests by name, as kubectl apply -f takes them: those in
+// folders below are not among them.
+func filesOf(name string) ([]string, error) {
+	if !isFolder(name) {
+		return []string{name}, nil // reading it says what is wrong with it
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		path := filepath.Join(name, entry.Name())
+		if slices.Contains(manifestEndings, filepath.Ext(path)) && !isFolder(path) {
+			files = append(files, path)
+		}
+	}
+	if files == nil {
+		return nil, fmt.Errorf("the folder %s has no file that ends in %s", name, strings.Join(manifestEndings, ", "))
+	}
+	return files, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+var manifestEndings = []string{".yaml", ".yml", ".json"}
+
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
+// fetch reads a URL.
+func fetch(url string) ([]byte, error) {
+	client := http.Client{Timeout: fetchTimeout}
+	answer, err := client.Get(url)
+	if err != nil {
+		return nil, err // it names the URL
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %q: %s", url, answer.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(answer.Body, mostFetched+1)) // one more byte is too much for what reads it
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", url, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,108 @@
+package run
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+const aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec: {containers: [{name: c, image: 'i:1', ports: [{containerPort: PORT}]}]}\n"
+
+func podText(name, port string) string {
+	return strings.NewReplacer("NAME", name, "PORT", port).Replace(aPod)
+}
+
+// Files, a folder, a URL and standard input are read together, in the order in which they are given; of a folder the
+// manifests that are in it, not those of folders below.
+func TestInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"all/2.json": `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "second"}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}`,
+		"all/1.yaml": podText("first", "80"), "all/README.md": "no manifest", "all/below/3.yaml": podText("below", "80"), "one.yaml": podText("one", "81"),
+		"none/README.md": "no manifest",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/pod.yaml" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(podText("fetched", "82")))
+	}))
+	defer server.Close()
+
+	o := Options{Files: []string{"one.yaml", "all", server.URL + "/pod.yaml", "-"}, Stdin: strings.NewReader(podText("typed", "83")), Ports: []string{"8080:82"}}
+	group, err := readManifests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, pod := range podsOf(group) {
+		got = append(got, pod.Name)
+	}
+	if diff := cmp.Diff([]string{"one", "first", "second", "fetched", "typed"}, got); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]; port.HostPort != 8080 {
+		t.Errorf("-p is not at the pod that declares the port: %+v", port)
+	}
+
+	for want, o := range map[string]Options{
+		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
+		"/none.yaml\": 404 Not Found": {Files: []string{server.URL + "/none.yaml"}},
+		"-p 1:80: there are 2 pods, and 0 of them declare port 80 as a containerPort: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
+		"read manifest: open gone.yaml: no such file":                                                     {Files: []string{"all", "gone.yaml"}},
+	} {
+		if _, err := readManifests(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// Each line of one of several pods says whose it is, also where both have a container of the same name.
+func TestPrefix(t *testing.T) {
+	named := func(name string, containers ...string) *v1.Pod {
+		pod := podOf(containers...)
+		pod.Namespace, pod.Name = "default", name
+		return pod
+	}
+	one, two := named("one", "a"), named("two", "a", "b")
+	for _, output := range []string{"", "json"} {
+		var stdout, stderr strings.Builder
+		all := newPrinter(Options{Stdout: &stdout, Stderr: &stderr, Output: output}, one, two)
+		for _, pod := range []*v1.Pod{one, two} {
+			p := all.of(pod, pod.Name)
+			p.warn("careful")
+			r := newLogReader(p, "a", nil)
+			r.output(&pendingLine{source: r.stdout.source, text: []byte("text\n")}, "stdout")
+		}
+		all.warn("all")
+		all.close()
+		if output == "json" {
+			for _, want := range []string{`"pod":"default/one","subject":"a"`, `"pod":"default/two","subject":"a"`, `"type":"warning","pod":"default/two"`, `"type":"warning","message":"all"`} {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("no %s in %s", want, stdout.String())
+				}
+			}
+			continue
+		}
+		if diff := cmp.Diff("one | text\ntwo/a | text\n", stdout.String()); diff != "" {
+			t.Errorf("stdout (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff("one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String()); diff != "" {
+			t.Errorf("stderr (-want +got):\n%s", diff)
+		}
+	}
+}
