@@ -87,7 +87,7 @@ func validateJob(o *batchv1.Job) field.ErrorList {
 	internal := &batch.Job{}
 	err := batchconversion.Convert_v1_Job_To_batch_Job(o, internal, nil)
 	return validateTemplate(err, &internal.Spec.Template, func(options validation.PodValidationOptions) field.ErrorList {
-		return batchvalidation.ValidateJob(internal, batchvalidation.JobValidationOptions{PodValidationOptions: options, RequirePrefixedLabels: true})
+		return batchvalidation.ValidateJobCreate(internal, batchvalidation.JobValidationOptions{PodValidationOptions: options, RequirePrefixedLabels: true})
 	})
 }
 

@@ -36,7 +36,7 @@ func validateWorkload(typed any) field.ErrorList {
 		internal := &apps.StatefulSet{}
 		err := appsconversion.Convert_v1_StatefulSet_To_apps_StatefulSet(o, internal, nil)
 		return append(checkClaimTemplates(o), validateTemplate(err, &internal.Spec.Template, func(options validation.PodValidationOptions) field.ErrorList {
-			return appsvalidation.ValidateStatefulSet(internal, options)
+			return appsvalidation.ValidateStatefulSet(internal, appsvalidation.StatefulSetValidationOptions{}, options)
 		})...)
 	case *batchv1.Job:
 		return validateJob(o)

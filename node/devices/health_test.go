@@ -145,7 +145,7 @@ func TestTooManyDevices(t *testing.T) {
 		for i := range said {
 			said[i] = &healthapi.DeviceHealth{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: fmt.Sprint(i)}, Health: health}
 		}
-		h.told(&driver{name: "d"}, said)
+		h.update(&driver{name: "d"}, said)
 	}
 	for name, want := range map[string]v1.ResourceHealthStatus{"0": v1.ResourceHealthStatusHealthy, fmt.Sprint(maxDevicesOfDriver): v1.ResourceHealthStatusUnknown} {
 		if got := h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health; got != want {

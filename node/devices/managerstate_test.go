@@ -53,28 +53,28 @@ const (
 )
 
 // A-NUMA-14: of a file of Kubernetes 1.37 what is in its envelope counts.
-func TestEnvelope(t *testing.T) {
+func TestManagerStateEnvelope(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{cpuFile: cpusOf137, memoryFile: memoryOf137} {
+	for name, text := range map[string]string{"cpu_manager_state": cpusOf137, "memory_manager_state": memoryOf137} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cpus, err := ReadCPUs(dir, "static")
+	cpus, err := managerstate.ReadCPUs(dir, "static")
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := ReadMemory(dir, "static")
+	memory, err := managerstate.ReadMemory(dir, "static")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free; cpus.Shared.String() != "7-9" || got != "1-3" || free != 1024 {
 		t.Errorf("A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
 	}
-	if err := errors.Join(WriteCPUs(dir, "static", cpus), WriteMemory(dir, "static", memory)); err != nil {
+	if err := errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{cpuFile, memoryFile} { // as a kubelet of before reads it
+	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} { // as a kubelet of before reads it
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -84,11 +84,11 @@ func TestEnvelope(t *testing.T) {
 			t.Fatalf("A-NUMA-14 wrote %s, %v", text, err)
 		}
 	}
-	again, err := ReadCPUs(dir, "static")
+	again, err := managerstate.ReadCPUs(dir, "static")
 	if err != nil || !again.Equal(cpus) {
 		t.Errorf("A-NUMA-14 %v, %v", again, err)
 	}
-	if again, err := ReadMemory(dir, "static"); err != nil || !reflect.DeepEqual(again, memory) {
+	if again, err := managerstate.ReadMemory(dir, "static"); err != nil || !reflect.DeepEqual(again, memory) {
 		t.Errorf("A-NUMA-14 %v, %v", again, err)
 	}
 }
