@@ -62,6 +62,7 @@ var workloadSupport = map[string]support{
 	"JobSpec.suspend":                 refused("nothing of a Job that is suspended would run").or("false"),
 	"JobSpec.podReplacementPolicy":    ignored("a pod is replaced when it is gone").or("Failed"),
 	"JobSpec.managedBy":               refused("lifepod run is the Job's controller").or("kubernetes.io/job-controller"),
+	"JobSpec.scheduling":              notYet, // alpha
 
 	"CronJobSpec.schedule":                   pointless("its job runs once, at once"),
 	"CronJobSpec.timeZone":                   pointless("its job runs once, at once"),

@@ -122,7 +122,7 @@ func TestGatesOfTheContract(t *testing.T) {
 			t.Errorf("%s is %s, want it locked to true", name, gates[name].locked)
 		}
 	}
-	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": false} { // A-GATE-2, A-GATE-3
+	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": true, "SELinuxMount": true} { // A-GATE-1, A-GATE-2
 		if got := Enabled(&kubeletconfig.KubeletConfiguration{}, name); got != want {
 			t.Errorf("%s is %v by default, want %v", name, got, want)
 		}
