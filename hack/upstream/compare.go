@@ -164,6 +164,12 @@ func (c *comparison) resolve(dir string, p *pkg) map[string][]string {
 				delete(missing, d.name)
 			}
 		}
+		for _, d := range p.new { // a rule of the new version names what that has
+			if d.file == cited.file {
+				delete(missing, "declaration")
+				delete(missing, d.name)
+			}
+		}
 		for name := range missing {
 			c.wrong = append(c.wrong, fmt.Sprintf("%s: no %s in %s/%s", cited.rule, name, dir, cited.file))
 		}

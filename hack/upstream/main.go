@@ -74,6 +74,9 @@ func run(before, after string, all bool) error {
 	for _, i := range items {
 		delete(decided, i.key())
 	}
+	if before == after { // only what rules name is looked up
+		clear(decided)
+	}
 	for _, key := range slices.Sorted(maps.Keys(decided)) {
 		c.wrong = append(c.wrong, fmt.Sprintf("%s: %s is no change", file, key))
 	}
