@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
@@ -65,7 +66,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 	if err := removeRest(ctx, paths); err != nil {
 		return "", err
 	}
-	did := "Ended " + plural(pods, "pod") + "."
+	did := "Ended " + plain.Count(pods, "pod") + "."
 	if pods == 0 {
 		did = "There was no pod to end."
 	}
@@ -93,13 +94,6 @@ func isRoot(folder string) bool {
 		}
 	}
 	return false
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // elsewhere names the pods on other runtimes, which are not the root's to end.

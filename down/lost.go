@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/leftovers"
 )
@@ -63,7 +64,7 @@ func endLost(ctx context.Context, paths bundle.Paths, purges bool) (string, erro
 	if n == 0 {
 		return fmt.Sprintf("There is nothing of lifepod in %s.", paths.Root), nil
 	}
-	return fmt.Sprintf("%s has been %s. Removed what was left of its pods on this machine: %s.", paths.Root, deleted, plural(n, "leftover")), nil
+	return fmt.Sprintf("%s has been %s. Removed what was left of its pods on this machine: %s.", paths.Root, deleted, plain.Count(n, "leftover")), nil
 }
 
 // holder is a process that holds the lock of a deleted state folder; 0: none does.

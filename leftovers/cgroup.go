@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/lifepod/lifepod/internal/pidfd"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // findCgroups looks for the parent cgroup in the one hierarchy of cgroup v2, or
@@ -65,7 +66,7 @@ func describeCgroup(path string) string {
 		processes += len(pids)
 		return nil
 	})
-	return plural(below, "cgroup") + " below it, " + plural(processes, "process")
+	return plain.Count(below, "cgroup") + " below it, " + plain.Count(processes, "process")
 }
 
 // sweepCgroup kills what is in it until nothing is, then removes the tree.

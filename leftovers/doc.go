@@ -9,9 +9,6 @@
 package leftovers
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -67,17 +64,6 @@ type Leftover struct {
 
 	// process is set for a Process.
 	process pidfd.ID
-}
-
-// plural counts things.
-func plural(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "s"):
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // String is one line for a log.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/localnet"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // findNetworks lists the named network namespaces that one of the processes is
@@ -129,7 +130,7 @@ func findBridge(place Place) ([]Leftover, error) {
 		return nil, err
 	}
 	ports, err := bridgePorts(place.Bridge)
-	return []Leftover{{Kind: Bridge, Name: place.Bridge, Detail: plural(len(ports), "veth interface")}}, err
+	return []Leftover{{Kind: Bridge, Name: place.Bridge, Detail: plain.Count(len(ports), "veth interface")}}, err
 }
 
 // sweepBridge removes the bridge with its veth interfaces.

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
@@ -71,7 +72,7 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 func (j *jobRun) toDo() string {
 	text := "until a pod has succeeded"
 	if n := j.job.Spec.Completions; n != nil {
-		text = counted(int(*n), "completion")
+		text = plain.Count(int(*n), "completion")
 	}
 	return fmt.Sprintf("%s, %d at a time", text, ptr.Deref(j.job.Spec.Parallelism, 1))
 }
@@ -154,11 +155,4 @@ func (j *jobRun) over(asked bool) {
 	default:
 		j.printer.concerning(j.name(), "complete")
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -17,7 +18,7 @@ func (c *Chart) Title() string {
 
 // Headline is how many members a group has, and how far it is.
 func (c *Chart) Headline() string {
-	text := fmt.Sprintf("%s: %s", c.Title(), counted(c.Group.Members, "member"))
+	text := fmt.Sprintf("%s: %s", c.Title(), plain.Count(c.Group.Members, "member"))
 	switch n := len(c.Group.Attempts); {
 	case n == 0:
 		text += ", and none has taken part in an attempt"
@@ -27,16 +28,9 @@ func (c *Chart) Headline() string {
 		text += fmt.Sprintf(", attempt %d", c.Group.Attempts[n-1].Attempt)
 	}
 	if c.Group.Earlier > 0 {
-		text += fmt.Sprintf("; %s before are left out", counted(c.Group.Earlier, "attempt"))
+		text += fmt.Sprintf("; %s before are left out", plain.Count(c.Group.Earlier, "attempt"))
 	}
 	return Line(text)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // AttemptText is how an attempt of the chart went, in a line: when it began, by whom, and when all ran.

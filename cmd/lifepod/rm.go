@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newRmCommand(g *global) *cobra.Command {
@@ -59,7 +60,7 @@ func newPruneCommand(g *global) *cobra.Command {
 			for _, p := range ended {
 				failed = errors.Join(failed, p.Forget())
 			}
-			fmt.Fprintf(command.OutOrStdout(), "Forgot %d ended pod(s).\n", len(ended))
+			fmt.Fprintf(command.OutOrStdout(), "Forgot %s.\n", plain.Count(len(ended), "ended pod"))
 			return failed
 		},
 	}

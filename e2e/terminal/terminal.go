@@ -92,11 +92,10 @@ func (u *Terminal) AwaitMore(text string, times int) {
 	u.t.Helper()
 	late := time.After(machine.Patience)
 	for strings.Count(u.Text(), text) <= times {
-		more := true
+		var more bool
 		select {
 		case _, more = <-u.shown:
 		case <-late:
-			more = false
 		}
 		if !more && strings.Count(u.Text(), text) <= times {
 			u.t.Fatalf("the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
