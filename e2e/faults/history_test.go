@@ -141,7 +141,7 @@ func (c *podHistory) judge(pod *v1.Pod) {
 			}
 		}
 		b, known := was[name]
-		for number := firstUnreported(b); known && number < s.RestartCount-1; number++ { // lastState tells of the last but one
+		for number := firstUnreported(b); known && number < lastEnded(s); number++ {
 			c.cutOff[fmt.Sprintf("%s #%d", name, number)] = name
 		}
 		switch {
@@ -158,14 +158,22 @@ func (c *podHistory) judge(pod *v1.Pod) {
 // containerd was killed before it had started its process.
 func neverStarted(e *v1.ContainerStateTerminated) bool { return !e.StartedAt.After(time.Unix(0, 0)) }
 
+// lastEnded is the number of the instance whose end lastState has: the last but one, or the last one while another is waited for.
+func lastEnded(s v1.ContainerStatus) int32 {
+	last := s.LastTerminationState.Terminated
+	if s.State.Waiting != nil && last != nil && last.ContainerID == s.ContainerID {
+		return s.RestartCount
+	}
+	return s.RestartCount - 1
+}
+
 // firstUnreported is the number of the first instance of which a status does not say
 // that it ran, or how it ended.
 func firstUnreported(s v1.ContainerStatus) int32 {
-	last := s.LastTerminationState.Terminated
-	if s.State.Waiting == nil || last != nil && last.ContainerID == s.ContainerID {
+	if s.State.Waiting == nil {
 		return s.RestartCount + 1
 	}
-	return s.RestartCount
+	return lastEnded(s) + 1
 }
 
 // cutOff is how many instances of each container of a pod failed to start, or
