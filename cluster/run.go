@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/version"
 
 	"github.com/lifepod/lifepod/cluster/apiserver"
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
@@ -59,6 +60,9 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	}
 	defer release()
 	defer l.releasePorts()
+	if err := l.checkVersion(version.DefaultKubeBinaryVersion); err != nil {
+		return err
+	}
 	if err := l.chooseListen(ctx); err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := l.choosePods(); err != nil {
 		return err
 	}
-	if err := l.rememberNode(); err != nil { // of nothing that is refused
+	if err := errors.Join(l.rememberNode(), l.rememberVersion(version.DefaultKubeBinaryVersion)); err != nil { // of nothing that is refused
 		return err
 	}
 	footprint.AllowGarbage()
