@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,7 +171,8 @@ spec:
 	c.create(manifest)
 	c.awaitReady("pod")
 	await(c, "persistentvolumeclaims", "data", "to be expanded", func(claim *v1.PersistentVolumeClaim) bool {
-		return claim.Status.Capacity.Storage().String() == "128Mi" && len(claim.Status.Conditions) == 0 && len(claim.Status.AllocatedResourceStatuses) == 0
+		pending := func(c v1.PersistentVolumeClaimCondition) bool { return c.Type != v1.PersistentVolumeClaimUnused } // of expansion
+		return claim.Status.Capacity.Storage().String() == "128Mi" && !slices.ContainsFunc(claim.Status.Conditions, pending) && len(claim.Status.AllocatedResourceStatuses) == 0
 	})
 	c.awaitEvent("pod", v1.EventTypeNormal, "FileSystemResizeSuccessful")
 	c.delete("pod")
