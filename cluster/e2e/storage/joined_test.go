@@ -149,7 +149,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	kubectl(ctx, t, i, "", "wait", "volumesnapshot/before", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
 
 	kubectl(ctx, t, i, "", "patch", "pvc/db", "--type=merge", `--patch={"spec": {"resources": {"requests": {"storage": "384Mi"}}}}`)
-	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.conditions[0].type}=FileSystemResizePending", "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.conditions[?(@.type==\"FileSystemResizePending\")].status}=True", "--timeout=60s")
 	kubectl(ctx, t, i, "", "delete", "pod", "db-0") // the next one has it larger at once
 	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.capacity.storage}=384Mi", "--timeout=60s")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/db", "--timeout=60s")
