@@ -74,7 +74,9 @@ func upgraded(ctx context.Context, t *testing.T, i *instance.Instance, name, fol
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "sc/local", "--for=jsonpath={.provisioner}=local.csi.lifepod.dev", "--timeout=60s")
 	kubectl(ctx, t, i, "", "delete", "pod", name+"-0")
-	kubectl(ctx, t, i, "", "rollout", "status", "sts/"+name, "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/"+name+"-0", "--timeout=60s") // the StatefulSet's status may be of the one before
+	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/"+name+"-0", "--timeout=60s")
+	kubectl(ctx, t, i, "", "exec", name+"-0", "--", "sh", "-c", `until [ "$(wc -l < /data/log)" -ge 2 ]; do sleep 0.1; done`)
 	if log, err := os.ReadFile(filepath.Join(folder, "log")); err != nil || string(log) != name+"\n"+name+"\n" {
 		t.Errorf("the folder has %q (%v), want what both pods have written", log, err)
 	}
