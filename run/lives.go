@@ -253,7 +253,7 @@ func (l *lives) ended(code int, err error) {
 	if l.results.code == 0 {
 		l.results.code = code
 	}
-	if err != nil && !slices.Contains(l.results.errs, err) {
+	if err != nil && !slices.ContainsFunc(l.results.errs, func(had error) bool { return errors.Is(had, err) }) {
 		l.results.errs = append(l.results.errs, err)
 	}
 }
@@ -271,6 +271,13 @@ func (l *lives) Stop(request lifecycle.StopRequested) {
 			r.life.Stop(request)
 		}
 	}
+}
+
+// isEnding says whether somebody has asked for the end.
+func (l *lives) isEnding() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked != nil
 }
 
 // post gives a pod that has begun a fact.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
