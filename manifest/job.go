@@ -110,7 +110,7 @@ func selectOwn(o *batchv1.Job) {
 	}
 }
 
-// indexVariable tells a container of an Indexed Job which completion it is for.
+// indexVariable has the completion index in containers of an Indexed Job.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
 // addIndexVariable adds it where it is not set.

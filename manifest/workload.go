@@ -186,7 +186,7 @@ func generateName(pod *v1.Pod, controller string) {
 	}
 }
 
-// templateHash is what Kubernetes' controllers tell templates apart by.
+// templateHash differs between templates, as in the names that Kubernetes' controllers give.
 func templateHash(template *v1.PodTemplateSpec) string {
 	sum := fnv.New32a()
 	hash.DeepHashObject(sum, *template)
@@ -218,7 +218,7 @@ func giveOrdinal(pod *v1.Pod, set *appsv1.StatefulSet, i int) {
 	pod.Spec.Volumes = volumes
 }
 
-// claimWarnings tell of the claims that the templates of a StatefulSet are for.
+// claimWarnings say what becomes of the claims of a StatefulSet.
 func (w *workload) claimWarnings(set *appsv1.StatefulSet) (warnings []string) {
 	for i := range set.Spec.VolumeClaimTemplates {
 		path := field.NewPath("spec", "volumeClaimTemplates").Index(i).Child("spec")
