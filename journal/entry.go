@@ -183,7 +183,7 @@ type End struct {
 	Entry int64   `json:"entry"`
 	Chain []Entry `json:"chain,omitzero"`
 	Usage *Usage  `json:"usage,omitzero"`
-	// Said is the line by which it told of its end, as far as one can know: the last one, or of stderr.
+	// Said is the last line that the process wrote: to stderr, if it wrote there in its last second, else to stdout.
 	Said string `json:"said,omitzero"`
 	// Killed is the process that the kernel killed because memory was used up; nil: none, or not
 	// known.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PodObject is the pod of a record as an API server would have it, as far as the journal tells: names, images and the last status.
+// PodObject is the pod of a record as an API server would have it, as far as the journal has it: names, images and the last status.
 func (r *Record) PodObject() *v1.Pod {
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	pod.Namespace, pod.Name, pod.UID, pod.Labels, pod.Spec.NodeName = r.Pod.Namespace, r.Pod.Name, types.UID(r.Pod.UID), r.Pod.Labels, r.Pod.Node

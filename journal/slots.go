@@ -93,7 +93,7 @@ func readSlot(r io.Reader) (content []byte, sequence uint64, err error) {
 	return content[:length], sequence, nil
 }
 
-// ObjectGone notes that the object is no more of a pod of which nothing is left: its finalizers hold nothing up.
+// ObjectGone notes that the API server has removed the object of a pod of which nothing is left on the node.
 func (f Folder) ObjectGone(uid string) error {
 	path := filepath.Join(f.of(uid), nowFile)
 	content, sequence, err := readSlots(path)

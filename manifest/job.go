@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -109,18 +110,14 @@ func selectOwn(o *batchv1.Job) {
 	}
 }
 
-// indexVariable tells a container of an Indexed Job which completion it is for.
+// indexVariable has the completion index in containers of an Indexed Job.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
 // addIndexVariable adds it where it is not set.
 func addIndexVariable(containers []v1.Container) {
 	for i := range containers {
 		c := &containers[i]
-		has := false
-		for _, e := range c.Env {
-			has = has || e.Name == indexVariable
-		}
-		if !has {
+		if !slices.ContainsFunc(c.Env, func(e v1.EnvVar) bool { return e.Name == indexVariable }) {
 			from := &v1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation)}
 			c.Env = append(c.Env, v1.EnvVar{Name: indexVariable, ValueFrom: &v1.EnvVarSource{FieldRef: from}})
 		}

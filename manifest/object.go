@@ -102,22 +102,22 @@ func (o *object) identify() *Error {
 
 // identifyAny takes the kinds of lifepod run as well; refusal is why another reader does not take this one.
 func (o *object) identifyAny(refusal *Error) *Error {
-	version, isWorkload := workloadVersions[o.kind]
+	workload, isWorkload := workloadKinds[o.kind]
 	_, known := passedOver[o.kind]
 	switch {
 	case refusal == nil, o.isPassedOver():
 		return nil
 	case isWorkload:
-		return o.wantVersion(version)
+		return o.wantVersion(workload.version)
 	case o.kind == "":
-		refusal.Want = "should be Pod, " + strings.Join(sortedKeys(workloadVersions), ", ") + ", ConfigMap, Secret or PersistentVolumeClaim"
+		refusal.Want = "should be Pod, " + strings.Join(sortedKeys(workloadKinds), ", ") + ", ConfigMap, Secret or PersistentVolumeClaim"
 		return refusal
 	case known:
 		return o.errorf("apiVersion", wantCluster, "a %s of %v cannot be run", o.kind, o.value["apiVersion"])
 	case strings.HasSuffix(refusal.Field, "apiVersion"):
 		return refusal
 	}
-	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass"}, sortedKeys(workloadVersions), sortedKeys(passedOver))
+	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass"}, sortedKeys(workloadKinds), sortedKeys(passedOver))
 	if near := plain.Nearest(o.kind, kinds); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}

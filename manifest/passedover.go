@@ -66,4 +66,4 @@ func (in *input) passedWarnings() (warnings []string) {
 
 // wantAll is what lifepod run takes.
 var wantAll = fmt.Sprintf("there should be Pods, or %s, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that they use",
-	strings.Join(sortedKeys(workloadVersions), "s, ")+"s")
+	strings.Join(sortedKeys(workloadKinds), "s, ")+"s")

@@ -192,10 +192,11 @@ func (in *input) readObject(o *object) []*Error {
 		return nil
 	}
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
+	if _, is := workloadKinds[o.kind]; is {
+		return in.readWorkload(o)
+	}
 	switch o.kind {
 	case "Pod":
-	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob":
-		return in.readWorkload(o)
 	case "RuntimeClass":
 		return in.readClass(o)
 	default:

@@ -32,7 +32,7 @@ func (o *object) dropServerOwned(keep ...string) (warnings []string) {
 			}
 		}
 	}
-	if _, isWorkload := workloadVersions[o.kind]; isWorkload || o.kind == "Pod" || o.kind == claimKind {
+	if _, isWorkload := workloadKinds[o.kind]; isWorkload || o.kind == "Pod" || o.kind == claimKind {
 		drop(o.value, "status", "status")
 	}
 	if o.kind == "Pod" {

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,10 +20,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// workloadVersions are the kinds that lifepod run makes the Pods of, as their controllers do, and the API that they belong to.
-var workloadVersions = map[string]string{
-	"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
-	"Job": "batch/v1", "CronJob": "batch/v1",
+// workloadKinds are the kinds that lifepod run makes the Pods of, as their controllers do: the API that each belongs to, and a
+// new object of it.
+var workloadKinds = map[string]struct {
+	version string
+	object  func() metav1.ObjectMetaAccessor
+}{
+	"Deployment":  {"apps/v1", func() metav1.ObjectMetaAccessor { return &appsv1.Deployment{} }},
+	"ReplicaSet":  {"apps/v1", func() metav1.ObjectMetaAccessor { return &appsv1.ReplicaSet{} }},
+	"StatefulSet": {"apps/v1", func() metav1.ObjectMetaAccessor { return &appsv1.StatefulSet{} }},
+	"DaemonSet":   {"apps/v1", func() metav1.ObjectMetaAccessor { return &appsv1.DaemonSet{} }},
+	"Job":         {"batch/v1", func() metav1.ObjectMetaAccessor { return &batchv1.Job{} }},
+	"CronJob":     {"batch/v1", func() metav1.ObjectMetaAccessor { return &batchv1.CronJob{} }},
 }
 
 // mostReplicas is how many pods of a workload one machine may be asked for: its pod network has addresses for about so many.
@@ -44,7 +53,7 @@ type workload struct {
 	job      *Job // nil: it is none
 }
 
-// readWorkload reads an object of workloadVersions; its Pods take its place once it is complete.
+// readWorkload reads an object of workloadKinds; its Pods take its place once it is complete.
 func (in *input) readWorkload(o *object) []*Error {
 	w := &workload{object: o}
 	spec := mapping(o.value, "spec")
@@ -55,26 +64,8 @@ func (in *input) readWorkload(o *object) []*Error {
 	w.template = &object{document: o.document, prefix: prefix, kind: "Pod", value: mapping(spec, "template")}
 	in.warnings = append(in.warnings, w.template.dropServerOwned()...)
 	in.warnings = append(in.warnings, w.template.readOnExit()...)
-	switch o.kind {
-	case "Deployment":
-		d := &appsv1.Deployment{}
-		w.typed, w.meta = d, &d.ObjectMeta
-	case "ReplicaSet":
-		r := &appsv1.ReplicaSet{}
-		w.typed, w.meta = r, &r.ObjectMeta
-	case "StatefulSet":
-		s := &appsv1.StatefulSet{}
-		w.typed, w.meta = s, &s.ObjectMeta
-	case "DaemonSet":
-		d := &appsv1.DaemonSet{}
-		w.typed, w.meta = d, &d.ObjectMeta
-	case "Job":
-		j := &batchv1.Job{}
-		w.typed, w.meta = j, &j.ObjectMeta
-	case "CronJob":
-		c := &batchv1.CronJob{}
-		w.typed, w.meta = c, &c.ObjectMeta
-	}
+	object := workloadKinds[o.kind].object()
+	w.typed, w.meta = object, object.GetObjectMeta().(*metav1.ObjectMeta) //nolint:forcetypeassert // ObjectMeta returns itself
 	in.pods = append(in.pods, podInput{object: w.template, of: w})
 	return o.decode(w.typed)
 }
@@ -195,7 +186,7 @@ func generateName(pod *v1.Pod, controller string) {
 	}
 }
 
-// templateHash is what Kubernetes' controllers tell templates apart by.
+// templateHash differs between templates, as in the names that Kubernetes' controllers give.
 func templateHash(template *v1.PodTemplateSpec) string {
 	sum := fnv.New32a()
 	hash.DeepHashObject(sum, *template)
@@ -227,7 +218,7 @@ func giveOrdinal(pod *v1.Pod, set *appsv1.StatefulSet, i int) {
 	pod.Spec.Volumes = volumes
 }
 
-// claimWarnings tell of the claims that the templates of a StatefulSet are for.
+// claimWarnings say what becomes of the claims of a StatefulSet.
 func (w *workload) claimWarnings(set *appsv1.StatefulSet) (warnings []string) {
 	for i := range set.Spec.VolumeClaimTemplates {
 		path := field.NewPath("spec", "volumeClaimTemplates").Index(i).Child("spec")
@@ -246,12 +237,7 @@ func (w *workload) ownClaim(volume string) bool {
 	if !is {
 		return false
 	}
-	for _, claim := range set.Spec.VolumeClaimTemplates {
-		if claim.Name == volume {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(claim v1.PersistentVolumeClaim) bool { return claim.Name == volume })
 }
 
 // checkClaimTemplates refuses what of a StatefulSet's claims a folder can't do.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // TestJob lives Jobs by words: +PAUSE lets time pass, "NUMBER ok" and "NUMBER CODE" end a pod, "NUMBER restarts N CODE" has its
@@ -132,5 +137,34 @@ func TestJobThatIsToEnd(t *testing.T) {
 	s.ended(1, 143, &v1.PodStatus{Phase: v1.PodFailed}, time.Unix(1, 0))
 	if step := s.next(time.Unix(1, 0), true); step.begin != nil || !step.over {
 		t.Errorf("%+v", step)
+	}
+}
+
+// A Job whose pods can't begin ends with that error: no other pod takes the place of one that has failed so.
+func TestJobThatCannotBegin(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "nonsense")
+	group, err := manifest.ReadAll([]manifest.Source{{Name: "job.yaml", Data: []byte(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  parallelism: 2
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: i:1}]}}
+`)}}, manifest.Options{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // which of two events a select takes is chance
+		p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
+		s := &stopper{printer: p, done: make(chan struct{})}
+		l := &lives{options: Options{New: true}, runtime: &host.Runtime{Root: t.TempDir()}, printer: p, stopper: s, group: group, ending: make(chan struct{})}
+		s.attach(l, nil, 0)
+		j := l.jobs()[0]
+		j.run(t.Context(), &worker.Engine{}, nil)
+		close(s.done)
+		p.close()
+		if err := s.failure(); err == nil || j.state.begun != 2 {
+			t.Fatalf("%d pods began, error %v", j.state.begun, err)
+		}
 	}
 }

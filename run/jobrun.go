@@ -36,8 +36,8 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 	j.printer.concerning(j.name(), j.toDo())
 	var pods sync.WaitGroup
 	defer pods.Wait()
-	ending, asked := j.ending, false
 	for ended := false; ; {
+		asked := j.isEnding() // before a pod begins, as the end may have been asked for together with what woke this
 		j.of.Lock()
 		step, reason := j.state.next(time.Now(), asked), j.state.reason
 		j.of.Unlock()
@@ -59,11 +59,14 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 		if !step.wakeAt.IsZero() {
 			wake = time.After(time.Until(step.wakeAt))
 		}
+		ending := j.ending
+		if asked {
+			ending = nil
+		}
 		select {
 		case <-j.changed:
 		case <-wake:
 		case <-ending:
-			ending, asked = nil, true
 		}
 	}
 }
@@ -90,8 +93,8 @@ func (j *jobRun) begin(ctx context.Context, node *worker.Engine, number, index i
 		err = r.prepare(ctx, node)
 	}
 	if err != nil {
+		j.stopper.fail(err, "a pod of "+j.name()+" can't begin") // first, so that no other takes its place
 		j.note(func() { delete(j.state.active, number) })
-		j.stopper.fail(err, "a pod of "+j.name()+" can't begin")
 		return nil
 	}
 	j.of.Lock()

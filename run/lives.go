@@ -42,7 +42,7 @@ type results struct {
 }
 
 // meetUnattended goes on with pods of the same manifests whose lifepod was killed,
-// or ends them, for --new; it tells of the others, which are not to be touched here.
+// or ends them, for --new; it warns of the others, which this run does not touch.
 func (l *lives) meetUnattended(ctx context.Context) error {
 	for _, set := range l.group.Sets {
 		r := newRunOf(l, set)
@@ -58,7 +58,7 @@ func (l *lives) meetUnattended(ctx context.Context) error {
 	}
 	others := slices.DeleteFunc(Left(l.runtime.Root), func(p unattended.Pod) bool {
 		return p.Ended() || slices.ContainsFunc(l.group.Sets, func(set *manifest.Set) bool {
-			return p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
+			return p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // claim says more of those
 		}) || slices.ContainsFunc(l.group.Jobs, func(j *manifest.Job) bool {
 			return p.Namespace == j.Namespace && strings.HasPrefix(p.Name, j.Set.Pod.GenerateName) // which the Job goes on with
 		})
@@ -205,7 +205,7 @@ func (l *lives) begin(ctx context.Context, node *worker.Engine, r *runOf) bool {
 		l.stopper.fail(err, "another pod can't begin")
 		return false
 	}
-	l.tellEnd(r)
+	l.started(r)
 	return true
 }
 
@@ -223,11 +223,11 @@ func (l *lives) join(r *runOf) {
 	l.mu.Lock()
 	l.all = append(l.all, r)
 	l.mu.Unlock()
-	l.tellEnd(r)
+	l.started(r)
 }
 
-// tellEnd has a pod that has just begun end, if somebody has asked for that meanwhile.
-func (l *lives) tellEnd(r *runOf) {
+// started notes that a pod has begun, and ends it if somebody has asked for that meanwhile.
+func (l *lives) started(r *runOf) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.begun = true
@@ -253,7 +253,7 @@ func (l *lives) ended(code int, err error) {
 	if l.results.code == 0 {
 		l.results.code = code
 	}
-	if err != nil && !slices.Contains(l.results.errs, err) {
+	if err != nil && !slices.ContainsFunc(l.results.errs, func(had error) bool { return errors.Is(had, err) }) {
 		l.results.errs = append(l.results.errs, err)
 	}
 }
@@ -271,6 +271,13 @@ func (l *lives) Stop(request lifecycle.StopRequested) {
 			r.life.Stop(request)
 		}
 	}
+}
+
+// isEnding says whether somebody has asked for the end.
+func (l *lives) isEnding() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked != nil
 }
 
 // post gives a pod that has begun a fact.

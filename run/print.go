@@ -230,7 +230,7 @@ func (p *printer) warn(text string) {
 	p.say("warning: " + text)
 }
 
-// concerning tells something of what pods are made of.
+// concerning shows a line about what pods are made of, such as a Job.
 func (p *printer) concerning(subject, what string) {
 	if p.json() {
 		p.object(time.Now(), line{Type: "lifecycle", Subject: subject, What: what})

@@ -108,7 +108,7 @@ type runOf struct {
 	own    *record
 	life   *pods.Life // nil: the pod waits for its turn
 	follow *follower
-	begun  bool // its life may be told something; guarded by lives.mu
+	begun  bool // its life takes facts; guarded by lives.mu
 
 	status      func(*v1.PodStatus) // takes each status; nil: nobody does
 	ready, over chan struct{}       // closed when the pod was Ready for the first time; when it has ended, or never begins
@@ -210,7 +210,7 @@ func newNode(o Options, runtime *host.Runtime, classes []*nodev1.RuntimeClass, o
 	return node, err
 }
 
-// nodeFor is the machine for this pod: it shares all with those of the others, but for who is told what.
+// nodeFor is the machine for this pod: all is shared with the other pods, but for the printer and the range of user IDs.
 func (r *runOf) nodeFor(all *worker.Engine) (_ *worker.Engine, err error) {
 	node := *all
 	node.PullProgress = r.printer.pullProgress

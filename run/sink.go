@@ -14,8 +14,8 @@ type sink struct {
 	printer  *printer
 	follower *follower           // nil: nobody reads the output
 	sent     *sent               // nil: no figures are sent
-	status   func(*v1.PodStatus) // told of each; nil: nobody
-	blocked  func(why string)    // told of what keeps a container from starting; nil: nobody
+	status   func(*v1.PodStatus) // takes each; nil: nobody does
+	blocked  func(why string)    // takes what keeps a container from starting; nil: nobody does
 }
 
 // Status takes a new status of the pod.

@@ -18,14 +18,14 @@ type Trouble struct {
 	Standing string   `json:"standing"`
 	Cause    Sentence `json:"cause"`
 	Gone     bool     `json:"gone,omitzero"`
-	// Owner is whose pods are told together because they fail, or wait, alike; empty: what they wait for ends together.
+	// Owner has pods that fail, or wait, alike, and so are shown together; empty: what they wait for ends together.
 	Owner string `json:"owner,omitzero"`
 
 	badness int
-	alike   string // equal for troubles that are told together; empty: for none
+	alike   string // equal for troubles that are shown together; empty: for none
 }
 
-// Overview says of all pods that are not as they should be what is behind it, the worst first: pods with one cause are told
+// Overview says of all pods that are not as they should be what is behind it, the worst first: pods with one cause are shown
 // together, and those of one owner whose containers fail alike. Pods that have succeeded, that are Ready and end nothing, or
 // that are gone, unless they have failed lately, are as they should be. asked is how many pods there are.
 func Overview(records []*journal.Record, now time.Time) (list []Trouble, asked int) {

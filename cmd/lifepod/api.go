@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,8 +20,11 @@ import (
 	"github.com/lifepod/lifepod/journal/remote"
 )
 
-// apiTimeout is how long the API server of the state folder's cluster may take: what is on this machine is told without it.
+// apiTimeout is how long the API server of the state folder's cluster may take: what this machine knows is shown without it.
 const apiTimeout = 5 * time.Second
+
+// uidLength is the length of the UIDs that an API server gives.
+const uidLength = 36
 
 // kubeconfig is that of the cluster of lifepod up in the state folder; empty: there is none.
 func (g *global) kubeconfig() string {
@@ -66,21 +70,21 @@ func (c ownCluster) Pods() ([]journal.Pod, error) {
 }
 
 // elsewhere are the pods of that name or UID that the API server has, wherever they are.
-func (g *global) elsewhere(ctx context.Context, means func(*v1.Pod) bool) (list []*v1.Pod) {
+func (g *global) elsewhere(ctx context.Context, nameOrUID string) ([]v1.Pod, error) {
 	client, err := g.cluster()
 	if err != nil || client == nil {
-		return nil
+		return nil, err
 	}
-	all, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	of := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, nameOrUID).String()}
+	list, err := client.CoreV1().Pods("").List(ctx, of)
+	if err == nil && len(list.Items) == 0 && len(nameOrUID) == uidLength { // there is no selector of UIDs
+		list, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	}
 	if err != nil {
-		return nil // then it is not known that there is one
+		return nil, err
 	}
-	for i := range all.Items {
-		pod := &all.Items[i]
-		pod.APIVersion, pod.Kind = "v1", "Pod"
-		if means(pod) {
-			list = append(list, pod)
-		}
+	for i := range list.Items {
+		list.Items[i].APIVersion, list.Items[i].Kind = "v1", "Pod"
 	}
-	return list
+	return list.Items, nil
 }

@@ -36,8 +36,8 @@ type Client struct {
 	Left func() []unattended.Pod
 	// Journals tell of the pods that have ended.
 	Journals []journal.Folder
-	// Elsewhere are pods that a cluster has: those of other nodes, and of none; may be nil.
-	Elsewhere func(ctx context.Context, means func(*v1.Pod) bool) []*v1.Pod
+	// Elsewhere are the pods of that name or UID that a cluster has, in all namespaces and on all nodes or none; may be nil.
+	Elsewhere func(ctx context.Context, nameOrUID string) ([]v1.Pod, error)
 	patience  time.Duration
 	atOnce    int // sockets that are asked at the same time
 }
@@ -137,8 +137,9 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	}
 	found := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
 	left := slices.DeleteFunc(c.Unattended(pods), func(p unattended.Pod) bool { return !means(p.Namespace, p.Name, p.UID) })
+	var unknown error
 	if len(found)+len(left) == 0 {
-		left = c.beyond(ctx, means)
+		left, unknown = c.beyond(ctx, name, means)
 	}
 	switch {
 	case len(found) == 1 && len(left) == 0:
@@ -149,7 +150,11 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	for _, p := range left {
 		found = append(found, &Pod{Pod: p.Pod})
 	}
-	return nil, c.notOne(name, namespace, found, pods, silent)
+	err = c.notOne(name, namespace, found, pods, silent)
+	if unknown != nil && len(found) == 0 {
+		err = fmt.Errorf("%w; whether the cluster has it is not known: %w", err, unknown)
+	}
+	return nil, err
 }
 
 // Unattended are the pods whose lifepod has ended without them, but for those that
@@ -167,11 +172,17 @@ func (c *Client) Unattended(attended []*Pod) (left []unattended.Pod) {
 }
 
 // beyond are the pods that no lifepod of this machine leads or has left: those of a cluster, of whose own the journals may tell,
-// too, or else those that have ended.
-func (c *Client) beyond(ctx context.Context, means func(namespace, name string, uid types.UID) bool) (list []unattended.Pod) {
+// too, or else those that have ended. An error is that the cluster could not be asked.
+func (c *Client) beyond(ctx context.Context, name string, means func(namespace, name string, uid types.UID) bool) (list []unattended.Pod, err error) {
 	over := unattended.Over(c.root, c.Journals, func(p *journal.Pod) bool { return means(p.Namespace, p.Name, types.UID(p.UID)) })
 	if c.Elsewhere != nil {
-		for _, pod := range c.Elsewhere(ctx, func(p *v1.Pod) bool { return means(p.Namespace, p.Name, p.UID) }) {
+		var pods []v1.Pod
+		pods, err = c.Elsewhere(ctx, name)
+		for i := range pods {
+			pod := &pods[i]
+			if !means(pod.Namespace, pod.Name, pod.UID) {
+				continue
+			}
 			p := unattended.Pod{Pod: pod, Root: c.root, Elsewhere: true}
 			if i := slices.IndexFunc(over, func(o unattended.Pod) bool { return o.UID == pod.UID }); i >= 0 {
 				p = over[i]
@@ -180,9 +191,9 @@ func (c *Client) beyond(ctx context.Context, means func(namespace, name string, 
 		}
 	}
 	if len(list) > 0 {
-		return list
+		return list, nil
 	}
-	return newest(over)
+	return newest(over), err
 }
 
 // newest are the pods without those whose name another one has had later.

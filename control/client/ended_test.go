@@ -69,17 +69,21 @@ func TestEnded(t *testing.T) {
 	if len(old.Events) != 1 || old.Events[0].InvolvedObject.FieldPath != "spec.containers{main}" {
 		t.Errorf("events %+v", old.Events)
 	}
-	c.Elsewhere = func(_ context.Context, means func(*v1.Pod) bool) (list []*v1.Pod) {
-		for uid, name := range map[types.UID]string{"g": "gated", "b": "old"} {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid}}
-			if means(pod) {
-				list = append(list, pod)
-			}
+	c.Elsewhere = func(_ context.Context, name string) ([]v1.Pod, error) {
+		uid, there := map[string]types.UID{"gated": "g", "old": "b"}[name]
+		if !there {
+			return nil, errors.New("no answer")
 		}
-		return list
+		return []v1.Pod{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid}},
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name + "2", UID: uid + "2"}},
+		}, nil
 	}
 	if gated, held := find("gated"), find("old"); !strings.Contains(gated.Error(), "default/gated is not on this machine: it has no node yet") || held.UID != "b" || !held.Over {
 		t.Errorf("%v; of the name whose object a cluster has: %+v", gated, held)
+	}
+	if _, err := c.Find(t.Context(), "nobody", ""); err == nil || !strings.HasSuffix(err.Error(), "; whether the cluster has it is not known: no answer") {
+		t.Errorf("of a cluster that does not answer: %v", err)
 	}
 	for back, want := range []string{"end of b\n", "one\n", "!has not been restarted so often"} {
 		var log strings.Builder

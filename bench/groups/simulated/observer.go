@@ -46,7 +46,7 @@ type state struct {
 type attemptTimes struct {
 	first    time.Time // one pod has told it
 	previous time.Time // the JobSet says that the one before is outdated
-	allIn    time.Time // all pods have told it
+	allIn    time.Time // all pods have announced it
 	current  time.Time // the JobSet says that it may begin
 	all      time.Time // all pods run in it
 }
@@ -217,7 +217,7 @@ func (o *observer) await(ctx context.Context, attempt int, far func(attemptTimes
 		return far(r)
 	})
 	if err != nil {
-		err = fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, err, in, o.size, run)
+		err = fmt.Errorf("wait for attempt %d: %w: %d of %d pods have announced it, %d run in it", attempt, err, in, o.size, run)
 	}
 	return r, err
 }

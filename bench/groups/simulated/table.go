@@ -24,7 +24,7 @@ func (r *results) print(out io.Writer, p plan) {
 	}{
 		{"its pod has told the next attempt", func(r result) time.Duration { return r.first }},
 		{"the JobSet says that the last one is outdated", func(r result) time.Duration { return r.out }},
-		{"all pods have told the next one", func(r result) time.Duration { return r.allIn }},
+		{"all pods have announced the next one", func(r result) time.Duration { return r.allIn }},
 		{"the JobSet says that it may begin", func(r result) time.Duration { return r.may }},
 		{"all workers have started", func(r result) time.Duration { return r.starts }},
 		{"all run again, by their statuses", func(r result) time.Duration { return r.time }},
