@@ -192,7 +192,7 @@ type ImageInspected struct {
 // ImagePulled answers PullImage.
 type ImagePulled struct {
 	Result
-	Image *ImageInfo
+	Image *ImageInfo    // after a failure: what this machine has under that name, if the pod may use it
 	Took  time.Duration // the pull alone, without waiting for a slot
 	// MissingSecrets are the pod's imagePullSecrets that could not be read.
 	MissingSecrets []string

@@ -252,7 +252,8 @@ const errImagePull = "ErrImagePull"
 
 // pullFailed advances the image's back-off. The failure's own reason is shown first, then
 // ImagePullBackOff once the image is looked at again while in back-off. Secrets that could
-// not be read may be why (A-IMG-7).
+// not be read may be why (A-IMG-7). That the image is here, and only its policy asks a registry
+// for it, is said to whoever reads the decision: the status keeps Kubernetes' words.
 func pullFailed(s *step, f fetch, answer ImagePulled) {
 	why := answer.Failure
 	if why.Class == Cancelled {
@@ -270,5 +271,12 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)
-	tellBlocked(s, Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Rule: "A-IMG-5"}, why, b.From.Add(b.Delay))
+	report := Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Rule: "A-IMG-5"}
+	if answer.Image != nil && f.policy == v1.PullAlways {
+		report.Because = Because{Kind: "image-is-here", Text: "Always"}
+		if name, _ := s.withDefaultTag(f.reference); strings.HasSuffix(name, ":latest") {
+			report.Because.Text += ", the default for the tag latest"
+		}
+	}
+	tellBlocked(s, report, why, b.From.Add(b.Delay))
 }

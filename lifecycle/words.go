@@ -82,6 +82,7 @@ not-by-itself: {on} cannot be restarted by itself
 lost-with-a-kill: it would not outlive a kill of lifepod
 cut-off: its start was cut off when lifepod was killed
 init-failed: init container {text} failed
+image-is-here: the image is here, but imagePullPolicy is {text}: set IfNotPresent to use it
 late: not counted: this machine was {text} late
 readiness-failed: readiness probe failed: {text}
 `

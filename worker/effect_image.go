@@ -16,12 +16,17 @@ import (
 )
 
 func (h *executor) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
-	found, err := h.engine.Images.Inspect(ctx, e.Image)
-	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err)}
-	if found != nil && h.engine.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
-		fact.Image = imageInfo(found)
+	found, err := h.usableImage(ctx, e.Image)
+	return lifecycle.ImageInspected{Result: result(ctx, e.ID, err), Image: found}
+}
+
+// usableImage is what this machine has under that name, nil if it has nothing that the pod may use.
+func (h *executor) usableImage(ctx context.Context, name string) (*lifecycle.ImageInfo, error) {
+	found, err := h.engine.Images.Inspect(ctx, name)
+	if found == nil || !h.engine.Images.MayUse(ctx, name, found, func() images.PullRequest { request, _ := h.pullRequest(name); return request }) {
+		return nil, err
 	}
-	return fact
+	return imageInfo(found), err
 }
 
 // pullRequest comes with the names of the pull secrets that are missing.
@@ -42,6 +47,7 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 			Message: refused.Message,
 			Detail:  refused.Error(),
 		}
+		fact.Image, _ = h.usableImage(ctx, e.Image) // the pull's failure is what counts
 	}
 	if err == nil {
 		fact.Image, fact.Took = imageInfo(&pulled.Image), pulled.PullDuration
