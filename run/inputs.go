@@ -24,6 +24,10 @@ const (
 
 // readManifests reads and checks all manifests before anything is started.
 func readManifests(o Options) (*manifest.Group, error) {
+	variables, err := o.variables()
+	if err != nil {
+		return nil, err
+	}
 	var sources []manifest.Source
 	for _, name := range o.Files {
 		found, err := o.sources(name)
@@ -39,12 +43,18 @@ func readManifests(o Options) (*manifest.Group, error) {
 		}
 		sources = append(sources, source)
 	}
+	if o.Substitute {
+		if err := substitute(sources, variables); err != nil {
+			return nil, err
+		}
+	}
 	group, err := manifest.ReadAll(sources, manifest.Options{Name: o.Name})
 	if err != nil {
 		return nil, err
 	}
 	for _, pod := range podsOf(group) {
 		pod.Spec.NodeName = host.Name()
+		setVariables(pod, variables)
 	}
 	if err := publishAll(podsOf(group), o.Ports); err != nil {
 		return nil, err

@@ -24,6 +24,10 @@ type Options struct {
 	Ports  []string // -p: [hostIP:]host:pod[/protocol]
 	Output string   // "" or "json"
 
+	Env        []string // -e: NAME=VALUE, or NAME of this environment, for all containers
+	EnvFiles   []string // files of such lines
+	Substitute bool     // ${NAME} in manifests has the value of such a variable, or of this environment
+
 	UnsafeSysctls []string // patterns of those that the pod may set (A-ADM-6)
 
 	Timeout  time.Duration // 0: none
