@@ -31,6 +31,8 @@ type StaticOptions struct {
 	// FromURL means that the Source's name is a URL, not a file: then there are only Pods in it, and
 	// they don't tolerate all NoExecute taints, as upstream.
 	FromURL bool
+	// Strict refuses fields that a Pod does not have.
+	Strict bool
 }
 
 // StaticSet is what one manifest of static pods holds.
@@ -47,7 +49,7 @@ type StaticSet struct {
 // ReadStatic reads a manifest of static pods. Pods come out as the kubelet makes them of the same file
 // (B-STA-2), down to the UID. An error is an *Error.
 //
-// As there, unknown fields of a Pod are no error (but a warning), so that a manifest which the kubelet has
+// As there, unknown fields of a Pod are no error (but a warning) unless Strict is set, so that a manifest which the kubelet has
 // taken runs on. Other than there, every document of a file is read, and ConfigMaps and Secrets may
 // stand among them; whether a Pod finds its own is said by Unsatisfied, because they may be in other files.
 func ReadStatic(s Source, o StaticOptions) (*StaticSet, error) {
@@ -95,7 +97,7 @@ func (in *staticInput) readObject(o *object) []*Error {
 	in.pods = append(in.pods, podInput{object: o, typed: pod})
 	var errs []*Error
 	for _, e := range o.decode(pod) {
-		if e.Problem != unknownField {
+		if e.Problem != unknownField || in.options.Strict {
 			errs = append(errs, e)
 			continue
 		}

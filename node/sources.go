@@ -24,7 +24,7 @@ func (s *setup) newSources(shell *pods.Shell, c *cluster, files *source.Objects)
 	}
 	if k.StaticPodPath != "" {
 		all.file = &source.File{
-			Objects: files, Path: k.StaticPodPath, NodeName: s.name, Period: k.FileCheckFrequency.Duration,
+			Objects: files, Path: k.StaticPodPath, NodeName: s.name, Strict: s.options.Manifests != "", Period: k.FileCheckFrequency.Duration,
 			Feed: shell, ObjectsChanged: fileObjects{shell}.changed, Record: record, Log: s.log,
 		}
 	}

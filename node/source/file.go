@@ -31,6 +31,8 @@ type File struct {
 	// Path is a folder or a file; it need not exist, and may become another.
 	Path     string
 	NodeName string
+	// Strict refuses fields that a Pod does not have; else they are warnings, because a kubelet ignores them.
+	Strict bool
 	// Period is the time between two looks without an event (fileCheckFrequency); 0 is DefaultPeriod.
 	Period time.Duration
 	Feed   Feed
@@ -70,13 +72,20 @@ func (f *File) Run(ctx context.Context) {
 type merge struct {
 	objects    *objects
 	pods       []*v1.Pod
+	places     map[types.NamespacedName]string // which file each of them is in
 	duplicates []*v1.Pod
 	problems   map[string][]string // by file
 }
 
-// merged puts the files together, in the order of their names. A pod that lacks something stays
-// what it is, if it is wanted already.
-func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod) merge {
+// filePod is a pod of a file.
+type filePod struct {
+	file *file
+	pod  *v1.Pod
+}
+
+// merged puts the files together, in the order of their names. A name that two files use stays with the one that has had it
+// (places), so that a new file never ends a pod that runs. A pod that lacks something stays what it is, if it is wanted already.
+func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod, places map[types.NamespacedName]string) merge {
 	m := merge{objects: newObjects(), problems: map[string][]string{}}
 	for _, f := range files {
 		if f.set != nil {
@@ -84,25 +93,35 @@ func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod) merge {
 		}
 	}
 	configMaps, secrets := m.objects.list()
-	unique := newUnique()
+	var had, others []filePod
 	for _, f := range files {
 		if f.set == nil {
 			continue
 		}
 		for _, pod := range f.set.Pods {
-			if err := unique.join(pod, f.path); err != nil {
-				m.ignore(f, pod, err)
-				continue
+			if f.gone.IsZero() && places[nameOf(pod)] == f.path {
+				had = append(had, filePod{f, pod})
+			} else {
+				others = append(others, filePod{f, pod})
 			}
-			if err := manifest.Unsatisfied(pod, configMaps, secrets); err != nil {
-				m.problem(f, "pod "+pod.Name+": "+err.Error())
-				if pod = wanted[nameOf(pod)]; pod == nil {
-					continue
-				}
-			}
-			m.pods = append(m.pods, pod)
 		}
 	}
+	unique := newUnique()
+	for _, p := range append(had, others...) {
+		f, pod := p.file, p.pod
+		if err := unique.join(pod, f.path); err != nil {
+			m.ignore(f, pod, err)
+			continue
+		}
+		if err := manifest.Unsatisfied(pod, configMaps, secrets); err != nil {
+			m.problem(f, "pod "+pod.Name+": "+err.Error())
+			if pod = wanted[nameOf(pod)]; pod == nil {
+				continue
+			}
+		}
+		m.pods = append(m.pods, pod)
+	}
+	m.places = unique.names
 	return m
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -30,7 +32,8 @@ type folder struct {
 	pods     *staticPods
 	ignored  duplicates
 	files    map[string]*file
-	problems map[string]string // told, by file; "" for the path itself
+	places   map[types.NamespacedName]string // which file each pod is in
+	problems map[string]string               // told, by file; "" for the path itself
 	heard    bool
 }
 
@@ -60,7 +63,7 @@ func (d *folder) look(ctx context.Context, now time.Time) (soon time.Duration) {
 			d.files[path] = &file{path: path}
 		}
 		f := d.files[path]
-		if after := f.read(now, d.source.NodeName); after > 0 {
+		if after := f.read(now, manifest.StaticOptions{NodeName: d.source.NodeName, Strict: d.source.Strict}); after > 0 {
 			again(after)
 			pending = pending || f.unread
 		}
@@ -91,7 +94,8 @@ func (d *folder) look(ctx context.Context, now time.Time) (soon time.Duration) {
 // apply hands over what the files want together; problems are those of listing them.
 func (d *folder) apply(ctx context.Context, problems map[string]string) {
 	files := slices.SortedFunc(maps.Values(d.files), inOrder)
-	m := merged(files, d.pods.wanted)
+	m := merged(files, d.pods.wanted, d.places)
+	d.places = m.places
 	for _, f := range files {
 		if f.err != nil {
 			m.problem(f, f.problem())

@@ -232,7 +232,19 @@ func TestFolderDouble(t *testing.T) {
 	l.remove("a.yaml")
 	l.want("the copy is left", "unwanted file a-n", "wanted file a-n")
 	l.write("a.yaml", manifestOf("a", "i", ""))
-	l.want("two again", ignored, "unwanted file a-n", "wanted file a-n")
+	l.want("a file that comes ends nothing", ignored)
+	l.wantLog("two again", "pod default/a-n is in "+l.dir+"/a.yaml~ already")
+}
+
+// TestFolderStrict: a misspelt field is an error where that is asked for, and the pod that runs stays (B-STA-1).
+func TestFolderStrict(t *testing.T) {
+	l := newLooker(t)
+	l.source.Strict = true
+	l.write("a.yaml", manifestOf("a", "i", ""))
+	l.want("start", "wanted file a-n", "heard file")
+	l.write("a.yaml", strings.Replace(manifestOf("a", "i", ""), "image:", "comand: [x], image:", 1))
+	l.want("misspelt")
+	l.wantLog("misspelt", "comand: unknown field; did you mean command?")
 }
 
 // TestFolderRenamed: the name of the file is part of the pod's UID, so that the pod is

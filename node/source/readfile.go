@@ -34,7 +34,7 @@ func versionOf(f *os.File) (version, error) {
 }
 
 // read brings the file up to date. It says how soon it is to be read again, 0 if only after a change.
-func (f *file) read(now time.Time, nodeName string) time.Duration {
+func (f *file) read(now time.Time, o manifest.StaticOptions) time.Duration {
 	opened, err := pathwatch.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return settledAfter // gone since it was listed
@@ -62,7 +62,7 @@ func (f *file) read(now time.Time, nodeName string) time.Duration {
 		return settledAfter
 	}
 	f.unread, f.writing = false, time.Time{}
-	f.take(data, nodeName)
+	f.take(data, o)
 	if age := now.Sub(time.Unix(after.changed.Unix())); age >= 0 && age < settledAfter {
 		f.version = version{} // another change may have the same time
 		return settledAfter
@@ -92,7 +92,7 @@ func (f *file) beingWritten(now time.Time, opened *os.File, changed bool) bool {
 }
 
 // take makes pods of the file's content, if it is another than last time.
-func (f *file) take(data []byte, nodeName string) {
+func (f *file) take(data []byte, o manifest.StaticOptions) {
 	sum := sha256.Sum256(data)
 	if sum == f.content && f.set != nil && f.err == nil {
 		return
@@ -102,7 +102,7 @@ func (f *file) take(data []byte, nodeName string) {
 		f.err = fmt.Errorf("%s: it is larger than %d MiB", f.path, maxManifestBytes>>20)
 		return
 	}
-	set, err := manifest.ReadStatic(manifest.Source{Name: f.path, Data: data}, manifest.StaticOptions{NodeName: nodeName})
+	set, err := manifest.ReadStatic(manifest.Source{Name: f.path, Data: data}, o)
 	if f.err = err; err == nil {
 		f.set = set
 	}
