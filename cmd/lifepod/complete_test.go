@@ -127,7 +127,7 @@ func TestEveryFlagIsCompleted(t *testing.T) {
 	files := map[string]bool{
 		"kubeconfig": true, "bootstrap-kubeconfig": true, "config": true, "manifests": true,
 		"image-credential-provider-config": true, "secret-file": true, "scenario": true, "node-scenario": true,
-		"tls-cert-file": true, "tls-private-key-file": true,
+		"tls-cert-file": true, "tls-private-key-file": true, "env-file": true,
 	}
 	var visit func(*cobra.Command)
 	visit = func(command *cobra.Command) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -15,38 +16,69 @@ import (
 
 func newExplainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [RULE|AREA]...",
-		Short: "Quote the rule behind a line, such as A-RST-1; alone it lists the chapters",
-		Long: `Quote a rule of the contract: what Kubernetes does with a Pod, where its source does it,
+		Use:   "explain [RULE|AREA|WORD]...",
+		Short: "Say what a word such as CrashLoopBackOff means, or quote a rule such as A-RST-1",
+		Long: `Say what a word means, such as CrashLoopBackOff, Initialized or preStop: what follows
+from it, which rules are behind it, how to look. Of another word the rules are listed
+that name it.
+
+Quote a rule of the contract: what Kubernetes does with a Pod, where its source does it,
 and what lifepod does differently. The numbers are those in the output of lifepod run -v
-and in the log of lifepod agent. An area, such as A-RST, lists its rules.`,
+and in the log of lifepod agent. An area, such as A-RST, lists its rules; alone the
+command lists the words and the chapters.`,
+		ValidArgsFunction: completeWords,
 		RunE: func(command *cobra.Command, args []string) error {
 			chapters, err := contract.Chapters()
 			if err != nil {
 				return err
 			}
+			words, err := contract.Words()
+			if err != nil {
+				return err
+			}
 			if len(args) == 0 {
-				return listChapters(command.OutOrStdout(), chapters)
+				return listAll(command.OutOrStdout(), words, chapters)
 			}
 			rules, err := contract.Rules()
 			if err != nil {
 				return err
 			}
-			return explain(command.OutOrStdout(), rules, args)
+			return explain(command.OutOrStdout(), words, rules, args)
 		},
 	}
 }
 
-// explain prints each rule that is asked for, and lists those of an area.
-func explain(out io.Writer, rules []contract.Rule, names []string) error {
+// completeWords completes words and areas.
+func completeWords(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	words, _ := contract.Words() // nothing to complete, then
+	for _, w := range words {
+		list = append(list, w.Names...)
+	}
+	chapters, _ := contract.Chapters()
+	for _, c := range chapters {
+		list = append(list, c.Areas...)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// explain prints each word or rule that is asked for, and lists those of an area, or those that name another word.
+func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names []string) error {
 	width := widthOf(out)
 	for i, name := range names {
-		found, err := contract.Find(rules, name)
-		if err != nil {
-			return err
-		}
 		if i > 0 {
 			_, _ = fmt.Fprintln(out) // the next one has the error
+		}
+		if word, is := contract.FindWord(words, name); is {
+			if _, err := fmt.Fprintf(out, "%s\n\n%s\n", strings.Join(word.Names, ", "), contract.Plain(word.Text, width)); err != nil {
+				return err
+			}
+			continue
+		}
+		found, err := contract.Find(rules, name)
+		if err != nil {
+			if found = contract.Naming(rules, name); len(found) == 0 || !isWord.MatchString(name) {
+				return err
+			}
 		}
 		for _, rule := range found {
 			text := fmt.Sprintf("%s  (%s, docs/contract/%s)\n\n%s", rule.Number, rule.Chapter, rule.Anchor(), contract.Plain(rule.Text, width))
@@ -61,7 +93,15 @@ func explain(out io.Writer, rules []contract.Rule, names []string) error {
 	return nil
 }
 
-func listChapters(out io.Writer, chapters []contract.Chapter) error {
+// isWord is what rules are searched for.
+var isWord = regexp.MustCompile(`^[A-Za-z][A-Za-z.]{3,}$`)
+
+func listAll(out io.Writer, words []contract.Word, chapters []contract.Chapter) error {
+	var names []string
+	for _, w := range words {
+		names = append(names, w.Names...)
+	}
+	_, _ = fmt.Fprintf(out, "Words\n%s\n\n", contract.Plain(strings.Join(names, ", "), widthOf(out))) // Flush has the error
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	part := ""
 	for _, c := range chapters {
@@ -71,7 +111,7 @@ func listChapters(out io.Writer, chapters []contract.Chapter) error {
 		}
 		_, _ = fmt.Fprintf(table, "  %s\t%s\n", strings.Join(c.Areas, ", "), c.Title)
 	}
-	_, _ = fmt.Fprintln(table, "\nlifepod explain A-RST lists the rules of an area, lifepod explain A-RST-1 quotes one.")
+	_, _ = fmt.Fprintln(table, "\nlifepod explain CrashLoopBackOff says what a word means, lifepod explain A-RST lists the rules of an area, lifepod explain A-RST-1 quotes one.")
 	return table.Flush()
 }
 

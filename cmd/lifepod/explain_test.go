@@ -11,10 +11,13 @@ import (
 func TestExplain(t *testing.T) {
 	const rule = "A-RST-6"
 	for args, want := range map[string][]string{
-		"":                {"Termination and recovery\n", "  A-RST, A-BO                  Restarts\n"},
-		rule + " a-rst-7": {rule + "  (Restarts, docs/contract/startup/restarts.md#a-rst-6)\n\nRules look at the exit code", "restarts.md#a-rst-7", "Source: `pkg/api/v1/pod/util.go`"},
-		"A-RST":           {rule + "    Rules look at the exit code, however the process ended\n"},
-		"rst-6":           {"there is no rule RST-6; did you mean " + rule + " or "},
+		"":                  {"Termination and recovery\n", "  A-RST, A-BO                  Restarts\n"},
+		rule + " a-rst-7":   {rule + "  (Restarts, docs/contract/startup/restarts.md#a-rst-6)\n\nRules look at the exit code", "restarts.md#a-rst-7", "Source: `pkg/api/v1/pod/util.go`"},
+		"A-RST":             {rule + "    Rules look at the exit code, however the process ended\n"},
+		"crashloopbackoff":  {"CrashLoopBackOff\n\nThe container has ended more than once", "\nRules: A-BO-2, A-BO-3"},
+		"FailedPreStopHook": {"B-HOOK-4   A hook that fails is reported without details"},
+		"Nonsense":          {"there is no rule or word Nonsense: want a number such as A-RST-1, an area such as A-RST, or a word such as CrashLoopBackOff"},
+		"rst-6":             {"there is no rule or word rst-6; did you mean " + rule + " or "},
 	} {
 		command := newExplainCommand()
 		var out bytes.Buffer

@@ -3,7 +3,7 @@ package contract
 
 import "embed"
 
-// Files are README.md, which lists the chapters in their order, and the chapters.
+// Files are README.md, which lists the chapters in their order, the chapters, and words.md.
 //
-//go:embed README.md startup/*.md termination/*.md
+//go:embed README.md words.md startup/*.md termination/*.md
 var Files embed.FS

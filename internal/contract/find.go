@@ -9,16 +9,16 @@ import (
 
 // Find finds the rule of a number, or all rules of an area. Upper and lower case are
 // alike. The error names the nearest rule, if any is near.
-func Find(rules []Rule, name string) ([]Rule, error) {
-	name = strings.ToUpper(name)
+func Find(rules []Rule, asked string) ([]Rule, error) {
+	name := strings.ToUpper(asked)
 	found := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Number != name && r.Area() != name })
 	if len(found) > 0 {
 		return found, nil
 	}
 	if meant := near(rules, name); len(meant) > 0 {
-		return nil, fmt.Errorf("there is no rule %s; did you mean %s?", name, strings.Join(meant, " or "))
+		return nil, fmt.Errorf("there is no rule or word %s; did you mean %s?", asked, strings.Join(meant, " or "))
 	}
-	return nil, fmt.Errorf("there is no rule %s: want a number such as A-RST-1, or an area such as A-RST", name)
+	return nil, fmt.Errorf("there is no rule or word %s: want a number such as A-RST-1, an area such as A-RST, or a word such as CrashLoopBackOff", asked)
 }
 
 // near are the numbers that somebody may have meant: those of the most similar area

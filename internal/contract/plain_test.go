@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,11 +73,11 @@ func TestFind(t *testing.T) {
 		"A-RST-1":   "A-RST-1",
 		"b-rac-e3":  "B-RAC-E3",
 		"a-bo":      "A-BO-1 A-BO-2 A-BO-3 A-BO-4 A-BO-5 A-BO-6 A-BO-7 A-BO-8",
-		"A-RST-99":  "there is no rule A-RST-99; did you mean A-RST-7?",
-		"A-RTS-2":   "there is no rule A-RTS-2; did you mean A-RST-2?",
-		"rst-3":     "there is no rule RST-3; did you mean A-RST-3 or B-RST-3?",
-		"B-RAC-E20": "there is no rule B-RAC-E20; did you mean B-RAC-E8?",
-		"restart":   "there is no rule RESTART: want a number such as A-RST-1, or an area such as A-RST",
+		"A-RST-99":  "there is no rule or word A-RST-99; did you mean A-RST-7?",
+		"A-RTS-2":   "there is no rule or word A-RTS-2; did you mean A-RST-2?",
+		"rst-3":     "there is no rule or word rst-3; did you mean A-RST-3 or B-RST-3?",
+		"B-RAC-E20": "there is no rule or word B-RAC-E20; did you mean B-RAC-E8?",
+		"restart":   "there is no rule or word restart: want a number such as A-RST-1, an area such as A-RST, or a word such as CrashLoopBackOff",
 	} {
 		found, err := Find(rules, name)
 		var got []string
@@ -123,5 +124,28 @@ func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 		if end := strings.TrimSpace(rule.Opening); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, ",") {
 			t.Errorf("%s: its opening %q is not all", rule.Number, rule.Opening)
 		}
+	}
+}
+
+// TestWords: each word says which rules are behind it and how to look, and there are no two of a name.
+func TestWords(t *testing.T) {
+	words, err := Words()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, w := range words {
+		if !regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text) {
+			t.Errorf("%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
+		}
+		for _, name := range w.Names {
+			if name = strings.ToLower(name); seen[name] {
+				t.Errorf("%s is explained twice", name)
+			}
+			seen[name] = true
+		}
+	}
+	if !seen["crashloopbackoff"] || !seen["prestop"] {
+		t.Errorf("words: %v", seen)
 	}
 }

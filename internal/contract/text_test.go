@@ -55,7 +55,7 @@ func TestEveryFileIsAChapter(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && file != "README.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
+		if err == nil && !entry.IsDir() && file != "README.md" && file != "words.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
 			t.Errorf("README.md does not list %s", file)
 		}
 		return err
