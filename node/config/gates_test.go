@@ -24,9 +24,10 @@ var gateSources = map[string][]string{
 }
 
 // TestGatesAreKubernetes holds the table against the sources of the version that
-// go.mod names: no gate is missing, none is made up, and the same ones are locked.
+// go.mod names: no gate is missing, none is made up, the same ones are locked, and those that lifepod follows are on by default
+// where they are on there.
 func TestGatesAreKubernetes(t *testing.T) {
-	want := map[string]state{"AllAlpha": unsaid, "AllBeta": unsaid}
+	want := map[string]gate{"AllAlpha": {}, "AllBeta": {}}
 	for module, files := range gateSources {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 		if err != nil {
@@ -37,18 +38,22 @@ func TestGatesAreKubernetes(t *testing.T) {
 		}
 	}
 	delete(want, "ControllerManagerReleaseLeaderElectionLockOnExit") // kube-controller-manager registers it, the kubelet does not
-	got := map[string]state{}
+	got := map[string]gate{}
 	for name, g := range gates {
-		got[name] = g.locked
+		entry := gate{locked: g.locked, byDefault: want[name].byDefault}
+		if g.here == free {
+			entry.byDefault = stateOf(Enabled(&kubeletconfig.KubeletConfiguration{}, name))
+		}
+		got[name] = entry
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(gate{})); diff != "" {
 		t.Errorf("gates (-Kubernetes +table):\n%s", diff)
 	}
 }
 
 // readGates finds what maps a gate's constant to a list of specs, the last of which
 // holds.
-func readGates(t *testing.T, path string, into map[string]state) {
+func readGates(t *testing.T, path string, into map[string]gate) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -73,17 +78,17 @@ func readGates(t *testing.T, path string, into map[string]state) {
 			return true
 		}
 		key, isIdent := pair.Key.(*ast.Ident)
-		if locked, isGate := lastSpec(pair.Value); isIdent && isGate && names[key.Name] != "" {
-			into[names[key.Name]] = locked
+		if found, isGate := lastSpec(pair.Value); isIdent && isGate && names[key.Name] != "" {
+			into[names[key.Name]] = found
 		}
 		return true
 	})
 }
 
-func lastSpec(value ast.Expr) (locked state, isGate bool) {
+func lastSpec(value ast.Expr) (g gate, isGate bool) {
 	list, ok := value.(*ast.CompositeLit)
 	if !ok || len(list.Elts) == 0 {
-		return unsaid, false
+		return gate{}, false
 	}
 	spec := list // a gate without versions has its one spec itself
 	if last, ok := list.Elts[len(list.Elts)-1].(*ast.CompositeLit); ok {
@@ -100,12 +105,13 @@ func lastSpec(value ast.Expr) (locked state, isGate bool) {
 		}
 	}
 	if values["PreRelease"] == "" {
-		return unsaid, false
+		return gate{}, false
 	}
-	if values["LockToDefault"] != "true" {
-		return unsaid, true
+	g.byDefault = stateOf(values["Default"] == "true")
+	if values["LockToDefault"] == "true" {
+		g.locked = g.byDefault
 	}
-	return stateOf(values["Default"] == "true"), true
+	return g, true
 }
 
 // TestGatesOfTheContract: what the contract says of Kubernetes' gates and of lifepod's
