@@ -70,6 +70,8 @@ const (
 	KindRestartsAll Kind = "restarts-all"
 	KindState       Kind = "state" // how a container is, according to its pod's object alone
 	KindLeft        Kind = "left"  // what the journal has not kept
+	// KindObject is about an object of a cluster that is no pod.
+	KindObject Kind = "object"
 )
 
 // ofPod is the subject of what is about the pod as a whole.

@@ -11,9 +11,11 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Trouble is what pods have in common that are not as they should be.
+// Trouble is what pods have in common that are not as they should be, or what is wrong with an object for which no pod speaks.
 type Trouble struct {
 	Pods []journal.Pod `json:"pods"`
+	// Object is the kind and name of an object that is no pod, such as Deployment default/web; there are no Pods then.
+	Object string `json:"object,omitzero"`
 	// Standing is how the first of them is; Cause is what is behind it. Gone says that nothing of it is left.
 	Standing string   `json:"standing"`
 	Cause    Sentence `json:"cause"`

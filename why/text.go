@@ -54,13 +54,16 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 	bad := 0
 	for _, t := range list {
 		bad += len(t.Pods)
-		b.WriteString(fold(podNames(t.Pods), l.Width, "  "))
+		b.WriteString(fold(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  "))
 		b.WriteString(fold("  "+t.Text(), l.Width, "  "))
 		l.quote(&b, t.Cause)
 	}
-	if bad == 0 {
+	switch {
+	case len(list) == 0:
 		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
-	} else {
+	case bad == 0:
+		fmt.Fprintf(&b, "%d %s, all as they should be, but not what is above.\n", asked, pods(asked))
+	default:
 		fmt.Fprintf(&b, "%d of %d %s should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is not as it", " are not as they"))
 	}
 	_, err := io.WriteString(out, b.String())

@@ -184,7 +184,7 @@ func TestHostileJournal(t *testing.T) {
 		for _, output := range []string{"", "json"} {
 			var one, all bytes.Buffer
 			f := whyFlags{output: output}
-			if err := errors.Join(f.one(&one, source, []string{"asked"}), (&whyFlags{output: output}).all(&all, source)); err != nil {
+			if err := errors.Join(f.one(&one, source, []string{"asked"}), (&whyFlags{output: output}).all(&all, io.Discard, source)); err != nil {
 				t.Fatal(name, err)
 			}
 			harmless(t, "why -o "+output+" of "+name, one.String()) // it folds lines

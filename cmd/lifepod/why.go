@@ -39,7 +39,9 @@ func newWhyCommand(open journals, code *int) *cobra.Command {
 the last restart, what keeps the pod from being Ready, what holds its end up.
 
 Without a pod it tells of every pod that is not as it should be, the worst first,
-and of those that failed in the last hour; pods with one cause are told together. With --group it tells of a group whose pods
+and of those that failed in the last hour; pods with one cause are told together.
+Of a cluster it tells, too, of workloads whose pods are refused, of claims that are not
+bound, and of Services that have no endpoint. With --group it tells of a group whose pods
 restart as one: which member began its last restart, where the time went, and which
 members the others wait for.
 
@@ -59,7 +61,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 			case f.group.Name != "":
 				err = f.ofGroup(out, source)
 			case len(args) == 0:
-				err = f.all(out, source)
+				err = f.all(out, command.ErrOrStderr(), source)
 			default:
 				err = f.one(out, source, args)
 			}
@@ -161,8 +163,8 @@ func hasContainer(pod *journal.Pod, name string) error {
 	return fmt.Errorf("%s: it has %s", text, plain.Line(strings.Join(names, ", ")))
 }
 
-// all tells of the pods that are not as they should be.
-func (f *whyFlags) all(out io.Writer, source journal.Source) error {
+// all tells of the pods that are not as they should be, and of what else of a cluster is not.
+func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 	selector, err := labels.Parse(f.wanted.Labels)
 	if err != nil {
 		return fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
@@ -174,6 +176,11 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 		return err
 	}
 	list, asked := why.Overview(records, time.Now())
+	objects, err := objectsOf(source, selector)
+	if err != nil {
+		warn(warnings, "of objects that are no pods nothing is known: %v", err)
+	}
+	list = append(list, objects.Troubles()...)
 	f.trouble = len(list) > 0
 	if f.output == "json" {
 		return writeJSON(out, append([]why.Trouble{}, list...))
