@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 const (
@@ -117,7 +119,7 @@ func (t target) build(ctx context.Context, force bool) error {
 	if err := t.compile(ctx); err != nil {
 		return err
 	}
-	if err := os.WriteFile(t.stampFile(), []byte(stamp), 0o644); err != nil {
+	if err := wholefile.Write(t.stampFile(), []byte(stamp)); err != nil { // the cache may be shared by links
 		return fmt.Errorf("write stamp: %w", err)
 	}
 	slog.Info("built", "target", t.name, "seconds", int(time.Since(started).Seconds()))
