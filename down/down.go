@@ -35,6 +35,9 @@ type Options struct {
 // closeTimeout is how long the runtime may take to stop.
 const closeTimeout = 30 * time.Second
 
+// endsWithin is how long a lifepod whose last pod has ended may take to let go of the folder: after lifepod stop nobody wants to wait for it.
+const endsWithin = 2 * time.Second
+
 // Run ends all pods of a state folder that nobody attends to, and says what it did. It
 // refuses while a lifepod uses the folder.
 func Run(ctx context.Context, o Options) (string, error) {
@@ -49,6 +52,10 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return endLost(ctx, paths, o.Purge)
 	}
 	release, err := Exclude(paths)
+	for until := time.Now().Add(endsWithin); errors.Is(err, bundle.ErrInUse) && time.Now().Before(until) && ctx.Err() == nil; {
+		time.Sleep(endsWithin / 40)
+		release, err = Exclude(paths)
+	}
 	if errors.Is(err, bundle.ErrInUse) {
 		return "", fmt.Errorf("a lifepod uses %s: end it first; %s lists its pods, %s ends one", paths.Root,
 			bundle.Command(o.Root, "ps"), bundle.Command(o.Root, "stop POD"))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
@@ -61,7 +62,17 @@ fail: its failing container's own; a Job fails as a whole;
 			return err
 		},
 		RunE: func(command *cobra.Command, _ []string) (err error) {
-			*code, err = Run(command.Context(), o)
+			own := background.Take()
+			switch {
+			case own != nil:
+				*code, err = Run(command.Context(), o.inBackground(command.Context(), own))
+			case o.Detach:
+				if err = detach(command.Context(), o); err != nil {
+					*code = ExitError
+				}
+			default:
+				*code, err = Run(command.Context(), o)
+			}
 			return err
 		},
 	}
@@ -82,6 +93,7 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.StringArrayVar(&o.EnvFiles, "env-file", nil, "set those of a `file` with such lines")
 	flags.BoolVar(&o.Substitute, "substitute", false, "put the values of such variables, else of lifepod's environment, for ${NAME} and ${NAME:-DEFAULT} in manifests; $${NAME} stays ${NAME}")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pods set these sysctls, too: `names`, or prefixes such as net.core.*")
+	flags.BoolVarP(&o.Detach, "detach", "d", false, "run in the background: print the pods' names once they are there; lifepod logs, status, wait and stop go on with them")
 	flags.BoolVar(&o.New, "new", false, "start new pods also where some of these manifests were left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
@@ -108,6 +120,9 @@ func checkFlags(command *cobra.Command, o *Options) error {
 	}
 	if o.Kustomization == "" && command.Flags().Changed("kustomize") {
 		return errors.New("-k: want the folder of a kustomization")
+	}
+	if o.Detach && o.Output != "" {
+		return errors.New("-d and -o exclude each other: lifepod timeline -o json tells what happened")
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }

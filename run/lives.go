@@ -132,6 +132,9 @@ func (l *lives) run(ctx context.Context) (int, error) {
 		r.begun = r.life != nil
 	}
 	l.stopper.attach(l, giveUp, l.options.Timeout)
+	if l.options.Begun != nil {
+		l.options.Begun(l.names())
+	}
 	l.openView()
 	defer l.printer.closeView()
 	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events, jobs) }, reload.run)
@@ -146,6 +149,17 @@ func (l *lives) run(ctx context.Context) (int, error) {
 		return ExitError, err
 	}
 	return l.results.code, nil
+}
+
+// names are those of all pods, and of the Jobs that will make some.
+func (l *lives) names() (list []string) {
+	for _, set := range l.group.Sets {
+		list = append(list, set.Pod.Namespace+"/"+set.Pod.Name)
+	}
+	for _, job := range l.group.Jobs {
+		list = append(list, "Job "+job.Namespace+"/"+job.Name)
+	}
+	return list
 }
 
 // prepare has all pods ready to begin that do not wait for another, or none.

@@ -33,6 +33,7 @@ type Options struct {
 	Timeout  time.Duration // 0: none
 	FailFast bool          // end a pod when something that a container needs can't be had at the first attempt
 	Keep     bool          // leave logs and volumes on disk
+	Detach   bool          // in the background, as a process of its own
 	New      bool          // don't go on with the pod of a lifepod that was killed
 	Plain    bool          // lines also where there is a terminal for the live view
 	Verbose  bool          // show rules and Kubernetes events as well
@@ -47,6 +48,9 @@ type Options struct {
 	// without it refuses that.
 	Kustomization      string
 	BuildKustomization func(dir string) ([]byte, error)
+
+	// Begun is told once, when all pods that do not wait for others are there, what the run consists of; nil: nobody is.
+	Begun func(names []string)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

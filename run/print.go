@@ -27,7 +27,7 @@ import (
 type display struct {
 	// immutable
 	options        Options
-	several        bool // pods, so that each line says whose it is
+	several        bool // pods, or in a log with others, so that each line says whose it is
 	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
 	colour         bool
@@ -65,7 +65,7 @@ type printer struct {
 func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
 	d := &display{
-		options: o, several: len(pods) != 1, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
+		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
 	}
 	p := &printer{display: d, hinted: map[string]bool{}}
 	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose}

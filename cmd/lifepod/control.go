@@ -24,7 +24,7 @@ func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
-		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newUICommand(g),
+		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newUICommand(g),
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 	command.Flags().BoolVar(&page, "ui", false, "show the pods of this machine in a browser as well, as lifepod ui does; the link is printed")
 	alone := command.RunE
 	command.RunE = func(command *cobra.Command, files []string) error {
+		if detach, _ := command.Flags().GetBool("detach"); detach && page {
+			return errors.New("-d and --ui exclude each other: lifepod ui shows the pods that run in the background")
+		}
 		return besidePage(g, command, page, func() error { return alone(command, files) })
 	}
 	return command

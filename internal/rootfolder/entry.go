@@ -33,6 +33,8 @@ var (
 	Seccomp      = entry("seccomp")
 	Names        = entry("names.lock")
 	Runs         = entry("runs")
+	RunLog       = entry("run.log")
+	_            = entry("run.log.1")
 	Agents       = entry("agents")
 	AgentMemory  = entry("lifepod")
 	AgentKeys    = entry("pki")

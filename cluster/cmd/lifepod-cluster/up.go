@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/lead"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/notify"
 )
@@ -48,7 +48,8 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 			if detach && page {
 				return errors.New("--ui and --detach exclude each other: lifepod ui shows the page of a cluster in the background")
 			}
-			if detach {
+			own := background.Take()
+			if detach && own == nil {
 				return upDetached(command.Context(), command.OutOrStdout(), g.root)
 			}
 			log, err := g.logger()
@@ -56,8 +57,8 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 				return err
 			}
 			c.Root, c.Version, c.Log, c.Service = g.root, version(), log, notify.Take(log)
-			if os.Getenv(readyVariable) != "" {
-				go trimLog(command.Context(), g.root, log)
+			if file, err := cluster.LogFile(g.root); own != nil && err == nil { // else cluster.Run says so
+				go background.Trim(command.Context(), file, log)
 			}
 			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // our errors say it all
 			return cluster.Run(command.Context(), c, func(r cluster.Ready) {
@@ -65,7 +66,11 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 				if slices.Contains(c.Disable, "node") { // else the node says whether it is alive
 					go c.Service.Watch(command.Context(), func() error { return nil }, log)
 				}
-				tellReady(command.OutOrStdout(), g.root, r)
+				if own != nil {
+					own.Ready(r)
+				} else {
+					printReady(command.OutOrStdout(), g.root, r)
+				}
 				if page {
 					servePage(command, c, r)
 				}
@@ -113,16 +118,6 @@ func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
 }
 
-// tellReady tells people, and the process that waits for one in the background.
-func tellReady(out io.Writer, root string, r cluster.Ready) {
-	if pipe := readyPipe(); pipe != nil {
-		_ = json.NewEncoder(pipe).Encode(r) // who waited for it may be gone
-		_ = pipe.Close()
-		return
-	}
-	printReady(out, root, r)
-}
-
 func printReady(out io.Writer, root string, r cluster.Ready) {
 	lifepod := "lifepod " + rootFlag(root)
 	if os.Getenv("SUDO_USER") != "" {
@@ -146,14 +141,6 @@ func rootFlag(root string) string {
 		return ""
 	}
 	return "--root " + root + " "
-}
-
-// readyPipe is where to say that the cluster is ready; nil: to people.
-func readyPipe() *os.File {
-	if os.Getenv(readyVariable) == "" {
-		return nil
-	}
-	return os.NewFile(3, "ready")
 }
 
 // addCNIFlags adds those of another pod network than the bundled one. The kubelet had
