@@ -104,20 +104,21 @@ func (o *object) identify() *Error {
 func (o *object) identifyAny(refusal *Error) *Error {
 	workload, isWorkload := workloadKinds[o.kind]
 	_, known := passedOver[o.kind]
+	isService := o.kind == serviceKind
 	switch {
-	case refusal == nil, o.isPassedOver():
+	case refusal == nil, o.isPassedOver(), isService && o.value["apiVersion"] == "v1":
 		return nil
 	case isWorkload:
 		return o.wantVersion(workload.version)
 	case o.kind == "":
 		refusal.Want = "should be Pod, " + strings.Join(sortedKeys(workloadKinds), ", ") + ", ConfigMap, Secret or PersistentVolumeClaim"
 		return refusal
-	case known:
+	case known, isService && o.value["apiVersion"] != nil:
 		return o.errorf("apiVersion", wantCluster, "a %s of %v cannot be run", o.kind, o.value["apiVersion"])
 	case strings.HasSuffix(refusal.Field, "apiVersion"):
 		return refusal
 	}
-	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass"}, sortedKeys(workloadKinds), sortedKeys(passedOver))
+	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass", serviceKind}, sortedKeys(workloadKinds), sortedKeys(passedOver))
 	if near := plain.Nearest(o.kind, kinds); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}

@@ -9,7 +9,6 @@ import (
 // passedOver are kinds that mean nothing to pods on one machine, or that lifepod run has not: it goes on without them,
 // and says so. By kind: the API group, and what that means.
 var passedOver = map[string]struct{ group, means string }{
-	"Service":                 {"", "pods don't find each other by its name; -p publishes a port of a pod"},
 	"Ingress":                 {"networking.k8s.io", "-p publishes a port of a pod"},
 	"IngressClass":            {"networking.k8s.io", "there are no Ingresses"},
 	"NetworkPolicy":           {"networking.k8s.io", "nothing keeps pods from each other"},
@@ -65,5 +64,5 @@ func (in *input) passedWarnings() (warnings []string) {
 }
 
 // wantAll is what lifepod run takes.
-var wantAll = fmt.Sprintf("there should be Pods, or %s, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that they use",
+var wantAll = fmt.Sprintf("there should be Pods, or %s, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims, RuntimeClass and Services that they use",
 	strings.Join(sortedKeys(workloadKinds), "s, ")+"s")

@@ -69,6 +69,8 @@ type Group struct {
 	Jobs []*Job
 	// Workloads are those that Pods are of, in the order of the input.
 	Workloads []Workload
+	// Services are those that select pods of the run.
+	Services []*v1.Service
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
@@ -133,6 +135,8 @@ type input struct {
 	all      bool // any number of Pods, and what Pods are made of
 	pods     []podInput
 	passed   [][]*object // that are passed over, by kind
+	services []serviceInput
+	found    []*v1.Service // those that count
 	data     []*dataInput
 	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
@@ -199,6 +203,8 @@ func (in *input) readObject(o *object) []*Error {
 	case "Pod":
 	case "RuntimeClass":
 		return in.readClass(o)
+	case serviceKind:
+		return in.readService(o)
 	default:
 		return in.readData(o)
 	}
@@ -228,6 +234,7 @@ func (in *input) admit() {
 	}
 	in.checkNames()
 	in.admitData(in.namespace())
+	in.admitServices(in.namespace())
 }
 
 // rename gives the Pod the name of --name.
@@ -313,7 +320,7 @@ func (in *input) checkUnused() {
 }
 
 func (in *input) group() *Group {
-	g := &Group{Workloads: in.workloads, Warnings: in.warnings}
+	g := &Group{Workloads: in.workloads, Services: in.found, Warnings: in.warnings}
 	for _, p := range in.pods {
 		set := in.set(p.typed)
 		if p.of != nil && p.of.job != nil {

@@ -56,7 +56,7 @@ func readManifests(o Options) (*manifest.Group, error) {
 		pod.Spec.NodeName = host.Name()
 		setVariables(pod, variables)
 	}
-	if err := publishAll(podsOf(group), o.Ports); err != nil {
+	if err := publishAll(podsOf(group), group.Services, o.Ports); err != nil {
 		return nil, err
 	}
 	for _, pod := range podsOf(group) {

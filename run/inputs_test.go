@@ -62,8 +62,8 @@ func TestInputs(t *testing.T) {
 	for want, o := range map[string]Options{
 		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
 		"/none.yaml\": 404 Not Found": {Files: []string{server.URL + "/none.yaml"}},
-		"-p 1:80: there are 2 pods, and 0 of them declare port 80 as a containerPort: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
-		"read manifest: open gone.yaml: no such file":                                                     {Files: []string{"all", "gone.yaml"}},
+		"-p 1:80: there are 2 pods, and 0 of them have port 80 as a containerPort or behind a Service: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
+		"read manifest: open gone.yaml: no such file": {Files: []string{"all", "gone.yaml"}},
 	} {
 		if _, err := readManifests(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)

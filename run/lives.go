@@ -22,12 +22,13 @@ import (
 
 // lives are the pods of one run, side by side on one node.
 type lives struct {
-	options Options
-	runtime *host.Runtime
-	printer *printer
-	stopper *stopper
-	group   *manifest.Group
-	ending  chan struct{} // closed when somebody has asked for the end
+	options  Options
+	runtime  *host.Runtime
+	printer  *printer
+	stopper  *stopper
+	group    *manifest.Group
+	services *services     // nil: there are none
+	ending   chan struct{} // closed when somebody has asked for the end
 
 	mu      sync.Mutex
 	all     []*runOf                 // in the order of the manifests; those of Jobs follow as they begin
@@ -111,6 +112,11 @@ func (l *lives) run(ctx context.Context) (int, error) {
 	objects := objectsOf(l.group.All()...)
 	node, err := newNode(l.options, l.runtime, l.group.All()[0].RuntimeClasses, objects, features)
 	if err == nil {
+		if l.services = newServices(l.group.Services, node, l.printer.warn); l.services != nil {
+			for _, r := range l.all {
+				r.services = l.services
+			}
+		}
 		err = l.prepare(ctx, node)
 	}
 	if err != nil {

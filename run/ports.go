@@ -11,24 +11,53 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/manifest"
 )
 
-// publishAll adds each -p to the pod that it is for: of several to the one that declares the port.
-func publishAll(pods []*v1.Pod, flags []string) error {
+// publishAll adds each -p to the pod that it is for: of several to the one that declares the port, or that is behind a Service with it.
+func publishAll(pods []*v1.Pod, services []*v1.Service, flags []string) error {
 	for _, flag := range flags {
-		pod := pods[0]
-		if port, err := parsePort(flag); err == nil && len(pods) > 1 {
-			found := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !declares(pod, port) })
-			if len(found) != 1 {
-				return fmt.Errorf("-p %s: there are %d pods, and %d of them declare port %d as a containerPort: want one that does", flag, len(pods), len(found), port.ContainerPort)
-			}
-			pod = found[0]
+		port, err := parsePort(flag)
+		if err != nil {
+			return fmt.Errorf("-p %s: %w; want [hostIP:]hostPort:podPort[/tcp|udp|sctp], such as 8080:80", flag, err)
 		}
-		if err := publishPorts(pod, []string{flag}); err != nil {
-			return err
+		found := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !declares(pod, port) })
+		if len(found) == 0 {
+			found, port.ContainerPort = behind(services, pods, port)
+		}
+		switch {
+		case len(found) == 0 && len(pods) == 1:
+			found = pods
+		case len(found) != 1:
+			return fmt.Errorf("-p %s: there are %d pods, and %d of them have port %d as a containerPort or behind a Service: want one that does", flag, len(pods), len(found), port.ContainerPort)
+		}
+		if found[0].Spec.HostNetwork {
+			return fmt.Errorf("-p %s: the pod uses the host's network, its ports are the host's already", flag)
+		}
+		if err := publish(found[0], port); err != nil {
+			return fmt.Errorf("-p %s: %w", flag, err)
 		}
 	}
 	return nil
+}
+
+// behind are the pods of a Service that has the port, and which port of theirs that is.
+func behind(services []*v1.Service, pods []*v1.Pod, port v1.ContainerPort) (found []*v1.Pod, target int32) {
+	target = port.ContainerPort
+	for _, service := range services {
+		for i := range service.Spec.Ports {
+			of := &service.Spec.Ports[i]
+			if of.Port != port.ContainerPort || of.Protocol != port.Protocol {
+				continue
+			}
+			for _, pod := range pods {
+				if to := manifest.TargetPort(pod, of); manifest.Selects(service, pod) && to != 0 {
+					found, target = append(found, pod), to
+				}
+			}
+		}
+	}
+	return found, target
 }
 
 func declares(pod *v1.Pod, port v1.ContainerPort) bool {
@@ -37,24 +66,6 @@ func declares(pod *v1.Pod, port v1.ContainerPort) bool {
 			return p.ContainerPort == port.ContainerPort && p.Protocol == port.Protocol
 		})
 	})
-}
-
-// publishPorts adds each -p as a host port of the pod: to the container that
-// declares the port, else to the first one.
-func publishPorts(pod *v1.Pod, flags []string) error {
-	for _, flag := range flags {
-		port, err := parsePort(flag)
-		if err != nil {
-			return fmt.Errorf("-p %s: %w; want [hostIP:]hostPort:podPort[/tcp|udp|sctp], such as 8080:80", flag, err)
-		}
-		if pod.Spec.HostNetwork {
-			return fmt.Errorf("-p %s: the pod uses the host's network, its ports are the host's already", flag)
-		}
-		if err := publish(pod, port); err != nil {
-			return fmt.Errorf("-p %s: %w", flag, err)
-		}
-	}
-	return nil
 }
 
 // checkReachable refuses host ports on IPv6 addresses for pods that have none: the
@@ -75,6 +86,7 @@ func checkReachable(o Options, pod *v1.Pod) error {
 	return nil
 }
 
+// publish adds a host port of the pod: to the container that declares the port, else to the first one.
 func publish(pod *v1.Pod, port v1.ContainerPort) error {
 	containers := publishing(pod)
 	for _, c := range containers {

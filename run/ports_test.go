@@ -39,7 +39,7 @@ func TestPublishPorts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := portsPod()
-			err := publishPorts(pod, []string{tc.flag})
+			err := publishAll([]*v1.Pod{pod}, nil, []string{tc.flag})
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatalf("error %v, want %q", err, tc.wantErr)
 			}
@@ -69,7 +69,7 @@ func TestUnreachablePorts(t *testing.T) {
 		{"[::1]:8080:80", other, false},
 	} {
 		pod := portsPod()
-		if err := publishPorts(pod, []string{tc.flag}); err != nil {
+		if err := publishAll([]*v1.Pod{pod}, nil, []string{tc.flag}); err != nil {
 			t.Fatal(err)
 		}
 		if err := checkReachable(tc.options, pod); (err != nil) != tc.refused {

@@ -96,13 +96,14 @@ func shownPods(group *manifest.Group) []*v1.Pod {
 
 // runOf is what a run of the command holds of one pod.
 type runOf struct {
-	options Options
-	runtime *host.Runtime
-	printer *printer
-	stopper *stopper
-	set     *manifest.Set
-	left    *takenOver // nil: the pod is new
-	sent    *sent      // nil: nothing is sent
+	options  Options
+	runtime  *host.Runtime
+	printer  *printer
+	stopper  *stopper
+	set      *manifest.Set
+	left     *takenOver // nil: the pod is new
+	sent     *sent      // nil: nothing is sent
+	services *services  // nil: the run has none
 
 	// from prepare on
 	own    *record
@@ -117,7 +118,7 @@ type runOf struct {
 
 func newRunOf(l *lives, set *manifest.Set) *runOf {
 	return &runOf{
-		options: l.options, runtime: l.runtime, stopper: l.stopper, set: set,
+		options: l.options, runtime: l.runtime, stopper: l.stopper, set: set, services: l.services,
 		ready: make(chan struct{}), over: make(chan struct{}),
 	}
 }
@@ -127,6 +128,7 @@ func (r *runOf) isNow(status *v1.PodStatus) {
 	if slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue }) {
 		r.readyOnce.Do(func() { close(r.ready) })
 	}
+	r.services.isNow(r.set.Pod, status)
 	if r.status != nil {
 		r.status(status)
 	}

@@ -138,7 +138,7 @@ func (h *executor) hostsFile(spec *v1.Container, podIPs []string) (string, error
 	if err != nil {
 		return "", err
 	}
-	return netidentity.WriteHosts(h.engine.podDir(h.pod.UID), h.pod, hostname, podIPs)
+	return netidentity.WriteHosts(h.engine.podDir(h.pod.UID), h.pod, hostname, podIPs, h.engine.Services)
 }
 
 // terminationLogs is the folder of termination messages in a pod's.

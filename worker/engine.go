@@ -131,6 +131,8 @@ type Engine struct {
 	// Now is told after each step how a pod is and what it waits for, from its worker's goroutine: it must
 	// not block. nil if nobody wants to know.
 	Now func(pod *v1.Pod, now journal.Now)
+	// Services are the names of Services that a pod's hosts file has, where no DNS has them; nil: it has none.
+	Services func(pod *v1.Pod) []v1.HostAlias
 	// JournalWrote is told of each write to a pod's journal, how many entries it was and how long it took, or why
 	// it failed; nil if nobody wants to know. It must not block.
 	JournalWrote func(entries int, took time.Duration, err error)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -14,6 +15,9 @@ import (
 // HostsPath is where a container finds its hosts file, and where the host has
 // its own.
 const HostsPath = "/etc/hosts"
+
+// HostsName is the hosts file's name in a pod's folder.
+const HostsName = "etc-hosts"
 
 const (
 	hostsHeader            = "# Kubernetes-managed hosts file.\n"
@@ -49,8 +53,8 @@ func MountsHosts(pod *v1.Pod, container *v1.Container, podIPs []string) bool {
 }
 
 // HostsFile is the content of a pod's hosts file (A-NET-1). nodeHosts is the
-// host's own, used for a host-network pod only.
-func HostsFile(pod *v1.Pod, hostname Hostname, podIPs []string, nodeHosts []byte) []byte {
+// host's own, used for a host-network pod only. services are names of Services, where there is no DNS for them.
+func HostsFile(pod *v1.Pod, hostname Hostname, podIPs []string, nodeHosts []byte, services []v1.HostAlias) []byte {
 	var out strings.Builder
 	if pod.Spec.HostNetwork {
 		out.WriteString(hostsHeaderHostNetwork)
@@ -65,19 +69,33 @@ func HostsFile(pod *v1.Pod, hostname Hostname, podIPs []string, nodeHosts []byte
 			fmt.Fprintf(&out, "%s\t%s\n", ip, names)
 		}
 	}
-	if len(pod.Spec.HostAliases) > 0 {
-		out.WriteString("\n# Entries added by HostAliases.\n")
-	}
-	for _, alias := range pod.Spec.HostAliases {
-		fmt.Fprintf(&out, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
-	}
+	writeAliases(&out, "# Entries added by HostAliases.", pod.Spec.HostAliases)
+	writeAliases(&out, "# Services of this run.", services)
 	return []byte(out.String())
 }
 
+func writeAliases(out *strings.Builder, heading string, aliases []v1.HostAlias) {
+	if len(aliases) > 0 {
+		out.WriteString("\n" + heading + "\n")
+	}
+	for _, alias := range aliases {
+		fmt.Fprintf(out, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
+	}
+}
+
+// hosts has one hosts file written at a time, so that the newest of what services is stays.
+var hosts sync.Mutex
+
 // WriteHosts writes the hosts file into the pod's folder and returns its path,
 // the source of the mount at HostsPath. The file is rewritten in place at each
-// container start: running containers have it mounted, so its inode must stay.
-func WriteHosts(podDir string, pod *v1.Pod, hostname Hostname, podIPs []string) (string, error) {
+// container start: running containers have it mounted, so its inode must stay. services may be nil.
+func WriteHosts(podDir string, pod *v1.Pod, hostname Hostname, podIPs []string, services func(*v1.Pod) []v1.HostAlias) (string, error) {
+	hosts.Lock()
+	defer hosts.Unlock()
+	var names []v1.HostAlias
+	if services != nil && !pod.Spec.HostNetwork {
+		names = services(pod)
+	}
 	var nodeHosts []byte
 	if pod.Spec.HostNetwork {
 		var err error
@@ -85,16 +103,23 @@ func WriteHosts(podDir string, pod *v1.Pod, hostname Hostname, podIPs []string) 
 			return "", fmt.Errorf("read the host's hosts file: %w", err)
 		}
 	}
-	path := filepath.Join(podDir, "etc-hosts")
-	content := HostsFile(pod, hostname, podIPs, nodeHosts)
+	path := filepath.Join(podDir, HostsName)
+	content := HostsFile(pod, hostname, podIPs, nodeHosts, names)
 	if current, err := os.ReadFile(path); err == nil && string(current) == string(content) {
 		return path, nil
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		return "", fmt.Errorf("write hosts file: %w", err)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
+	if err := overwrite(path, content); err != nil {
 		return "", fmt.Errorf("write hosts file: %w", err)
 	}
 	return path, nil
+}
+
+// overwrite writes a file in place. Whoever reads it meanwhile never finds it empty.
+func overwrite(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	return errors.Join(err, file.Truncate(int64(len(content))), file.Chmod(0o644), file.Close())
 }

@@ -109,7 +109,7 @@ func TestHostsFile(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := HostsFile(testPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"))
+			got := HostsFile(testPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Errorf("hosts (-want +got):\n%s", diff)
 			}
@@ -143,7 +143,7 @@ func TestMountsHosts(t *testing.T) {
 
 func TestWriteHostsKeepsTheInode(t *testing.T) {
 	dir := t.TempDir()
-	path, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"})
+	path, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestWriteHostsKeepsTheInode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}); err != nil {
+	if _, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(path)

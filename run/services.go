@@ -1,0 +1,122 @@
+package run
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/netidentity"
+)
+
+// services have the pods of a run find each other by the names of their Services, in their hosts files: a name is the addresses of the
+// Service's pods that are Ready, or, with publishNotReadyAddresses, of all.
+type services struct {
+	list []*v1.Service
+	node *worker.Engine
+	warn func(string)
+
+	mu   sync.Mutex
+	pods map[types.UID]*served
+}
+
+// served is a pod with an address.
+type served struct {
+	pod   *v1.Pod
+	ips   []string
+	ready bool
+}
+
+// newServices are nil if the run has no Service.
+func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *services {
+	if len(list) == 0 {
+		return nil
+	}
+	s := &services{list: list, node: node, warn: warn, pods: map[types.UID]*served{}}
+	node.Services = s.namesFor
+	return s
+}
+
+// isNow takes a pod's status, and writes the hosts files anew if that changes what names mean.
+func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
+	if s == nil {
+		return
+	}
+	now := &served{pod: pod, ready: !lifecycle.Terminal(status.Phase) && podutil.IsPodReadyConditionTrue(*status)}
+	for _, ip := range status.PodIPs {
+		now.ips = append(now.ips, ip.IP)
+	}
+	if lifecycle.Terminal(status.Phase) {
+		now.ips = nil
+	}
+	s.mu.Lock()
+	before := s.pods[pod.UID]
+	s.pods[pod.UID] = now
+	all := slices.Collect(maps.Values(s.pods))
+	s.mu.Unlock()
+	if before == nil && len(now.ips) == 0 || before != nil && before.ready == now.ready && slices.Equal(before.ips, now.ips) {
+		return
+	}
+	for _, one := range all {
+		if err := s.write(one); err != nil {
+			s.warn("names of Services: " + err.Error())
+		}
+	}
+}
+
+// write writes the hosts file of a pod anew, if a container of it has one already.
+func (s *services) write(one *served) error {
+	dir := filepath.Join(s.node.Folders.Pods, string(one.pod.UID))
+	if _, err := os.Stat(filepath.Join(dir, netidentity.HostsName)); err != nil || len(one.ips) == 0 {
+		return nil // it is written when its first container starts
+	}
+	hostname, err := netidentity.HostnameOf(one.pod, s.node.DNS.Cluster.Domain)
+	if err == nil {
+		_, err = netidentity.WriteHosts(dir, one.pod, hostname, one.ips, s.namesFor)
+	}
+	return err
+}
+
+// namesFor are the names that a pod can use: with the namespace, and in its own without one, too.
+func (s *services) namesFor(of *v1.Pod) (list []v1.HostAlias) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	domain := s.node.DNS.Cluster.Domain
+	names := func(name, namespace string) (all []string) {
+		if namespace == of.Namespace {
+			all = append(all, name)
+		}
+		all = append(all, name+"."+namespace, name+"."+namespace+".svc")
+		if domain != "" {
+			all = append(all, name+"."+namespace+".svc."+domain)
+		}
+		return all
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.pods)) {
+		one := s.pods[uid]
+		var all []string
+		for _, service := range s.list {
+			if !manifest.Selects(service, one.pod) || !one.ready && !service.Spec.PublishNotReadyAddresses {
+				continue
+			}
+			all = append(all, names(service.Name, service.Namespace)...)
+			if one.pod.Spec.Subdomain == service.Name && one.pod.Spec.Hostname != "" {
+				all = append(all, names(one.pod.Spec.Hostname+"."+service.Name, service.Namespace)...)
+			}
+		}
+		for _, ip := range one.ips {
+			if len(all) > 0 {
+				list = append(list, v1.HostAlias{IP: ip, Hostnames: all})
+			}
+		}
+	}
+	return list
+}

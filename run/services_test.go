@@ -1,0 +1,106 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/netidentity"
+)
+
+const withServices = `
+apiVersion: v1
+kind: Service
+metadata: {name: db}
+spec: {selector: {app: db}, clusterIP: None, ports: [{port: 5432}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, sessionAffinity: ClientIP, selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}, {name: own, port: 9090}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: outside}
+spec: {type: ExternalName, externalName: example.com}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec: {containers: [{name: c, image: "i:1", ports: [{name: http, containerPort: 8080}]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-0, labels: {app: db}}
+spec: {hostname: db-0, subdomain: db, containers: [{name: c, image: "i:1"}]}
+`
+
+// TestServices: the names of Services are in the hosts files of all pods of the run, as long as the pods behind them are Ready; what a
+// cluster would do beyond that is said.
+func TestServices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := Options{Files: []string{"-"}, Stdin: strings.NewReader(withServices), Ports: []string{"8000:80"}}
+	group, err := readManifests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"<stdin>:10: document 2: spec: of the Service web counts for the pods of this run alone: not type LoadBalancer (-p publishes a port), sessionAffinity",
+		"<stdin>:10: document 2: spec.ports[0].targetPort: port 80 of the Service web is 8080 at its pods, and nothing translates it here: other pods reach it at web:8080",
+		"<stdin>:12: document 3: passed over: Service outside: it has no pods of this run",
+	}
+	if diff := cmp.Diff(want, group.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	web, db := group.Sets[0].Pod, group.Sets[1].Pod
+	if port := web.Spec.Containers[0].Ports[0]; port.ContainerPort != 8080 || port.HostPort != 8000 {
+		t.Errorf("-p 8000:80: %+v", port)
+	}
+
+	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: netidentity.Cluster{Domain: "cluster.local"}}}
+	s := newServices(group.Services, node, func(text string) { t.Error(text) })
+	is := func(pod *v1.Pod, ip string, ready v1.ConditionStatus) {
+		s.isNow(pod, &v1.PodStatus{PodIPs: []v1.PodIP{{IP: ip}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: ready}}})
+	}
+	is(web, "10.0.0.2", v1.ConditionTrue)
+	dir := filepath.Join(node.Folders.Pods, string(web.UID))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := netidentity.WriteHosts(dir, web, netidentity.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services); err != nil {
+		t.Fatal(err)
+	}
+	const own = "10.0.0.2\tweb\tweb.default\tweb.default.svc\tweb.default.svc.cluster.local\n"
+	const others = "10.0.0.3\tdb\tdb.default\tdb.default.svc\tdb.default.svc.cluster.local\tdb-0.db\tdb-0.db.default\tdb-0.db.default.svc\tdb-0.db.default.svc.cluster.local\n"
+	has := func(what string, services ...string) {
+		t.Helper()
+		content, err := os.ReadFile(filepath.Join(dir, netidentity.HostsName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(content), "# Services of this run.\n")
+		lines := strings.SplitAfter(got, "\n")
+		for _, line := range services {
+			if !strings.Contains(got, line) {
+				t.Errorf("%s: no %q in\n%s", what, line, got)
+			}
+		}
+		if len(lines)-1 != len(services) {
+			t.Errorf("%s: %q", what, lines)
+		}
+	}
+	has("alone", own)
+	is(db, "10.0.0.3", v1.ConditionFalse)
+	has("not Ready", own)
+	is(db, "10.0.0.3", v1.ConditionTrue)
+	has("Ready", own, others)
+	is(db, "10.0.0.4", v1.ConditionTrue)
+	has("another address", own, strings.ReplaceAll(others, "10.0.0.3", "10.0.0.4"))
+	s.isNow(db, &v1.PodStatus{Phase: v1.PodFailed, PodIPs: []v1.PodIP{{IP: "10.0.0.4"}}})
+	has("ended", own)
+}
