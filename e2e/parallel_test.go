@@ -64,7 +64,7 @@ func deployment(name string, replicas int) string {
 		name, replicas, name, strings.ReplaceAll(template, "TOOLBOX", toolbox))
 }
 
-// TestWebShop: what people publish runs as it is: Deployments as their pods, side by side, Services and ServiceAccounts passed
+// TestWebShop: what people publish runs as it is: Deployments as their pods, side by side, ServiceAccounts passed
 // over. One Ctrl-C ends all.
 func TestWebShop(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestWebShop(t *testing.T) {
 		"apiVersion: v1\nkind: Service\nmetadata: {name: shop-web}\nspec: {selector: {app: shop-web}, ports: [{port: 80}]}\n---\n"+
 		deployment("shop-web", 2)+deployment("shop-db", 1))
 	for _, want := range []string{
-		"passed over: ServiceAccount shop: ", "passed over: Service shop-web: ", `Deployment default/shop-web: 2 pods`, `Deployment default/shop-db: 1 pod\n`,
+		"passed over: ServiceAccount shop: ", `Deployment default/shop-web: 2 pods`, `Deployment default/shop-db: 1 pod\n`,
 		`(?s)(shop-web-[a-z0-9]+-[a-z0-9]{5} \| \+.* pod Ready.*){2}`, `shop-db-[a-z0-9]+-[a-z0-9]{5} \| \+.* pod Ready`,
 	} {
 		c.await(c.stderr, want)

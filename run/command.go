@@ -30,8 +30,8 @@ func NewCommand(o Options, global func() (GlobalFlags, error), code *int) *cobra
 		Long: `Run the Pods of manifests on this machine until they end.
 
 The files hold Pods, or Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs
-and CronJobs, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims and
-RuntimeClass that they use, as YAML or JSON, in any number of documents. Of a
+and CronJobs, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims,
+RuntimeClass and Services that they use, as YAML or JSON, in any number of documents. Of a
 folder all *.yaml, *.yml and *.json files are read, - is standard input.
 Container output goes to stdout, the pods' lifecycle to stderr; of several pods
 each line begins with its pod's name. Ctrl-C ends the pods gracefully, a second

@@ -21,6 +21,7 @@ func publishAll(pods []*v1.Pod, services []*v1.Service, flags []string) error {
 		if err != nil {
 			return fmt.Errorf("-p %s: %w; want [hostIP:]hostPort:podPort[/tcp|udp|sctp], such as 8080:80", flag, err)
 		}
+		wanted := port.ContainerPort
 		found := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !declares(pod, port) })
 		if len(found) == 0 {
 			found, port.ContainerPort = behind(services, pods, port)
@@ -29,7 +30,7 @@ func publishAll(pods []*v1.Pod, services []*v1.Service, flags []string) error {
 		case len(found) == 0 && len(pods) == 1:
 			found = pods
 		case len(found) != 1:
-			return fmt.Errorf("-p %s: there are %d pods, and %d of them have port %d as a containerPort or behind a Service: want one that does", flag, len(pods), len(found), port.ContainerPort)
+			return fmt.Errorf("-p %s: there are %d pods, and %d of them have port %d as a containerPort or behind a Service: want one that does", flag, len(pods), len(found), wanted)
 		}
 		if found[0].Spec.HostNetwork {
 			return fmt.Errorf("-p %s: the pod uses the host's network, its ports are the host's already", flag)
