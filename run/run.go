@@ -125,13 +125,17 @@ func newRunOf(l *lives, set *manifest.Set) *runOf {
 
 // isNow takes a status, and notes when the pod is Ready.
 func (r *runOf) isNow(status *v1.PodStatus) {
-	if slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue }) {
+	if isReady(status) {
 		r.readyOnce.Do(func() { close(r.ready) })
 	}
 	r.services.isNow(r.set.Pod, status)
 	if r.status != nil {
 		r.status(status)
 	}
+}
+
+func isReady(status *v1.PodStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 // prepare makes all that the pod's life needs: it can begin. If it can't, nothing of it is there.

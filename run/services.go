@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
@@ -50,7 +49,7 @@ func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 	if s == nil {
 		return
 	}
-	now := &served{pod: pod, ready: !lifecycle.Terminal(status.Phase) && podutil.IsPodReadyConditionTrue(*status)}
+	now := &served{pod: pod, ready: !lifecycle.Terminal(status.Phase) && isReady(status)}
 	for _, ip := range status.PodIPs {
 		now.ips = append(now.ips, ip.IP)
 	}
