@@ -26,8 +26,11 @@ func TestDetach(t *testing.T) {
 		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
 	}
 	r.lifepod(t, "", "wait", "one", "--for=delete") // it may be gone already
-	if got := r.lifepod(t, "", "logs", "one"); got.stdout != "hello\n" {
+	if got := r.lifepod(t, "", "logs", "pod/one", "main"); got.stdout != "hello\n" {
 		t.Errorf("logs: %s%s", got.stdout, got.stderr)
+	}
+	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   spec.containers{main}   Container started") {
+		t.Errorf("events: %s%s", got.stdout, got.stderr)
 	}
 	if got := r.lifepod(t, "", "ps", "-a"); !strings.Contains(got.stdout, "Failed   3 ") {
 		t.Errorf("ps -a: %s", got.stdout)

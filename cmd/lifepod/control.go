@@ -24,7 +24,7 @@ func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
-		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newUICommand(g),
+		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newEventsCommand(g), newUICommand(g),
 	}
 }
 
@@ -64,6 +64,20 @@ func (p *onPod) find(ctx context.Context, name string) (*client.Pod, error) {
 		return nil, err
 	}
 	return c.Find(ctx, name, p.namespace)
+}
+
+// podAndContainer wants the name of a pod, and perhaps that of a container.
+func podAndContainer(container *string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) == 2 && args[1] != "" {
+			if *container != "" {
+				return errors.New("the container is named twice: POD CONTAINER and -c exclude each other")
+			}
+			*container = args[1]
+			args = args[:1]
+		}
+		return onePod(command, args)
+	}
 }
 
 // onePod wants exactly the name of a pod.

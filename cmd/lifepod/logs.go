@@ -30,14 +30,14 @@ func newLogsCommand(g *global) *cobra.Command {
 	var on *onPod
 	l := &podLogFlags{}
 	command := &cobra.Command{
-		Use:   "logs [flags] POD",
+		Use:   "logs [flags] POD [CONTAINER]",
 		Short: "Show what a pod's containers have written",
 		Long: `Show what a container of a pod has written.
 
 With -f also what it writes from now on, over restarts, until the container has
 ended for good or the pod is gone. Of a pod that has ended, and of older instances
 (--previous=2), the journal has the last 64 KiB.`,
-		Args: onePod,
+		Args: podAndContainer(&l.options.Container),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := l.check(command); err != nil {
 				return err

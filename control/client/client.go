@@ -118,11 +118,13 @@ func (c *Client) ask(ctx context.Context, path string) ([]*Pod, error) {
 	return pods, nil
 }
 
-// Find is the one pod that a user means: by name, namespace/name or UID; a
+// Find is the one pod that a user means: by name, pod/name as for kubectl, namespace/name or UID; a
 // namespace given apart must be its own. Of one that no lifepod leads it is an UnattendedError; of those that have ended it is
 // the newest of the name. The error lists the candidates.
 func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error) {
-	if inner, rest, found := strings.Cut(name, "/"); found {
+	if inner, rest, found := strings.Cut(name, "/"); found && (inner == "pod" || inner == "pods") {
+		name = rest
+	} else if found {
 		if namespace != "" && namespace != inner {
 			return nil, fmt.Errorf("pod %s is not in namespace %q: leave -n out", name, namespace)
 		}

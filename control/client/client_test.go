@@ -61,6 +61,7 @@ func TestFind(t *testing.T) {
 		{"db", "", "2"},
 		{"web", "blue", "3"},
 		{"blue/web", "", "3"},
+		{"pod/web", "blue", "3"},
 		{"blue/web", "blue", "3"},
 		{"4", "", "4"},
 		{"6", "", "6"},
