@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,9 @@ func TestDetach(t *testing.T) {
 	}
 	if got := r.lifepod(t, script("one", waits), "run", "-d", "-"); got.code != 125 || !strings.Contains(got.stderr, "one") || got.stdout != "" {
 		t.Errorf("a second pod of that name: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if got := r.lifepod(t, "", "top"); !regexp.MustCompile(`default +one +main +\d+m   [0-9.]+[KM]iB\n`).MatchString(got.stdout) {
+		t.Errorf("top: %s%s", got.stdout, got.stderr)
 	}
 	if got := r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end"); got.code != 0 {
 		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)

@@ -54,7 +54,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newRunCommand(g, began, code),
 		newSimCommand(g, g.journal, code),
 		newAgentCommand(g),
-		newImageCommand(g.openImages, g.completeImage),
+		newImageCommand(g.openImages, g.completeImage), newTopCommand(g.openImages),
 		newDoctorCommand(g.doctorHost()),
 		newExplainCommand(),
 		newDownCommand(g),
@@ -79,6 +79,8 @@ inspect=did you mean lifepod status POD -o yaml?
 delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
 kill=did you mean lifepod stop POD --force?
 port-forward=did you mean lifepod run -p HOSTPORT:PODPORT FILE?
+cp=lifepod exec POD -- cat FILE copies a file out, and lifepod exec -i POD -- sh -c 'cat > FILE' one in
+stats=did you mean lifepod top?
 pull=did you mean lifepod image pull IMAGE?
 load=did you mean lifepod image load FILE?
 images=did you mean lifepod image ls?

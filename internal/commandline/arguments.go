@@ -62,7 +62,11 @@ func unknownCommand(above *cobra.Command, name string) error {
 		}
 	}
 	above.SuggestionsMinimumDistance = 2
-	if near := above.SuggestionsFor(name); len(near) > 0 {
+	near := above.SuggestionsFor(name)
+	if begun := slices.DeleteFunc(slices.Clone(near), func(command string) bool { return !strings.HasPrefix(command, name) }); len(begun) > 0 {
+		near = begun // whoever types log means logs, not top
+	}
+	if len(near) > 0 {
 		for i := range near {
 			near[i] = above.CommandPath() + " " + near[i]
 		}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	units "github.com/docker/go-units"
+	"github.com/spf13/cobra"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/worker/criconfig"
+)
+
+// topOver is the time over which the use of CPU is measured.
+const topOver = time.Second
+
+func newTopCommand(open openImages) *cobra.Command {
+	var namespace string
+	command := &cobra.Command{
+		Use:   "top [flags]",
+		Short: "Show how much CPU and memory the containers of this machine's pods use",
+		Long: `Show how much CPU and memory the containers of this machine's pods use: CPU in
+thousandths of a core, over a second, memory as what can't be taken back (the working
+set, by which the kubelet evicts, and which a limit is about).`,
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				before, err := usages(command.Context(), session.Runtime)
+				if err != nil {
+					return err
+				}
+				select {
+				case <-command.Context().Done():
+					return context.Cause(command.Context())
+				case <-time.After(topOver):
+				}
+				now, err := usages(command.Context(), session.Runtime)
+				if err != nil {
+					return err
+				}
+				return show.Table(command.OutOrStdout(), []string{"NAMESPACE", "POD", "CONTAINER", "CPU", "MEMORY"}, topRows(before, now, namespace))
+			})
+		},
+	}
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only pods of this `namespace`")
+	return command
+}
+
+// usage is what a container has used until a time.
+type usage struct {
+	namespace, pod, container string
+	at                        time.Time
+	cpu                       time.Duration
+	memory                    uint64 // bytes
+}
+
+// usages are those of the containers that run, by their IDs.
+func usages(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) (map[string]usage, error) {
+	answer, err := runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the runtime what containers use: %w", err)
+	}
+	all := map[string]usage{}
+	for _, s := range answer.Stats {
+		labels := s.GetAttributes().GetLabels()
+		all[s.GetAttributes().GetId()] = usage{
+			namespace: labels[criconfig.PodNamespaceLabel], pod: labels[criconfig.PodNameLabel],
+			container: labels[criconfig.ContainerNameLabel],
+			at:        time.Unix(0, s.GetCpu().GetTimestamp()), cpu: time.Duration(s.GetCpu().GetUsageCoreNanoSeconds().GetValue()),
+			memory: s.GetMemory().GetWorkingSetBytes().GetValue(),
+		}
+	}
+	return all, nil
+}
+
+// topRows has a row for each container that has run between the two.
+func topRows(before, now map[string]usage, namespace string) (rows [][]string) {
+	var all []usage
+	cores := map[usage]string{}
+	for id, u := range now {
+		was, ran := before[id]
+		if namespace != "" && u.namespace != namespace {
+			continue
+		}
+		all = append(all, u)
+		if over := u.at.Sub(was.at); ran && over > 0 {
+			cores[u] = fmt.Sprintf("%dm", (u.cpu-was.cpu)*1000/over)
+		}
+	}
+	slices.SortFunc(all, func(a, b usage) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.pod, b.pod), cmp.Compare(a.container, b.container))
+	})
+	for _, u := range all {
+		rows = append(rows, []string{u.namespace, u.pod, u.container, cores[u], units.BytesSize(float64(u.memory))})
+	}
+	return rows
+}
