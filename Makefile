@@ -218,7 +218,7 @@ test-simulated: test-packages build jobset kubelet metrics-server ## simulated n
 
 # Control planes of other versions run as their users have them, the kubelet is the one whose
 # place lifepod takes (a kubelet of another minor version begins static pods anew).
-SKEW      ?= v1.36.3
+SKEW      ?= v1.35.4 v1.36.3
 SKEWTESTS := ./e2e/agent ./e2e/controlplane ./e2e/nodeparts
 .PHONY: test-skew
 test-skew: test-packages build drivers kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
