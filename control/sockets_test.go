@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -56,9 +57,7 @@ func startServer(t *testing.T) (*Server, string) {
 	s, err := Serve(Config{
 		Folder: folder, Object: NewObject(testPod()), Post: func(lifecycle.Fact) {}, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		s.Object.Gone()
 		s.Close()
@@ -106,21 +105,13 @@ func TestSocketIsRootsOnly(t *testing.T) {
 func openTo(t *testing.T, folder, socket string) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
-	if err := os.WriteFile(program, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(program, text, 0o755))
 	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Chmod(dir, 0o755))
 	}
-	if err := os.Chmod(socket, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(socket, 0o666))
 	return program
 }
 
@@ -129,13 +120,9 @@ func TestDeadSocket(t *testing.T) {
 	s, folder := startServer(t)
 	dead := filepath.Join(folder, "dead.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, l.Close())
 	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {
 		t.Fatalf("%v, %v, want two", paths, err)
 	}
@@ -169,9 +156,7 @@ func TestBuryNobodyAlive(t *testing.T) {
 // A killed server's socket under the same name is no obstacle.
 func TestServeAgain(t *testing.T) {
 	s, folder := startServer(t)
-	if err := os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600))
 	l, path, err := listen(folder, "uid-1")
 	if err != nil || path != s.path {
 		t.Fatalf("%s, %v", path, err)

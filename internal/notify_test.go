@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/notify"
 )
 
@@ -19,17 +20,13 @@ import (
 func listenAsSystemd(t *testing.T) (next func() string) {
 	path := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	return func() string {
 		text := make([]byte, 256)
 		n, err := conn.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return string(text[:n])
 	}
 }

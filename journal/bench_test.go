@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -11,9 +12,7 @@ import (
 // 1 ms.
 func BenchmarkStep(b *testing.B) {
 	w, err := Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	defer func() { _ = w.Close() }() // the folder goes
 	report := lifecycle.Report{
 		Subject: "main", Kind: lifecycle.KindExited, Code: 1, Reason: "Error", Outcome: lifecycle.ThenRestart, Span: 10 * time.Second,

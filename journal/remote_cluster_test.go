@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -62,9 +63,7 @@ func TestCluster(t *testing.T) {
 		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
 		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
-		t.Errorf("what is told (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, cmp.AllowUnexported(answer{})), "what is told")
 	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a pod that there isn't: %v", err)
 	}
@@ -74,9 +73,7 @@ func TestCluster(t *testing.T) {
 func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	t.Helper()
 	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = w.Close() }) // only written to below
 	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
 		t.Fatal(err)
@@ -99,8 +96,6 @@ func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return &remote.Cluster{Context: t.Context(), Client: client, Namespace: "default"}
 }

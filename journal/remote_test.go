@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -24,16 +25,12 @@ import (
 func TestRemote(t *testing.T) {
 	in := journal.Folder{Dir: t.TempDir()}
 	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = w.Close() }() // only written to below
 	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}))
 	node := served(t, in)
 	pods, err := node.Pods()
 	want, wantErr := in.Pods()
@@ -61,15 +58,11 @@ func served(t *testing.T, in journal.Source) remote.Node {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client, err := rest.RESTClientFor(&rest.Config{
 		Host: address.Host, APIPath: "/api",
 		ContentConfig: rest.ContentConfig{GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return remote.Node{Context: t.Context(), Client: client, Name: "n1"}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -16,15 +17,11 @@ func TestSeveral(t *testing.T) {
 	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
 		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.Close())
 	}
 	all := journal.Several{first, journal.Folder{Dir: filepath.Join(t.TempDir(), "none")}, second}
 	pods, err := all.Pods()

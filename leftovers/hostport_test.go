@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const nftHostPorts = `table ip cni_hostport { # handle 7
@@ -58,9 +60,7 @@ func TestFindHostPorts(t *testing.T) {
 		"host port's nft rule ip cni_hostport masquerading handle 15",
 		"host port's iptables rule " + iptablesMine,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }
 
 func TestSweepHostPortChain(t *testing.T) {
@@ -69,11 +69,7 @@ func TestSweepHostPortChain(t *testing.T) {
 		got = name + "\n" + input
 		return "", nil
 	}
-	if err := sweepHostPortChain(t.Context(), run, iptablesMine); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, sweepHostPortChain(t.Context(), run, iptablesMine))
 	want := "iptables-restore\n*nat\n" + strings.Replace(iptablesMine, "-A", "-D", 1) + "\n-F CNI-DN-0123\n-X CNI-DN-0123\nCOMMIT\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

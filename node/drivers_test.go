@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLetDriversIn: with SELinux the folders of drivers are labelled, all of them, even if one can't
@@ -26,9 +28,7 @@ func TestLetDriversIn(t *testing.T) {
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"plugins_registry", "plugins", "device-plugins"}, labelled); diff != "" {
-		t.Errorf("labelled (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"plugins_registry", "plugins", "device-plugins"}, labelled), "labelled")
 	if err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("error %v", err)
 	}

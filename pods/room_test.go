@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -180,9 +181,7 @@ func TestPanicIsOnePods(t *testing.T) {
 func TestDiskIsFull(t *testing.T) {
 	tell(t, func(s *story) {
 		dir := s.memory().Dir
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(dir))
 		if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
 			t.Fatal(err)
 		}
@@ -193,9 +192,7 @@ func TestDiskIsFull(t *testing.T) {
 		if err := s.pods.Healthy(); err == nil || !strings.HasPrefix(err.Error(), "the state of pod default/web can't be saved: remember the pod: ") {
 			t.Errorf("on a full disk: %v", err)
 		}
-		if err := os.Remove(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(dir))
 		time.Sleep(time.Minute)
 		if err := s.pods.Healthy(); err != nil {
 			t.Errorf("with room again: %v", err)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -35,9 +36,7 @@ func TestBeginInOrderOfCreation(t *testing.T) {
 		}
 		s.heard()
 		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
-		if diff := cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got); diff != "" {
-			t.Errorf("phases (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got), "phases")
 	})
 }
 
@@ -137,9 +136,7 @@ func TestDeletedWhileAway(t *testing.T) {
 		s.heard()
 		s.wantActed("StopContainer web/main timeout=10", 1)
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"web Failed"}, s.deletions()), "deletions")
 	})
 }
 
@@ -240,9 +237,7 @@ func TestRejectedPod(t *testing.T) {
 		s.wantPhase("big", v1.PodFailed)
 		s.deletes(s.deletes(changed, 30), 0)
 		s.settle()
-		if diff := cmp.Diff([]string{"big Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
 		if calls := s.Acted(); len(calls) > 0 {
 			t.Errorf("calls %q", calls)
 		}

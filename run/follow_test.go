@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -35,13 +36,9 @@ func newFollow(t *testing.T, output string, containers ...string) *follow {
 func (f *follow) start(name string, attempt int32, records ...string) *os.File {
 	f.t.Helper()
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath(name, int(attempt)))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
+	assert.Must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	file, err := os.Create(path)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.Must(f.t, err)
 	f.t.Cleanup(func() { _ = file.Close() })
 	f.write(file, records...)
 	f.see(&v1.ContainerStatus{
@@ -99,9 +96,7 @@ func TestOutput(t *testing.T) {
 			if len(test.containers) > 1 {
 				_ = f.start("b", 0, "stdout F b").Close()
 			}
-			if diff := cmp.Diff(test.want, f.end()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(test.want, f.end()))
 		})
 	}
 }
@@ -124,18 +119,14 @@ func TestOutputWithoutNewline(t *testing.T) {
 	f.exit("a", 1)
 	f.readers.Wait()
 	_ = f.start("b", 0, "stdout F z").Close()
-	if diff := cmp.Diff("a | x\na | y\nb | z\n", f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("a | x\na | y\nb | z\n", f.end()))
 }
 
 func TestOutputAsJSON(t *testing.T) {
 	f := newFollow(t, "json", "a", "b")
 	_ = f.start("a", 0, "stdout P x", "stdout F y").Close()
 	var got line
-	if err := json.Unmarshal([]byte(f.end()), &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(f.end()), &got))
 	if got.Type != "output" || got.Subject != "a" || got.Stream != "stdout" || *got.Text != "xy\n" || got.Time.Nanosecond() != 6 {
 		t.Errorf("got %+v", got)
 	}
@@ -146,17 +137,13 @@ func TestLastLine(t *testing.T) {
 	f := newFollow(t, "", "a")
 	file := f.start("a", 0, "stdout F first")
 	f.exit("a", 0)
-	if err := os.RemoveAll(f.logDir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(f.logDir))
 	done := make(chan string)
 	go func() { done <- f.end() }()
 	<-f.gone
 	f.write(file, "stdout F last")
 	_ = file.Close()
-	if diff := cmp.Diff("first\nlast\n", <-done); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("first\nlast\n", <-done))
 }
 
 // A log that the runtime still has open long after the exit is followed until
@@ -172,9 +159,7 @@ func TestLateLine(t *testing.T) {
 	}
 	f.write(file, "stdout F y")
 	_ = file.Close()
-	if diff := cmp.Diff("xy\n", f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("xy\n", f.end()))
 }
 
 func TestManyLines(t *testing.T) {

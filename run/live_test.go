@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -146,17 +147,13 @@ func TestEndsCleanly(t *testing.T) {
 
 	u, same, pid := start(t, "run")
 	u.Await("back-off")
-	if err := unix.Kill(pid(), unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Kill(pid(), unix.SIGTERM))
 	over(t, u, same, "after the view")
 
 	u, same, pid = start(t, "fail")
 	u.Await("back-off")
 	u.Await("the live view has ended: ")
-	if err := unix.Kill(pid(), unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Kill(pid(), unix.SIGTERM))
 	over(t, u, same, "after the view")
 }
 
@@ -195,14 +192,10 @@ func TestGate(t *testing.T) {
 // TestUsable: neither a pipe nor a terminal without abilities, nor one that is another job's.
 func TestUsable(t *testing.T) {
 	ours, theirs, err := terminal.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _, _ = ours.Close(), theirs.Close() }()
 	pipe, other, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _, _ = pipe.Close(), other.Close() }()
 	if LiveUsable(pipe, other, "xterm") || LiveUsable(theirs, theirs, "dumb") || LiveUsable(theirs, theirs, "") || LiveUsable(theirs, theirs, "xterm") {
 		t.Error("usable")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
@@ -24,22 +25,16 @@ func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
 func TestCheckFree(t *testing.T) {
 	root := t.TempDir()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	used := listener.Addr().(*net.TCPAddr).Port
 	defer func() { _ = listener.Close() }()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
 	other, err := newRecord(&host.Runtime{Root: root}, podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	byOther := func(text string) string {
 		return fmt.Sprintf("host port %s is published already by pod default/other (lifepod run with PID %d)", text, os.Getpid())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
@@ -65,9 +66,7 @@ func TestTicks(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{all[test.chart]}).Ticks(test.most) {
 			got = append(got, tick.Label)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s, %d (-want +got):\n%s", test.chart, test.most, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.want, got), "%s, %d", test.chart, test.most)
 	}
 }
 
@@ -89,8 +88,6 @@ func TestTicksBehindACut(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{c}).Ticks(5) {
 			got = append(got, tick.Label)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", after, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "%v", after)
 	}
 }

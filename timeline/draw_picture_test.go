@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -46,9 +47,7 @@ func drawn(t *testing.T) (svgs, pages map[string]string) {
 	for name, charts := range pictureLives() {
 		var svg, page bytes.Buffer
 		for _, err := range []error{draw.WriteSVG(&svg, charts), draw.WritePage(&page, charts)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 		}
 		svgs[name], pages[name] = svg.String(), page.String()
 	}

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 )
@@ -36,9 +37,7 @@ func TestRejectedPodMakesNoCall(t *testing.T) {
 		if cause := web.worker.End().Cause; cause != lifecycle.NotAdmitted {
 			t.Errorf("cause %v", cause)
 		}
-		if diff := cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")), "events")
 	})
 }
 

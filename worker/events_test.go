@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
@@ -60,9 +61,7 @@ func TestEventsGoWrong(t *testing.T) {
 					"CreateContainer web/main attempt=0", "StartContainer web/main",
 					"CreateContainer web/main attempt=1", "StartContainer web/main",
 				}
-				if diff := cmp.Diff(want, s.Acted()); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
 			})
 		})
 	}
@@ -80,9 +79,7 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 			t.Errorf("phase %s, want Succeeded", status.Phase)
 		}
 		want := []string{"Pulled", "Created", "Started"}
-		if diff := cmp.Diff(want, web.reasons(v1.EventTypeNormal)); diff != "" {
-			t.Errorf("Events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, web.reasons(v1.EventTypeNormal)), "Events")
 	})
 }
 
@@ -102,9 +99,7 @@ func TestSandboxEnds(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
-				if diff := cmp.Diff(want, s.Left()); diff != "" {
-					t.Errorf("what there is (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(want, s.Left()), "what there is")
 			})
 		})
 	}

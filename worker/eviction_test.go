@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -43,9 +44,7 @@ func TestLocalStorageIsCounted(t *testing.T) {
 		l := s.run(pod)
 		l.await("Running", func(st v1.PodStatus) bool { return st.Phase == v1.PodRunning })
 		small := filepath.Join(s.node.Folders.Pods, string(pod.UID), "volumes", "kubernetes.io~empty-dir", "small")
-		if err := os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600))
 		l.await("Failed", func(st v1.PodStatus) bool { return st.Phase == v1.PodFailed && st.Reason == "Evicted" })
 		if want := []string{"emptydirfs.limit"}; !slices.Equal(counted.signals, want) {
 			t.Errorf("counted %q, want %q", counted.signals, want)

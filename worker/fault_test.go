@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Whatever becomes of one call, the pod reaches its goal: it runs, its container
@@ -94,9 +96,7 @@ func TestOneCallGoesWrong(t *testing.T) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				other := podOf("other", v1.RestartPolicyAlways, "main")
 				other.Spec.Containers[0].Image = otherImage
-				if at := s.run(other).await("restarted", restarts(1)); at != usual {
-					t.Errorf("the other pod restarted after %v, want %v", at, usual)
-				}
+				assert.Equal(t, usual, s.run(other).await("restarted", restarts(1)), "the other pod restarted after")
 				if at := web.await("restarted", restarts(1)); at > test.restarted {
 					t.Errorf("restarted after %v, want %v at the latest", at, test.restarted)
 				}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -125,9 +126,7 @@ func TestJournalOfPull(t *testing.T) {
 		pulls := func() []journal.Pull {
 			synctest.Wait()
 			record, err := in.Read(string(pod.UID))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			return record.Now.Pulls
 		}
 		if got := pulls(); len(got) != 1 || got[0].Image != image || got[0].Elapsed != 5*time.Second {
@@ -143,9 +142,7 @@ func TestJournalOfPull(t *testing.T) {
 // TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing.
 func TestJournalOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -46,8 +47,6 @@ func TestVolumeOperations(t *testing.T) {
 			"kubernetes.io/empty-dir volume_mount success", "kubernetes.io/empty-dir volume_unmount success",
 			"kubernetes.io/host-path volume_mount success", "kubernetes.io/host-path volume_unmount success",
 		}
-		if diff := cmp.Diff(want, counted); diff != "" {
-			t.Errorf("operations (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, counted), "operations")
 	})
 }

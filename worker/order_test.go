@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -57,8 +58,6 @@ func TestEventsAfterStatuses(t *testing.T) {
 			return again
 		})
 		want := []string{"running, restarts 0", "Started", "running, restarts 1", "Started", "waiting", "BackOff", "running, restarts 2", "Started"}
-		if diff := cmp.Diff(want, first); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, first), "told")
 	})
 }

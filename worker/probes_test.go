@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func execProbe(period int32, command ...string) *v1.Probe {
@@ -37,12 +39,8 @@ func TestLivenessProbe(t *testing.T) {
 		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		if diff := cmp.Diff([]time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3]); diff != "" {
-			t.Errorf("probed at (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30")); diff != "" {
-			t.Errorf("stopped at (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3]), "probed at")
+		assert.NoDiffIn(t, cmp.Diff([]time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30")), "stopped at")
 		var messages []string
 		for _, e := range web.recorded {
 			if e.Reason == "Unhealthy" || e.Reason == "Killing" {
@@ -53,9 +51,7 @@ func TestLivenessProbe(t *testing.T) {
 			"Liveness probe failed: sick", `Liveness probe failed: command timed out: "alive" timed out after 1s`, "Liveness probe failed: sick",
 			"Container main failed liveness probe, will be restarted",
 		}
-		if diff := cmp.Diff(want, messages); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, messages), "events")
 	})
 }
 
@@ -128,9 +124,7 @@ func TestPreStop(t *testing.T) {
 				web.await("running", running)
 				asked := s.elapsed()
 				web.stop(10)
-				if took := (web.gone() - asked).Round(time.Second); took != tc.gone {
-					t.Errorf("gone after %v, want %v", took, tc.gone)
-				}
+				assert.Equal(t, tc.gone, (web.gone() - asked).Round(time.Second), "gone after")
 				if acted := s.Acted(); !slices.Contains(acted, tc.stop) {
 					t.Errorf("calls %q, want %q", acted, tc.stop)
 				}
@@ -170,8 +164,6 @@ func TestPostStartFails(t *testing.T) {
 			return got != ""
 		})
 		want := `Exec lifecycle hook ([warm up]) for Container "main" in Pod "web_default(uid-web)" failed - error: command 'warm up' exited with 2: cold, message: "cold"`
-		if got != want {
-			t.Errorf("waiting: %s, want %s", got, want)
-		}
+		assert.Equal(t, want, got, "waiting")
 	})
 }

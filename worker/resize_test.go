@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -50,9 +51,7 @@ func TestResizeWithoutQuota(t *testing.T) {
 			"UpdatePodSandboxResources web shares=204 quota=-1 memory=67108864",
 			"UpdateContainerResources web/main shares=204 quota=0 memory=67108864",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 	})
 }
 
@@ -68,9 +67,7 @@ func TestResizeInPlace(t *testing.T) {
 			"UpdateContainerResources web/main shares=102 quota=10000 memory=134217728",
 			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 		if got := web.last().ContainerStatuses[0].RestartCount; got != 0 {
 			t.Errorf("%d restarts, want none", got)
 		}
@@ -104,9 +101,7 @@ func TestResizeWhole(t *testing.T) {
 			"UpdateContainerResources web/main shares=153 quota=15000 memory=100663296",
 			"UpdatePodSandboxResources web shares=153 quota=15000 memory=100663296",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 		web.stop(1)
 		web.gone()
 	})

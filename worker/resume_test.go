@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -111,9 +112,7 @@ func TestResumeAfterExit(t *testing.T) {
 			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
 			"CreateContainer web/main attempt=1", "StartContainer web/main",
 		}
-		if diff := cmp.Diff(want, s.Acted()); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
 		pod.stop(30)
 		pod.gone()
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -112,18 +113,14 @@ func TestStopHarder(t *testing.T) {
 				asked := s.elapsed()
 				time.Sleep(10 * time.Second)
 				web.worker.Stop(test.harder)
-				if took := web.gone() - asked; took != test.gone {
-					t.Errorf("gone after %v, want %v", took, test.gone)
-				}
+				assert.Equal(t, test.gone, web.gone()-asked, "gone after")
 				var stops []string
 				for _, text := range s.Acted() {
 					if strings.HasPrefix(text, "StopContainer") {
 						stops = append(stops, text)
 					}
 				}
-				if diff := cmp.Diff(test.calls, stops); diff != "" {
-					t.Errorf("stops (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(test.calls, stops), "stops")
 				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
 					t.Errorf("ended as %+v, want 137", end)
 				}
@@ -141,9 +138,7 @@ func TestGraceIsKept(t *testing.T) {
 		web.await("running", running)
 		asked := s.elapsed()
 		web.stop(30)
-		if got, want := web.gone()-asked, 30*time.Second+(19+100+14)*time.Millisecond; got != want {
-			t.Errorf("gone after %v, want %v", got, want)
-		}
+		assert.Equal(t, 30*time.Second+(19+100+14)*time.Millisecond, web.gone()-asked, "gone after")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -36,9 +37,7 @@ func TestVolumeGroups(t *testing.T) {
 		l := s.run(pod)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
 		want := map[string][]int64{"sandbox": {5, 78, 77}, "main": {5, 78, 77}}
-		if diff := cmp.Diff(want, seen.sofar()); diff != "" {
-			t.Errorf("supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, seen.sofar()), "supplemental groups")
 	})
 }
 
@@ -60,14 +59,10 @@ func TestVolumeGroupsBesideDriver(t *testing.T) {
 		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
 		l := s.run(pod)
 		synctest.Wait()
-		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()); diff != "" {
-			t.Errorf("before the driver's answer, supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()), "before the driver's answer, supplemental groups")
 		close(driver.publish)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
-		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()); diff != "" {
-			t.Errorf("supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()), "supplemental groups")
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // inState is a pod whose containers are so: NAME RESTARTS STATE, of which STATE is
@@ -67,9 +69,7 @@ func watched(t *testing.T, states ...*v1.Pod) *Pod {
 		_ = out.Encode(map[string]any{"type": "DELETED", "object": &v1.Pod{}}) // the client may have gone
 	})
 	pod, err := c.Find(t.Context(), "web", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return pod
 }
 

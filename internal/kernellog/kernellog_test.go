@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A record that was overwritten is left out, and the end of the log is no error; any other is.
@@ -31,9 +33,7 @@ func TestMessages(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
-			if diff := cmp.Diff([]string{"one", "two"}, got); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]string{"one", "two"}, got), "messages")
 		})
 	}
 }

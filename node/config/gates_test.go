@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // gateSources declare the feature gates that the kubelet knows, by module.
@@ -51,9 +53,7 @@ func TestGatesAreKubernetes(t *testing.T) {
 func readGates(t *testing.T, path string, into map[string]state) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	names := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -20,12 +22,8 @@ func write(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return dir
 }
@@ -34,19 +32,13 @@ func write(t *testing.T, files map[string]string) string {
 // 1.37.2's own SetDefaults_KubeletConfiguration gives an empty configuration.
 func TestDefaultsAreTheKubelets(t *testing.T) {
 	data, err := os.ReadFile("testdata/defaults.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var want map[string]any
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(data, &want))
 	is := &kubeletconfig.KubeletConfiguration{}
 	setDefaults(is)
 	got, err := generic(is)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-kubelet +lifepod):\n%s", diff)
 	}
@@ -55,9 +47,7 @@ func TestDefaultsAreTheKubelets(t *testing.T) {
 // TestKubeadmNode proves that the file of a kubeadm node works without a warning.
 func TestKubeadmNode(t *testing.T) {
 	c, err := Load("testdata/kubeadm.yaml", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := c.Warning(); got != "" {
 		t.Errorf("warning %q, want none", got)
 	}
@@ -106,9 +96,7 @@ var dropInTests = map[string]struct {
 			if diff := cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped); diff != "" {
 				t.Errorf("skipped: %s", diff)
 			}
-			if got, want := c.From["maxPods"], filepath.Join(dir, "d/20.conf"); got != want {
-				t.Errorf("maxPods from %q, want %q", got, want)
-			}
+			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
 	},
 	"maps merge, lists are replaced, null is the default": {
@@ -161,9 +149,7 @@ func TestDropIns(t *testing.T) {
 				dropIns = ""
 			}
 			c, err := Load(filepath.Join(dir, "config.yaml"), dropIns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			test.check(t, c, dir)
 		})
 	}
@@ -173,9 +159,7 @@ func TestDropIns(t *testing.T) {
 func TestDropInsWithoutFile(t *testing.T) {
 	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
 	c, err := Load("", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := c.Kubelet.EvictionHard; got["memory.available"] != "1Gi" || got["nodefs.available"] != "10%" {
 		t.Errorf("evictionHard %v", got)
 	}
@@ -247,18 +231,14 @@ func TestLoadOver(t *testing.T) {
 	})
 	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
 	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
 	if diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
-		if c.From[field] != file {
-			t.Errorf("%s is from %s, want %s", field, c.From[field], file)
-		}
+		assert.Equal(t, file, c.From[field], "%s is from", field)
 	}
 	for _, only := range [][2]string{{below, ""}, {"", below}} {
 		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -85,15 +86,11 @@ func TestAttached(t *testing.T) {
 	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}})
 	wantWaiting(t, published)
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
 	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
 		t.Errorf("the driver is told the LUN %q", got)
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 	m.wantOperations("verify_controller_attached_volume false", "volume_mount false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
@@ -107,21 +104,13 @@ func TestDetachedMeanwhile(t *testing.T) {
 	published := m.publishSoon(one)
 	m.awaitInUse()
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
+	assert.Must(t, m.unpublish(one))
 	published = m.publishSoon(two) // the Node was not written since, and has both
 	wantWaiting(t, published)
 	m.awaitInUse() // it is written with the next look, and there is no difference
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 
@@ -134,9 +123,7 @@ func TestAttachedNoMore(t *testing.T) {
 	published := m.publishSoon(pod)
 	m.awaitInUse()
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
 	if names := m.volumes.InUse(); len(names) != 1 {
 		t.Errorf("in use: %q", names)
 	}
@@ -167,15 +154,11 @@ func TestAttachedByNobody(t *testing.T) {
 	}
 	select {
 	case err := <-published:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(patience):
 		t.Fatal("A-CSI-5: the pod still waits")
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -208,9 +191,7 @@ func TestNotAttached(t *testing.T) {
 	}
 	cancel()
 	wantError(t, <-waits, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`)
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 

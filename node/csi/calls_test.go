@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // calls are one of each kind, by name. Their requests are whole.
@@ -77,12 +79,8 @@ func TestCalls(t *testing.T) {
 		VolumeId: "v", TargetPath: "/target", StagingTargetPath: "/staged", Readonly: true,
 		VolumeContext: map[string]string{"a": "b"}, Secrets: map[string]string{"password": "hush"},
 	}
-	if err := d.Publish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]any{want}, served.requests, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CSI-3 request (-want +got):\n%s", diff)
-	}
+	assert.Must(t, d.Publish(t.Context(), want))
+	assert.NoDiffIn(t, cmp.Diff([]any{want}, served.requests, protocmp.Transform()), "A-CSI-3 request")
 }
 
 // TestCapabilities: A-CSI-3.
@@ -91,9 +89,7 @@ func TestCapabilities(t *testing.T) {
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, tc := range []struct {
 		can  []csi.NodeServiceCapability_RPC_Type
 		want Capabilities
@@ -165,9 +161,7 @@ func TestFinal(t *testing.T) {
 	hangs, hung := context.WithCancel(t.Context())
 	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := d.Unpublish(hangs, "v", "/p"); status.Code(err) != codes.Canceled || Final(err) {
 		t.Errorf("A-CSI-3 a call that was given up: %v", err)
 	}

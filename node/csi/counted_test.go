@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-CSI-17: each call of a driver is counted.
@@ -24,12 +26,8 @@ func TestCounted(t *testing.T) {
 	}
 	m.register("d", serve(t, DriverOnNode{NodeID: "n-1"}))
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Unpublish(t.Context(), "v", "/p"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, d.Unpublish(t.Context(), "v", "/p"))
 	mu.Lock()
 	defer mu.Unlock()
 	if want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}; !slices.Equal(asked, want) {

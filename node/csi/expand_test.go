@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -35,9 +36,7 @@ func growing(state v1.ClaimResourceStatus) (*v1.PersistentVolumeClaim, *v1.Persi
 func (m *machine) claim() v1.PersistentVolumeClaimStatus {
 	m.t.Helper()
 	claim, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").Get(m.t.Context(), "data", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return claim.Status
 }
 
@@ -58,9 +57,7 @@ func (m *machine) wantClaim(capacity string, state v1.ClaimResourceStatus, condi
 
 func (m *machine) wantEvents(want ...string) {
 	m.t.Helper()
-	if diff := cmp.Diff(want, m.events); diff != "" {
-		m.t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.events), "events")
 	m.events = nil
 }
 
@@ -78,9 +75,7 @@ func TestExpandsWhenMounted(t *testing.T) {
 	m.wantCalls("Stage", "Publish", "Expand")
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(podOf("pod")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(podOf("pod")))
 }
 
 // TestExpandsInUse: a volume that a pod has is expanded with the next look, and again after a
@@ -115,9 +110,7 @@ func TestExpandsInUse(t *testing.T) {
 	look()
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantOperations("volume_mount false", "volume_fs_resize true", "volume_fs_resize false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
 
@@ -137,17 +130,13 @@ func TestCannotExpand(t *testing.T) {
 		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish", "Expand", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	busy := newMachine(t, newDriver(t, staging, expanding), nil, claim)
 	busy.driver.once("Expand", refuse(codes.FailedPrecondition))
 	busy.mustPublish(pod, bound)
-	if err := busy.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, busy.unpublish(pod))
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	fixed := newMachine(t, newDriver(t, staging, expanding), nil, claim)
@@ -156,9 +145,7 @@ func TestCannotExpand(t *testing.T) {
 	}
 	const refused = ` Warning FileSystemResizeFailed MountVolume.NodeExpandVolume failed for volume "pv" requested read-only file system`
 	fixed.wantEvents("Pod"+refused, "PersistentVolumeClaim"+refused)
-	if err := fixed.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, fixed.unpublish(pod))
 }
 
 // look is what comes from time to time while a pod has a volume.
@@ -174,9 +161,7 @@ func (m *machine) setClaim(change func(*v1.PersistentVolumeClaim)) {
 	m.t.Helper()
 	claims := m.config.Client.CoreV1().PersistentVolumeClaims("default")
 	claim, err := claims.Get(m.t.Context(), "data", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	change(claim)
 	if _, err := claims.Update(m.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		m.t.Fatal(err)
@@ -214,9 +199,7 @@ func TestExpandsOnEachNode(t *testing.T) {
 				m.wantEvents(podEvent, claimEvent)
 			}
 			m.wantClaim("2Mi", "")
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, m.unpublish(pod))
 			m.wantNothing()
 		})
 	}
@@ -252,9 +235,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.wantCalls("Stage", "Publish", "Expand", "Expand")
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -276,8 +257,6 @@ func TestExpandsToAnotherSize(t *testing.T) {
 			c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1500Ki")
 		})
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }

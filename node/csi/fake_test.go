@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeDriver is a driver on a socket.
@@ -43,16 +45,12 @@ type fakeDriver struct {
 func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "csi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d := &fakeDriver{endpoint: filepath.Join(folder, "csi sock%2f?#"), about: says}
 	d.start(t)
 	t.Cleanup(func() {
 		d.server.Stop()
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(folder))
 	})
 	return d
 }
@@ -60,9 +58,7 @@ func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 func (d *fakeDriver) start(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("unix", d.endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d.server = grpc.NewServer()
 	csi.RegisterNodeServer(d.server, d)
 	go func() { _ = d.server.Serve(listener) }()
@@ -197,26 +193,20 @@ func (m *csidriverMachine) noteChange() {
 
 func (m *csidriverMachine) register(name string, d *fakeDriver) {
 	m.t.Helper()
-	if err := m.Register(m.t.Context(), name, d.endpoint, []string{"1.0.0"}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, m.Register(m.t.Context(), name, d.endpoint, []string{"1.0.0"}))
 }
 
 func (m *csidriverMachine) node() *v1.Node {
 	m.t.Helper()
 	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return node
 }
 
 func (m *csidriverMachine) csiNode() *storagev1.CSINode {
 	m.t.Helper()
 	node, err := m.client.StorageV1().CSINodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return node
 }
 

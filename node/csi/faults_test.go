@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // faulty is how a driver fails at a call, or is at the moment at which the agent is killed. What
@@ -200,9 +202,7 @@ func TestFaultsOfRegistration(t *testing.T) {
 			if f.dies {
 				other.serve(t)
 			}
-			if err := register(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, register(t.Context()))
 			if _, err := m.config.Drivers.Driver("other.example.com"); err != nil {
 				t.Error(err)
 			}

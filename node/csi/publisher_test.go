@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // csinodeMachine is a node in a test.
@@ -97,9 +99,7 @@ func (m *csinodeMachine) published(driver string, about *DriverOnNode) {
 func (m *csinodeMachine) node() *v1.Node {
 	m.t.Helper()
 	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return node
 }
 
@@ -110,9 +110,7 @@ func (m *csinodeMachine) csiNode() *storagev1.CSINode {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	node.ManagedFields, node.TypeMeta = nil, metav1.TypeMeta{}
 	return node
 }
@@ -159,9 +157,7 @@ func TestInitialized(t *testing.T) {
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{}},
 	}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
 	m.published("b", &DriverOnNode{NodeID: "n-b", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
 	m.published("a", &DriverOnNode{NodeID: "n-a", MaxVolumes: -1})
 	m.published("b", &DriverOnNode{NodeID: "n-c", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
@@ -169,21 +165,15 @@ func TestInitialized(t *testing.T) {
 		{Name: "b", NodeID: "n-c", TopologyKeys: []string{"rack", "zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1<<31 - 1))}},
 		{Name: "a", NodeID: "n-a"},
 	}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.node().Labels); diff != "" {
-		t.Errorf("A-CSI-2 labels (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
+	assert.NoDiffIn(t, cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.node().Labels), "A-CSI-2 labels")
 	if ids := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]; ids != `{"a":"n-a","b":"n-c"}` {
 		t.Errorf("A-CSI-2 node IDs %s", ids)
 	}
 	m.published("b", nil)
 	m.published("a", nil)
 	want.Spec.Drivers = []storagev1.CSINodeDriver{}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
 	node := m.node()
 	if _, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]; has || node.Labels["rack"] != "7" {
 		t.Errorf("A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)
@@ -234,9 +224,7 @@ func TestFormerNode(t *testing.T) {
 		t.Errorf("A-CSI-2 CSINode %v", got)
 	}
 	m.published("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
-	if err := m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}))
 	m.create(csinodeNewNode("uid-2", nil))
 	m.await("the driver on the new Node", func() bool {
 		got := m.csiNode()

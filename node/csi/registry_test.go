@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/devices"
 )
 
@@ -18,9 +19,7 @@ var _ devices.PluginHandler = (*Registry)(nil)
 // TestValidate: A-CSI-1.
 func TestValidate(t *testing.T) {
 	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
-	if err := m.Register(t.Context(), "d", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"0.3.0", "1.4.0", "2.0.0"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.Register(t.Context(), "d", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"0.3.0", "1.4.0", "2.0.0"}))
 	for _, tc := range []struct {
 		name, endpoint string
 		versions       []string
@@ -59,9 +58,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := m.Validate("d", d.endpoint, []string{"1.0.0"}); err != nil {
 		t.Errorf("A-CSI-1 an older driver on the same socket: %v", err)
 	}

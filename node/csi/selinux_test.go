@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -74,9 +75,7 @@ func (m *machine) wantOptions(what string, want ...string) {
 	staged := m.driver.staged[len(m.driver.staged)-1]
 	m.driver.mu.Unlock()
 	for call, capability := range map[string]*csi.VolumeCapability{"stage": staged.VolumeCapability, "publish": m.driver.lastPublish().VolumeCapability} {
-		if diff := cmp.Diff(want, capability.GetMount().GetMountFlags()); diff != "" {
-			m.t.Errorf("%s: options to %s (-want +got):\n%s", what, call, diff)
-		}
+		assert.NoDiffIn(m.t, cmp.Diff(want, capability.GetMount().GetMountFlags()), "%s: options to %s", what, call)
 	}
 }
 
@@ -136,16 +135,10 @@ func TestSELinuxMount(t *testing.T) {
 				bound.Spec.AccessModes = test.modes
 			}
 			got, err := m.ask(pod, bound)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			m.wantOptions("", test.options...)
-			if want := len(test.options) == 1; got.Relabel != want {
-				t.Errorf("the runtime labels the files: %v, want %v", got.Relabel, want)
-			}
-			if diff := cmp.Diff(test.counted, m.counted); diff != "" {
-				t.Errorf("counted (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, len(test.options) == 1, got.Relabel, "the runtime labels the files")
+			assert.NoDiffIn(t, cmp.Diff(test.counted, m.counted), "counted")
 		})
 	}
 }
@@ -206,18 +199,14 @@ func TestOtherLabel(t *testing.T) {
 	}
 	_, err := m.ask(other, bound)
 	wantError(t, err, conflict)
-	if err := m.unpublish(same); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(same))
 	m.driver.once("Unpublish", refuses(codes.Internal))
 	if err := m.unpublish(one); err == nil {
 		t.Fatal("the driver has not refused to unpublish")
 	}
 	_, err = m.ask(other, bound)
 	wantError(t, err, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`)
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(one))
 	if _, err := m.ask(other, bound); err != nil {
 		t.Fatal(err)
 	}
@@ -226,9 +215,7 @@ func TestOtherLabel(t *testing.T) {
 	const plugin = " kubernetes.io/csi/test.example.com RWO"
 	want := []string{"volumes_admitted_total" + plugin, "volume_context_mismatch_errors_total" + plugin, "volume_context_mismatch_errors_total" + plugin,
 		"volumes_admitted_total" + plugin, "volume_context_mismatch_errors_total" + plugin, "volumes_admitted_total" + plugin}
-	if diff := cmp.Diff(want, m.counted); diff != "" {
-		t.Errorf("counted (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.counted), "counted")
 }
 
 // TestStagedWithOtherLabel: what was staged for no pod is unstaged before it is staged with another
@@ -262,8 +249,6 @@ func TestStagedWithOtherLabel(t *testing.T) {
 	if err != nil || got.Relabel {
 		t.Errorf("the next agent: %+v, error %v", got, err)
 	}
-	if err := m.unpublish(other); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(other))
 	m.wantNothing()
 }

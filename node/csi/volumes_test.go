@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -134,9 +135,7 @@ func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.Persiste
 func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
 	m.t.Helper()
 	path, err := m.publish(pod, bound)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return path
 }
 
@@ -148,9 +147,7 @@ func (m *machine) unpublish(pod *v1.Pod) error {
 
 func (m *machine) wantCalls(want ...string) {
 	m.t.Helper()
-	if diff := cmp.Diff(want, m.driver.called()); diff != "" {
-		m.t.Errorf("calls of the driver (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.driver.called()), "calls of the driver")
 }
 
 // wantNothing: no mount, no record, nothing in use.
@@ -183,9 +180,7 @@ func (m *machine) inUse() []v1.UniqueVolumeName {
 func mountsBelow(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, m := range mounts {
 		paths = append(paths, m.Mountpoint)
 	}
@@ -210,14 +205,10 @@ func TestVolume(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging), nil)
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	path := m.mustPublish(one, bound)
-	if want := filepath.Join(m.config.PodsDir, "uid-one/volumes/kubernetes.io~csi/pv/mount"); path != want {
-		t.Errorf("published at %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(m.config.PodsDir, "uid-one/volumes/kubernetes.io~csi/pv/mount"), path, "published at")
 	m.mustPublish(two, bound)
 	m.wantCalls("Stage", "Publish", "Publish")
-	if err := os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600))
 	if content, err := os.ReadFile(filepath.Join(target(m.volumes.layout.volume(two.UID, "pv")), "file")); string(content) != "content" {
 		t.Errorf("the other pod reads %q, %v", content, err)
 	}
@@ -226,9 +217,7 @@ func TestVolume(t *testing.T) {
 	}
 	m.driver.forgetCalls()
 	for _, pod := range []*v1.Pod{one, two} {
-		if err := m.unpublish(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, m.unpublish(pod))
 	}
 	m.wantCalls("Unpublish", "Unpublish", "Unstage")
 	m.wantNothing()
@@ -260,9 +249,7 @@ func TestRefusedToStage(t *testing.T) {
 			if _, err := m.publish(pod, persistent("pv")); err == nil {
 				t.Error("published")
 			}
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, m.unpublish(pod))
 			m.wantCalls(c.want...)
 			m.wantNothing()
 		})
@@ -290,9 +277,7 @@ func TestBeginsAnew(t *testing.T) {
 	m.wantCalls()
 	record := filepath.Join(filepath.Dir(path), recordName)
 	content := `{"specVolID":"pv","volumeHandle":"handle-pv","driverName":"test.example.com","nodeName":"n","volumeLifecycleMode":"Persistent"}`
-	if err := os.WriteFile(record, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(record, []byte(content), 0o600))
 	m.mustPublish(pod, bound)
 	m.wantCalls("Publish")
 	m.driver.forgetCalls()
@@ -300,9 +285,7 @@ func TestBeginsAnew(t *testing.T) {
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -312,16 +295,12 @@ func TestUnmounted(t *testing.T) {
 	pod, bound := podOf("pod"), persistent("pv")
 	m.mustPublish(pod, bound)
 	unmountAll(t, filepath.Dir(m.config.PodsDir))
-	if err := Unmounted(m.config.PodsDir, m.config.PluginsDir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Unmounted(m.config.PodsDir, m.config.PluginsDir))
 	m.driver.forgetCalls()
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -331,9 +310,7 @@ func TestDevice(t *testing.T) {
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 	path := m.mustPublish(one, bound)
-	if want := filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"); path != want {
-		t.Errorf("published at %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"), path, "published at")
 	if to, err := os.Readlink(filepath.Join(m.config.PodsDir, "uid-one/volumeDevices/kubernetes.io~csi/pv")); to != path {
 		t.Errorf("the pod's link leads to %q, %v", to, err)
 	}
@@ -342,9 +319,7 @@ func TestDevice(t *testing.T) {
 	m.mustPublish(one, bound)
 	m.wantCalls("Stage", "Publish", "Publish")
 	for _, pod := range []*v1.Pod{one, two} {
-		if err := m.unpublish(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, m.unpublish(pod))
 	}
 	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unstage")
 	m.wantNothing()
@@ -364,24 +339,18 @@ func TestInline(t *testing.T) {
 		TokenRequests: []storagev1.TokenRequest{{Audience: "bank"}},
 	}
 	m := newMachine(t, newDriver(t, staging), driverObject(spec))
-	if err := ask(m); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, ask(m))
 	m.wantCalls("Publish")
 	want := map[string]string{
 		"k": "v", "csi.storage.k8s.io/pod.name": "pod", "csi.storage.k8s.io/pod.namespace": "default", "csi.storage.k8s.io/pod.uid": "uid-pod",
 		"csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "true",
 		"csi.storage.k8s.io/serviceAccount.tokens": `{"bank":{"token":"token of pod for bank","expirationTimestamp":null}}`,
 	}
-	if diff := cmp.Diff(want, m.driver.lastPublish().VolumeContext); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.driver.lastPublish().VolumeContext), "attributes")
 	if names := m.inUse(); len(names) > 0 {
 		t.Errorf("in use: %q", names)
 	}
-	if err := m.unpublish(podOf("pod")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(podOf("pod")))
 	m.wantNothing()
 	m.wantOperations("volume_mount false", "volume_unmount false")
 
@@ -398,9 +367,7 @@ func (m *machine) wantOperations(want ...string) {
 	for i := range want {
 		want[i] = "kubernetes.io/csi:test.example.com " + want[i]
 	}
-	if diff := cmp.Diff(want, m.operations); diff != "" {
-		m.t.Errorf("operations (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.operations), "operations")
 }
 
 func wantError(t *testing.T, err error, want string) {
@@ -468,18 +435,12 @@ func TestGroup(t *testing.T) {
 				owned = dir
 				return nil
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if test.owned != (owned == out.Path) {
 				t.Errorf("given to the group: %q", owned)
 			}
-			if got := m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup; got != test.driver {
-				t.Errorf("the driver is told the group %q, want %q", got, test.driver)
-			}
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, test.driver, m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup, "the driver is told the group")
+			assert.NoError(t, m.unpublish(pod))
 		})
 	}
 }
@@ -492,13 +453,9 @@ func TestOnlyOnePod(t *testing.T) {
 	m.mustPublish(one, bound)
 	_, err := m.publish(two, bound)
 	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(one))
 	m.mustPublish(two, bound)
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 
@@ -510,9 +467,7 @@ func TestNoDriver(t *testing.T) {
 	_, err := m.publish(pod, bound)
 	wantError(t, err, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
 		`driver name other.example.com not found in the list of registered CSI drivers`)
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -528,22 +483,16 @@ func TestDamagedRecord(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, nil, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	m.begin()
 	if names := m.inUse(); len(names) != 2 {
 		t.Errorf("in use: %q", names)
 	}
 	wantError(t, m.unpublish(pod), "record of a volume "+file+": unexpected end of JSON input")
 	m.mustPublish(other, persistent("pv-3"))
-	if err := os.WriteFile(file, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, good, 0o600))
 	for _, p := range []*v1.Pod{pod, other} {
-		if err := m.unpublish(p); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.unpublish(p))
 	}
 	m.wantNothing()
 }

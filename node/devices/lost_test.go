@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-DEV-11: a container whose devices are not known any more gets some before it is created; if it can't,
@@ -20,9 +22,7 @@ func TestNotKnownAnyMore(t *testing.T) {
 		t.Fatal(got.Refusal)
 	}
 	n.stop()
-	if err := os.WriteFile(n.path(), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(n.path(), []byte("damaged"), 0o600))
 	n = begin(t, dir, nil)
 	n.plugin("b.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
@@ -46,9 +46,7 @@ func TestNotKnownAnyMore(t *testing.T) {
 func TestCheckpointFails(t *testing.T) {
 	dir := folder(t)
 	n := begin(t, dir, nil)
-	if err := os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700))
 	n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
 	got := n.Allocate(t.Context(), podOf("p", "1"))

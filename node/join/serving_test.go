@@ -14,6 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // served is the certificate that a client is shown.
@@ -41,12 +43,8 @@ func runServing(t *testing.T, s *Serving) {
 func expectServed(t *testing.T, s *Serving, want string) {
 	t.Helper()
 	leaf, err := served(t, s, &tls.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := leaf.Subject.CommonName; got != want {
-		t.Errorf("served %q, want %q", got, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, want, leaf.Subject.CommonName, "served")
 }
 
 // TestSelfSigned: the certificate is made once, and made anew when it is about to end.
@@ -55,13 +53,9 @@ func TestSelfSigned(t *testing.T) {
 	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
 	leafOfNew := func() *x509.Certificate {
 		s, err := NewServing(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		leaf, err := served(t, s, &tls.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return leaf
 	}
 	first := leafOfNew()
@@ -76,9 +70,7 @@ func TestSelfSigned(t *testing.T) {
 		t.Errorf("key: %v %v", info, err)
 	}
 	almost := first.NotAfter.Add(-24 * time.Hour)
-	if err := selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost))
 	if renewed := leafOfNew(); renewed.Equal(first) {
 		t.Error("the same certificate a day before its end")
 	}
@@ -93,9 +85,7 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 	}
 	data, pem := filepath.Join(dir, "..data"), filepath.Join(dir, "tls.pem")
 	for link, target := range map[string]string{data: "..1", pem: "..data/tls.pem"} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, link))
 	}
 	log := newMessages()
 	s, err := NewServing(ServingOptions{
@@ -103,17 +93,11 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
 		CertDir: t.TempDir(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	runServing(t, s)
 	expectServed(t, s, "old")
-	if err := os.Symlink("..2", data+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(data+".new", data); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("..2", data+".new"))
+	assert.Must(t, os.Rename(data+".new", data))
 	log.await(t, "using new serving certificate")
 	expectServed(t, s, "new")
 	if _, err := served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
@@ -126,9 +110,7 @@ func TestNoSignedCertificateYet(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := served(t, s, &tls.Config{}); err == nil {
 		t.Error("something is served")
 	}

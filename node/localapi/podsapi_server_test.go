@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // node has the pods that a test gives it, and a client of its API.
@@ -50,34 +52,24 @@ func (n *node) set(list ...*v1.Pod) {
 func newNode(t *testing.T) *node {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lp-pods-") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	left, err := net.Listen("unix", filepath.Join(dir, PodsAPISocket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = left.Close() })
 	n := &node{}
 	n.server = NewPodsAPI(n.all, func() <-chan struct{} { return n.heard }, &n.Changes)
 	serve, err := n.server.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx) }()
 	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodsAPISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		_ = connection.Close()
 		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	n.client = api.NewPodsClient(connection)
 	return n
@@ -91,9 +83,7 @@ func podsapiPod(uid string, phase v1.PodPhase) *v1.Pod {
 func words(t *testing.T, text []byte) string {
 	t.Helper()
 	var p v1.Pod
-	if err := p.Unmarshal(text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Unmarshal(text))
 	return fmt.Sprintf("%s/%s %s %s", p.Namespace, p.Name, p.UID, p.Status.Phase)
 }
 
@@ -101,9 +91,7 @@ func TestListAndGet(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
 	list, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, text := range list.Pods {
 		got = append(got, words(t, text))
@@ -160,23 +148,17 @@ func TestWatch(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
 	stream, err := n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	hears := func(want ...string) {
 		t.Helper()
 		for _, one := range want {
 			event, err := stream.Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			got := event.Type.String()
 			if event.Pod != nil {
 				got += " " + words(t, event.Pod)
 			}
-			if got != one {
-				t.Errorf("A-NODE-9 heard %s, want %s", got, one)
-			}
+			assert.Equal(t, one, got, "A-NODE-9 heard")
 		}
 	}
 	hears("ADDED default/pod-a a Pending", "ADDED default/pod-b b Running", "INITIAL_SYNC_COMPLETE")

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // given is what the containers of a node have: each something with its own name.
@@ -55,32 +57,22 @@ func podresourcesPod(name string, active bool) Pod {
 // dial serves at a socket, where one of an agent before is, and connects to it.
 func dial(t *testing.T, s *PodResources) *grpc.ClientConn {
 	dir, err := os.MkdirTemp("", "lp-told-") // a short one: the path of a socket has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	left, err := net.Listen("unix", filepath.Join(dir, PodResourcesSocket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = left.Close() })
 	serve, err := s.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx) }()
 	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodResourcesSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		_ = connection.Close()
 		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	return connection
 }
@@ -139,9 +131,7 @@ func TestServer(t *testing.T) {
 func TestNothingExclusive(t *testing.T) {
 	client := api.NewPodResourcesListerClient(dial(t, newServer(nil)))
 	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	if main := got.PodResources.Containers[1]; err != nil || len(main.CpuIds)+len(main.Memory)+len(all.CpuIds)+len(all.Memory) > 0 {
 		t.Errorf("A-DEV-13: %v and %v, error %v", main, all, err)

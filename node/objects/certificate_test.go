@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -118,9 +119,7 @@ func (s *signer) wantShown(content string, request int) {
 		s.t.Fatalf("A-CERT-2 the key is %q", have.Key)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	proof, err := x509.ParseCertificateRequest(s.asked[request-1].Spec.StubPKCS10Request)
 	if err == nil {
 		err = proof.CheckSignature()
@@ -176,9 +175,7 @@ func TestCertificateRequest(t *testing.T) {
 			NodeName: "node-1", NodeUID: "node", MaxExpirationSeconds: new(int32(7200)), UnverifiedUserAnnotations: map[string]string{"example.com/a": "b"},
 			StubPKCS10Request: got.Spec.StubPKCS10Request,
 		}
-		if diff := cmp.Diff(want, got.Spec); diff != "" {
-			t.Errorf("A-CERT-1 (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got.Spec), "A-CERT-1")
 		if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}}, got.OwnerReferences); diff != "" || got.GenerateName != "req-" {
 			t.Errorf("A-CERT-1 named %s, owned (-want +got):\n%s", got.GenerateName, diff)
 		}
@@ -197,9 +194,7 @@ func TestKeyTypes(t *testing.T) {
 		"ECDSAP384": "*ecdsa.PrivateKey P-384", "ECDSAP521": "*ecdsa.PrivateKey P-521", "ED25519": "ed25519.PrivateKey", "DSA": `unknown key type "DSA"`,
 	} {
 		key, err := newKey(kind)
-		if got := describeKey(key, err); got != want {
-			t.Errorf("A-CERT-1 %s is %s, want %s", kind, got, want)
-		}
+		assert.Equal(t, want, describeKey(key, err), "A-CERT-1 %s is", kind)
 	}
 }
 
@@ -277,9 +272,7 @@ func TestRefusedCertificate(t *testing.T) {
 func TestDeletedRequest(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
 		s.shows()
-		if err := s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}))
 		synctest.Wait()
 		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}) {
 			t.Errorf("A-CERT-4 told %q", changes)

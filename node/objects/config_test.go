@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	config "k8s.io/kubelet/config/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const head = "kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/v1\n"
@@ -15,9 +17,7 @@ const head = "kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -46,9 +46,7 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if diff := cmp.Diff(want, providerNames(got)); diff != "" {
-			t.Errorf("providers of %s (-want +got):\n%s", path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, providerNames(got)), "providers of %s", path)
 	}
 }
 

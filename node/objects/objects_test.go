@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // read is the value of key a of a ConfigMap, or the error's text.
@@ -60,9 +62,7 @@ func TestChangesAreReported(t *testing.T) {
 			t.Errorf("%d watches for three objects", begun)
 		}
 		w.update(t, newConfigMap("conf", "a", "2"))
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()), "told")
 		if got := read(w, "conf"); got != "2" {
 			t.Errorf("conf = %q, want 2", got)
 		}
@@ -86,19 +86,13 @@ func TestMissing(t *testing.T) {
 			t.Errorf("A-ENV-5 error = %v", err)
 		}
 		w.create(t, newConfigMap("conf", "a", "1"))
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()), "told")
 		if got := read(w, "conf"); got != "1" {
 			t.Errorf("conf = %q, want 1", got)
 		}
-		if err := w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()), "told")
 		if got := read(w, "none"); got != `object "ns"/"none" not registered` {
 			t.Errorf("of an object that no pod names: %q", got)
 		}
@@ -119,12 +113,8 @@ func TestAway(t *testing.T) {
 		w.Register(newPod("p2", inConfigMap("late")))
 		began := time.Now()
 		want := "failed to sync configmap cache: connection refused"
-		if got := read(w, "late"); got != want {
-			t.Errorf("late = %q, want %q", got, want)
-		}
-		if waited := time.Since(began); waited != firstAnswerWithin {
-			t.Errorf("waited %v, want %v", waited, firstAnswerWithin)
-		}
+		assert.Equal(t, want, read(w, "late"), "late")
+		assert.Equal(t, firstAnswerWithin, time.Since(began), "waited")
 		time.Sleep(5 * time.Hour)
 		began = time.Now()
 		if got := read(w, "late"); got != want || time.Since(began) != 0 {
@@ -135,9 +125,7 @@ func TestAway(t *testing.T) {
 		}
 		w.setAway(false)
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
-		if diff := cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()), "told")
 		if got := read(w, "late"); got != "2" {
 			t.Errorf("late = %q, want 2", got)
 		}
@@ -241,7 +229,5 @@ func TestReferences(t *testing.T) {
 		"ConfigMap ns/both": true, "ConfigMap ns/kube-root-ca.crt": true, "Secret ns/projected": true,
 		"Secret ns/pull": false, "Secret ns/from": false, "Secret ns/key": false,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

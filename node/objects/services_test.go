@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -48,9 +49,7 @@ func podIn(namespace string, links *bool) *v1.Pod {
 func started(t *testing.T, client *fake.Clientset, log *slog.Logger) *Services {
 	t.Helper()
 	s, err := NewServices(client, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
@@ -97,12 +96,8 @@ func TestVariables(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := s.Variables(t.Context(), tc.pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("variables (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "variables")
 		})
 	}
 	odd, err := s.Variables(t.Context(), podIn("odd", new(true)))
@@ -122,9 +117,7 @@ func TestOnlyWhatIsNeededIsKept(t *testing.T) {
 	got, _, _ := s.informer.GetIndexer().GetByKey("shop/my-db")
 	want := service("shop", "my-db", "fd00::3", v1.ServicePort{Name: "sql-port", Port: 5432}, v1.ServicePort{Name: "gossip", Port: 7946, Protocol: v1.ProtocolUDP})
 	want.Labels, want.ManagedFields, want.Spec.Selector = nil, nil, nil
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "kept")
 }
 
 // TestUnread: A-ENV-1, as long as the API server does not answer; a static pod
@@ -137,9 +130,7 @@ func TestUnread(t *testing.T) {
 		})
 		var log bytes.Buffer
 		s, err := NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
@@ -169,9 +160,7 @@ func TestKept(t *testing.T) {
 		pod := podIn("shop", new(true))
 		agent := func(client *fake.Clientset) *Services {
 			s, err := NewServices(client, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if err := s.Keep(path); err != nil {
 				t.Log(err)
 			}
@@ -214,9 +203,7 @@ func TestKept(t *testing.T) {
 				t.Errorf("services that are gone: %v, error %v", got, err)
 			}
 		})
-		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 		fourth := agent(away())
 		run(fourth, func() {
 			if _, err := fourth.Variables(t.Context(), pod); !errors.Is(err, errUnread) {

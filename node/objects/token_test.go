@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // issuer gives out numbered tokens and keeps what was asked for.
@@ -83,9 +85,7 @@ func TestTokenRequest(t *testing.T) {
 		for _, r := range i.requests {
 			got = append(got, r.Spec)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "requests")
 	})
 }
 
@@ -108,9 +108,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			}
 			time.Sleep(12 * time.Second)
 			synctest.Wait()
-			if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
 			if got := w.token(t, p); got != "token-2" {
 				t.Errorf("then %s", got)
 			}
@@ -129,9 +127,7 @@ func TestTokenWhileAway(t *testing.T) {
 		p := tokenOf(3600)
 		w.token(t, p)
 		w.setAway(true)
-		if got, want := w.token(t, tokenOf(700)), "failed to fetch token: connection refused"; got != want {
-			t.Errorf("first token while away: %q, want %q", got, want)
-		}
+		assert.Equal(t, "failed to fetch token: connection refused", w.token(t, tokenOf(700)), "first token while away")
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
 		changes := 0
@@ -170,9 +166,7 @@ func TestFirstTokenWhileAway(t *testing.T) {
 		w.token(t, tokenOf(600))
 		time.Sleep(2 * renewalRetries.Duration)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
 		w.setAway(false)
 		if got := w.token(t, tokenOf(600)); got != "token-1" {
 			t.Errorf("token %q", got)

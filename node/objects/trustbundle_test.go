@@ -9,6 +9,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func certificate(content string) string {
@@ -48,9 +50,7 @@ func TestTrustAnchors(t *testing.T) {
 		w.Register(newPod("p1", inTrustBundle(v1.ClusterTrustBundleProjection{})))
 		for _, tc := range tests {
 			got, err := w.TrustAnchors(t.Context(), &tc.projection)
-			if diff := cmp.Diff(tc.want, string(got)+text(err)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, string(got)+text(err)), "%s", tc.name)
 		}
 	})
 }
@@ -68,9 +68,7 @@ func TestTrustBundlesChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: ClusterTrustBundles changed"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ClusterTrustBundles changed"}, w.hears()), "told")
 		if got, err := w.TrustAnchors(t.Context(), &byName); err != nil || string(got) != certificate("B") {
 			t.Errorf("anchors %q, %v", got, err)
 		}

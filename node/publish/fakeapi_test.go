@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -60,9 +62,7 @@ func newFakeAPI() *fakeAPI {
 func (a *fakeAPI) client(t testing.TB) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: a, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return client
 }
 

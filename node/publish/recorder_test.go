@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -197,9 +199,7 @@ func TestObject(t *testing.T) {
 			e.ReportingController, e.ReportingInstance = "kubelet", "node-1"
 			want[e.Name] = e
 		}
-		if d := cmp.Diff(want, s.api.events); d != "" {
-			t.Errorf("events (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.api.events), "events")
 	})
 }
 
@@ -223,9 +223,7 @@ func TestSentIsForgotten(t *testing.T) {
 			s.happen("Normal", "Started", "Container started")
 		}
 		recordAfter(time.Minute)
-		if d := cmp.Diff(map[string]int32{"Started Container started": 3}, s.api.all()); d != "" {
-			t.Errorf("told (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"Started Container started": 3}, s.api.all()), "told")
 	})
 }
 
@@ -243,9 +241,7 @@ func TestCounted(t *testing.T) {
 		}
 		recordAfter(6 * time.Minute)
 		want := map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}
-		if d := cmp.Diff(want, s.api.all()); d != "" {
-			t.Errorf("events (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 	})
 }
 
@@ -278,9 +274,7 @@ func TestDelay(t *testing.T) {
 	recordBubble(t, RecorderConfig{Delay: time.Second}, func(t *testing.T, s *recordSetup) {
 		tell := func(want map[string]int32) {
 			t.Helper()
-			if d := cmp.Diff(want, s.api.all()); d != "" {
-				t.Errorf("events (-want +got):\n%s", d)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 		}
 		s.happen("Normal", "Started", "")
 		s.happen("Warning", "BackOff", "")
@@ -304,9 +298,7 @@ func TestGivesWay(t *testing.T) {
 		s.happen("Normal", "Started", "first")
 		s.happen("Warning", "Failed", "it has")
 		recordAfter(29 * time.Second)
-		if d := cmp.Diff(map[string]int32{"Failed it has": 1}, s.api.all()); d != "" {
-			t.Errorf("events while somebody is busy (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"Failed it has": 1}, s.api.all()), "events while somebody is busy")
 		recordAfter(2 * time.Second)
 		if s.api.all()["Started first"] != 1 {
 			t.Error("an event waits for more than half a minute")
@@ -332,9 +324,7 @@ func TestAgain(t *testing.T) {
 		tell := func(count int32, requests int) {
 			t.Helper()
 			want := map[string]int32{"Started Container started": count, "BackOff Back-off": count}
-			if d := cmp.Diff(want, s.api.all()); d != "" {
-				t.Errorf("events (-want +got):\n%s", d)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 			if n := s.api.count(); n != requests {
 				t.Errorf("%d requests, want %d", n, requests)
 			}
@@ -374,9 +364,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("%d after two seconds", n)
 		}
 		recordAfter(3 * time.Second)
-		if got, want := s.api.all(), (map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}), s.api.all()), "events")
 	})
 }
 
@@ -443,9 +431,7 @@ func TestTooOld(t *testing.T) {
 		s.api.set(nil)
 		s.happen("Normal", "Killing", "")
 		recordAfter(time.Minute)
-		if got, want := s.api.all(), (map[string]int32{"Killing ": 1}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Killing ": 1}), s.api.all()), "events")
 	})
 }
 
@@ -479,9 +465,7 @@ func TestRefused(t *testing.T) {
 				s.happen("Normal", "Killing", "")
 				s.happen("Normal", "Started", "")
 				synctest.Wait()
-				if got, want := s.api.all(), (map[string]int32{"Killing ": 1, "Started ": 2}); !cmp.Equal(got, want) {
-					t.Errorf("events %v, want %v", got, want)
-				}
+				assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Killing ": 1, "Started ": 2}), s.api.all()), "events")
 			})
 		})
 	}
@@ -496,15 +480,11 @@ func TestRecordLostAnswer(t *testing.T) {
 		synctest.Wait()
 		s.api.loseAnswers(false)
 		recordAfter(10 * time.Second)
-		if got, want := s.api.all(), (map[string]int32{"Started ": 1}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Started ": 1}), s.api.all()), "events")
 		clear(s.api.events)
 		s.happen("Normal", "Started", "")
 		synctest.Wait()
-		if got, want := s.api.all(), (map[string]int32{"Started ": 2}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Started ": 2}), s.api.all()), "events")
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -38,13 +40,9 @@ func TestNewNode(t *testing.T) {
 			},
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		}
-		if diff := cmp.Diff(wantMeta, node.ObjectMeta); diff != "" {
-			t.Errorf("metadata (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantMeta, node.ObjectMeta), "metadata")
 		wantSpec := v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
-		if diff := cmp.Diff(wantSpec, node.Spec); diff != "" {
-			t.Errorf("spec (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantSpec, node.Spec), "spec")
 		yes, no := true, false
 		wantStatus := v1.NodeStatus{
 			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.7"}, {Type: v1.NodeHostName, Address: "node-1"}},
@@ -64,9 +62,7 @@ func TestNewNode(t *testing.T) {
 		}
 		got := node.Status
 		got.Capacity, got.Allocatable, got.Conditions, got.Images = nil, nil, nil, nil
-		if diff := cmp.Diff(wantStatus, got); diff != "" {
-			t.Errorf("status (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantStatus, got), "status")
 		var conditions []string
 		for _, c := range node.Status.Conditions {
 			conditions = append(conditions, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
@@ -80,18 +76,14 @@ func TestNewNode(t *testing.T) {
 			"PIDPressure=False KubeletHasSufficientPID: kubelet has sufficient PID available",
 			"Ready=" + isReady,
 		}
-		if diff := cmp.Diff(wantConditions, conditions); diff != "" {
-			t.Errorf("conditions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantConditions, conditions), "conditions")
 		wantEvents := []string{
 			"Normal Starting: Starting kubelet.",
 			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
 			"Normal NodeHasNoDiskPressure: Node node-1 status is now: NodeHasNoDiskPressure",
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 		}
-		if diff := cmp.Diff(wantEvents, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantEvents, w.takeEvents()), "events")
 	})
 }
 
@@ -123,9 +115,7 @@ func TestLease(t *testing.T) {
 		w.start()
 		lease := w.lease()
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
-		if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
-			t.Errorf("owner (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, lease.OwnerReferences), "owner")
 		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
 			t.Errorf("lease = %v", lease.Spec)
 		}
@@ -142,9 +132,7 @@ func TestLeaseOfAShutdown(t *testing.T) {
 		w.takeWrites()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got, want := w.ready(), "False KubeletNotReady: node is shutting down"; got != want {
-			t.Errorf("Ready = %s, want %s", got, want)
-		}
+		assert.Equal(t, "False KubeletNotReady: node is shutting down", w.ready(), "Ready")
 		if renewed := w.takeWrites()["update leases"]; renewed < 11 {
 			t.Errorf("in 2 minutes the Lease was renewed %d times, want every 10 s", renewed)
 		}
@@ -223,9 +211,7 @@ func TestRuntimeLost(t *testing.T) {
 			"Normal NodeNotReady: Node node-1 status is now: NodeNotReady",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
 	})
 }
 
@@ -304,9 +290,7 @@ func TestImagesChanged(t *testing.T) {
 		w.node.ImagesChanged()
 		synctest.Wait()
 		want := []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}
-		if diff := cmp.Diff(want, w.fetch().Status.Images); diff != "" {
-			t.Errorf("images (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.fetch().Status.Images), "images")
 	})
 }
 
@@ -358,9 +342,7 @@ func TestPressure(t *testing.T) {
 		if c.Status != v1.ConditionTrue || c.Reason != "KubeletHasDiskPressure" || c.Message != "kubelet has disk pressure" {
 			t.Errorf("DiskPressure = %v", c)
 		}
-		if diff := cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()), "events")
 	})
 }
 
@@ -396,9 +378,7 @@ func TestChangedByOthers(t *testing.T) {
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
 	})
 }
 

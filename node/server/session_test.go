@@ -25,6 +25,7 @@ import (
 	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/lifepod/lifepod/control/streaming"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // process is what a runtime's streaming server runs; cut breaks its connection.
@@ -71,19 +72,13 @@ func nodeWith(t *testing.T, c Config) (address string, end func()) {
 	t.Helper()
 	c.TLS = serving(t, newAuthority(t))
 	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := s.Serve(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Serve(ctx))
 	}()
 	end = func() { cancel(); <-ended }
 	t.Cleanup(end)
@@ -183,9 +178,7 @@ func TestOldWebSockets(t *testing.T) {
 		address, end := nodeWith(t, c)
 		config := &rest.Config{Host: address, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 		e, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, "https://"+address+"/exec/default/web/main?command=a&"+query, "v4.channel.k8s.io")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var out strings.Builder
 		o := remotecommand.StreamOptions{Stdout: &out}
 		if wanted.Stdin {
@@ -254,9 +247,7 @@ func TestNothingIsMissing(t *testing.T) {
 		put(t, log, read)
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 		answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "one\nerr\n" {
 			t.Errorf("the log: %q, %v", text, err)
 		}
@@ -273,7 +264,5 @@ func TestNothingIsMissing(t *testing.T) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }

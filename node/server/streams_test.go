@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -115,9 +116,7 @@ func TestStreamRequests(t *testing.T) {
 		if !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.path, got, test.want)
 		}
-		if diff := cmp.Diff(test.asked, runtime.asked); diff != "" {
-			t.Errorf("%s: asked (-want +got):\n%s", test.path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.asked, runtime.asked), "%s: asked", test.path)
 	}
 }
 
@@ -142,9 +141,7 @@ func TestParsePorts(t *testing.T) {
 	}
 	for _, test := range tests {
 		ports, err := parsePorts(test.texts)
-		if got := fmt.Sprint(ports, err); got != test.want {
-			t.Errorf("%q: %s, want %s", test.texts, got, test.want)
-		}
+		assert.Equal(t, test.want, fmt.Sprint(ports, err), "%q", test.texts)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/shutdown/logindtest"
 )
 
@@ -55,18 +56,14 @@ func (m *machine) watch() {
 func (m *machine) restartBus() {
 	m.t.Helper()
 	m.bus.Stop()
-	if err := m.bus.Start(); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, m.bus.Start())
 	m.logind = logindtest.NewLogind(m.t, m.bus, time.Hour)
 }
 
 // shutdown announces one, or that it was cancelled.
 func (m *machine) shutdown(begins bool) {
 	m.t.Helper()
-	if err := m.logind.PrepareForShutdown(begins); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, m.logind.PrepareForShutdown(begins))
 }
 
 // patience is for how long what comes at once is waited for.
@@ -78,13 +75,9 @@ func TestBusHangs(t *testing.T) {
 	bus := logindtest.NewBus(t)
 	bus.Stop()
 	path := strings.TrimPrefix(bus.Address(), "unix:path=")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(path))
 	hangs, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w := New(Config{
 		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
 		Changed: func() {}, Log: slog.New(slog.DiscardHandler),
@@ -114,12 +107,8 @@ func TestBusHangs(t *testing.T) {
 		conn := next(t, came, "another connection")
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	if err := hangs.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, hangs.Close())
+	assert.Must(t, bus.Start())
 	next(t, logindtest.NewLogind(t, bus, time.Minute).Locks, "the lock")
 }
 
@@ -237,9 +226,7 @@ func TestBeginsWhileShuttingDown(t *testing.T) {
 	m.stop()
 	began, ended := m.Times()
 	saved := times{began, ended}
-	if err := saved.save(m.Record); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, saved.save(m.Record))
 	m.logind.Prepare(true)
 	record := m.Record
 	m.watch()

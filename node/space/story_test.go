@@ -18,6 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -195,9 +196,7 @@ func TestKeepsWhatIsUsed(t *testing.T) {
 		s.Pin(name(3))
 		s.uses("r.io/4:1@sha256:9", name(5))
 		s.passes(imagePeriod)
-		if err := s.collector.ReclaimImages(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.collector.ReclaimImages(s.Context()))
 		s.wantImages("0", "1", "2", "3", "4", "5", "7", "carried/8")
 	})
 }
@@ -311,9 +310,7 @@ func TestRemovalAndLookExcludeEachOther(t *testing.T) {
 		if found, err := s.claims.Inspect(s.Context(), name(0)); err != nil || found != nil {
 			t.Errorf("an image that is being removed is found: %v %v", found, err)
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 		s.wantImages("1")
 	})
 }
@@ -415,9 +412,7 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.container("ended", "r.io/0:1")
 		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		id := answer.Containers[0].Id
 		if _, err := s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
 			t.Fatal(err)
@@ -435,9 +430,7 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 			return nil
 		}
 		s.begin()
-		if err := s.collector.ReclaimContainers(s.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.collector.ReclaimContainers(s.Context()))
 		if _, available := s.Free(); available != 90 {
 			t.Errorf("%d are available, want 90", available)
 		}
@@ -452,9 +445,7 @@ func TestOff(t *testing.T) {
 		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
 		s.passes(time.Hour)
 		s.wantImages("0")
-		if err := s.collector.ReclaimImages(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.collector.ReclaimImages(s.Context()))
 		s.wantImages()
 	})
 }
@@ -499,8 +490,6 @@ func TestTraces(t *testing.T) {
 			return ctx, func() { names = append(names, name) }
 		}
 		s.begin()
-		if diff := cmp.Diff([]string{"Containers/GarbageCollect", "Images/GarbageCollect"}, names); diff != "" {
-			t.Errorf("spans (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"Containers/GarbageCollect", "Images/GarbageCollect"}, names), "spans")
 	})
 }

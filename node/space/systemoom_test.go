@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // played is a kernel log: each read has one record or fails, and behind the last one it
@@ -76,12 +78,8 @@ func TestVictims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := watch(t, test.records, nil)
-			if err != nil {
-				t.Error(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("B-OOM-2 victims (-want +got):\n%s", diff)
-			}
+			assert.NoError(t, err)
+			assert.NoDiffIn(t, cmp.Diff(test.want, got), "B-OOM-2 victims")
 		})
 	}
 }

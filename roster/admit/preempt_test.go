@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestVictims(t *testing.T) {
@@ -52,12 +54,8 @@ func TestVictims(t *testing.T) {
 				others = append(others, pods[name])
 			}
 			got, err := Victims(critical, others, tc.missing)
-			if diff := cmp.Diff(tc.want, names(got)); diff != "" {
-				t.Errorf("victims (-want +got):\n%s", diff)
-			}
-			if text := errorText(err); text != tc.err {
-				t.Errorf("error %q, want %q", text, tc.err)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, names(got)), "victims")
+			assert.Equal(t, tc.err, errorText(err), "error")
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestSysctls(t *testing.T) {
@@ -36,16 +38,12 @@ func TestSysctls(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
 			allowed, err := AllowSysctls(tc.kernel, tc.unsafe)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			got := ""
 			if err := allowed.check(tc.sysctl, &tc.pod); err != nil {
 				got = err.Error()
 			}
-			if got != tc.wantText {
-				t.Errorf("error %q, want %q", got, tc.wantText)
-			}
+			assert.Equal(t, tc.wantText, got, "error")
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const gib = 1 << 30
@@ -14,9 +16,7 @@ func two(t *testing.T) *StaticMemory {
 	t.Helper()
 	s, err := NewStaticMemory(Layout{Nodes: []Node{{MemoryBytes: 4 * gib}, {ID: 1, MemoryBytes: 4 * gib}}},
 		ReservedMemory{0: {v1.ResourceMemory: gib}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -34,9 +34,7 @@ func TestStarted(t *testing.T) {
 	pod.Spec.InitContainers[1].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 	s := two(t)
 	a := s.Admit()
-	if err := (Policy{}).Admit(pod, []Provider{a}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Policy{}).Admit(pod, []Provider{a}))
 	s.Commit(a)
 	for _, step := range []struct {
 		started string
@@ -78,9 +76,7 @@ func TestMemoryRestore(t *testing.T) {
 		if err := two(t).Restore(test.state); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("A-NUMA-15: error %q, want %q", got, test.want)
-		}
+		assert.Equal(t, test.want, got, "A-NUMA-15: error")
 	}
 	if _, err := NewStaticMemory(Layout{}, nil); err == nil || err.Error() != "[memorymanager] you should specify the system reserved memory" {
 		t.Errorf("A-NUMA-12: nothing is reserved: error %v", err)

@@ -1,6 +1,10 @@
 package numa
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 // A-NUMA-4: what options there are, which gates they need, and which exclude each other.
 func TestCpusOptions(t *testing.T) {
@@ -37,8 +41,6 @@ func TestCpusOptions(t *testing.T) {
 		if _, err := ParseCPUOptions(test.options, test.gates); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("A-NUMA-4: options %v: error %q, want %q", test.options, got, test.want)
-		}
+		assert.Equal(t, test.want, got, "A-NUMA-4: options %v: error", test.options)
 	}
 }

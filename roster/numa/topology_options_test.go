@@ -1,6 +1,10 @@
 package numa
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 // A-NUMA-11: what options there are.
 func TestOptions(t *testing.T) {
@@ -18,9 +22,7 @@ func TestOptions(t *testing.T) {
 		if _, err := ParseOptions(test.options); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("A-NUMA-11: options %v: error %q, want %q", test.options, got, test.want)
-		}
+		assert.Equal(t, test.want, got, "A-NUMA-11: options %v: error", test.options)
 	}
 }
 
@@ -50,9 +52,7 @@ func TestMachines(t *testing.T) {
 		if _, err := NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes)); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("A-NUMA-11: %s on %d NUMA nodes: error %q, want %q", test.policy, test.nodes, got, test.want)
-		}
+		assert.Equal(t, test.want, got, "A-NUMA-11: %s on %d NUMA nodes: error", test.policy, test.nodes)
 	}
 }
 
@@ -67,9 +67,7 @@ func TestClosest(t *testing.T) {
 	hints := []Hints{{"cpu": {{Nodes: 0b0011, Preferred: true}, {Nodes: 0b0110, Preferred: true}, {Nodes: 0b1010, Preferred: true}}}}
 	for closest, want := range map[bool]Mask{false: 0b0011, true: 0b0110} {
 		p, err := NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if got, admitted := p.Merge(hints); got.Nodes != want || !admitted {
 			t.Errorf("A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
 		}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // objects is the namespace of the tests.
@@ -145,12 +147,8 @@ func TestBuildEnv(t *testing.T) {
 				Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects, Services: tc.services,
 				PodIPs: []string{"10.0.0.2", "fd00::2"}, HostIPs: []string{"192.0.2.1", "2001:db8::1"},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got.Env); diff != "" {
-				t.Errorf("env (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got.Env), "env")
 		})
 	}
 }
@@ -197,16 +195,12 @@ func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
 		},
 		Services: []KeyValue{{"S", "svc"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := Environment{
 		Env:     []KeyValue{{"A", "1"}, {"S", "svc"}},
 		Command: []string{"run", "1", "svc"}, Args: []string{"$(A)", "$(NONE)"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-ENV-4 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-ENV-4")
 }
 
 func TestResourceFieldRef(t *testing.T) {
@@ -255,27 +249,15 @@ func TestResourceFieldRef(t *testing.T) {
 func TestFileKeyRef(t *testing.T) {
 	dir := t.TempDir()
 	content := "# comment\n\n  A='one'  # note\nB='two\r\nlines'\r\nEMPTY= 'x'\nC='it $(A)'\n"
-	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600))
 	for name, bad := range map[string]string{"space": "A ='x'\n", "bare": "A=x\n", "open": "A='x\n", "tail": "A='x' y\n", "noeq": "A\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(bad), 0o600))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	// What a container can put there to hang or exhaust lifepod.
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600))
+	assert.Must(t, os.Truncate(filepath.Join(dir, "huge"), 1<<40))
 	tests := []struct {
 		path, key string
 		optional  bool
@@ -324,9 +306,7 @@ func TestFileKeyRef(t *testing.T) {
 // TestUnpassable: A-ENV-10.
 func TestUnpassable(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "env"), []byte("F='\xff'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte("F='\xff'\n"), 0o600))
 	const advice = ", which runtimes can't pass on unchanged: mount it as a file"
 	secret := func(key string) *v1.EnvVarSource {
 		return &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: v1.LocalObjectReference{Name: "raw"}, Key: key}}

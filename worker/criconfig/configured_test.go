@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The blocks are of what /etc/subuid and /etc/subgid give the user kubelet (A-SEC-6).
@@ -36,9 +38,7 @@ func TestConfigured(t *testing.T) {
 				if content == "" {
 					continue
 				}
-				if err := os.WriteFile(filepath.Join(etc, file), []byte(content+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.WriteFile(filepath.Join(etc, file), []byte(content+"\n"), 0o600))
 			}
 			got, err := ConfiguredUserNamespaces(etc, test.length, 10)
 			if test.err != "" {
@@ -70,9 +70,7 @@ func TestOtherLength(t *testing.T) {
 	}
 	for _, uid := range []types.UID{"b", "c"} {
 		got, err := short.Of(podsDir, uid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		id := got.Uids[0].HostId
 		if id >= first.Uids[0].HostId && id < first.Uids[0].HostId+2*UserNamespaceLength {
 			t.Errorf("A-SEC-6 pod %s has a part of another's block", uid)

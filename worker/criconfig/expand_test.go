@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestExpand(t *testing.T) {
@@ -30,9 +32,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-ENV-4 "+tc.in, func(t *testing.T) {
-			if got := Expand(tc.in, lookup); got != tc.want {
-				t.Errorf("Expand(%q) = %q, want %q", tc.in, got, tc.want)
-			}
+			assert.Equal(t, tc.want, Expand(tc.in, lookup), "Expand(%q)", tc.in)
 		})
 	}
 }
@@ -66,7 +66,5 @@ func TestExpandLiterally(t *testing.T) {
 	}
 	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
 	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

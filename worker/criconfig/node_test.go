@@ -8,15 +8,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A folder of logs that can't exist is gone, or its pod would never be (A-ADM-9).
 func TestRemovePodLogs(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	for _, tc := range []struct{ name, root, pod string }{
 		{"the name is too long", dir, strings.Repeat("p", 253)}, {"no folder", file, "p"}, {"nothing there", dir, "p"},
 	} {

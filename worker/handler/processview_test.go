@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -123,15 +124,11 @@ func TestHadEnded(t *testing.T) {
 func TestKillLeft(t *testing.T) {
 	victim := exec.Command("sleep", "60")
 	victim.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, victim.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- victim.Wait() }()
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s := &processView{fs: fs, sessions: map[int]bool{}}
 	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
 	select {
@@ -151,25 +148,15 @@ func TestKillLeft(t *testing.T) {
 func TestTicksNow(t *testing.T) {
 	before := ticksNow()
 	begun := exec.Command("true")
-	if err := begun.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, begun.Start())
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	proc, err := fs.Proc(begun.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	stat, err := proc.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if after := ticksNow(); stat.Starttime+1 < before || stat.Starttime > after+1 {
 		t.Errorf("started at %d, between %d and %d", stat.Starttime, before, after)
 	}
-	if err := begun.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, begun.Wait())
 }

@@ -7,24 +7,20 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "pods", "uid-1")
 	other := filepath.Join(dir, "pods", "uid-2")
-	if err := os.Mkdir(filepath.Dir(record), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(filepath.Dir(record), 0o700))
 	for _, path := range []string{record, other} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, nil, 0o600))
 	}
 	for range 2 { // a second time is no error
-		if err := ReleaseAddress(dir, "uid-1"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, ReleaseAddress(dir, "uid-1"))
 	}
 	if _, err := os.Stat(record); !os.IsNotExist(err) {
 		t.Errorf("the record is still there: %v", err)
@@ -41,19 +37,11 @@ func TestRelease(t *testing.T) {
 func TestReleaseWaitsForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "pods", "uid-1")
-	if err := os.Mkdir(filepath.Dir(record), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(record, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(filepath.Dir(record), 0o700))
+	assert.Must(t, os.WriteFile(record, nil, 0o600))
 	lock, err := os.Create(filepath.Join(dir, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	released := make(chan error, 1)
 	seen := make(chan error, 1)
 	go func() {
@@ -68,9 +56,7 @@ func TestReleaseWaitsForTheStore(t *testing.T) {
 	if err := <-seen; err != nil {
 		t.Errorf("the record was gone while the store was locked: %v", err)
 	}
-	if err := <-released; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-released)
 	if _, err := os.Stat(record); !os.IsNotExist(err) {
 		t.Errorf("the record is still there: %v", err)
 	}

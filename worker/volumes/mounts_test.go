@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -83,18 +84,10 @@ func TestSubPathMounts(t *testing.T) {
 	volume, _ := m.Path("cache")
 
 	source, err := mountSubPath(m, "made/deep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := filepath.Join(dir, "volume-subpaths/cache/main/0"); source != want {
-		t.Errorf("source = %s, want %s", source, want)
-	}
-	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)); diff != "" {
-		t.Errorf("A-VOL-3 made with the volume's mode (-want +got):\n%s", diff)
-	}
-	if err := os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, filepath.Join(dir, "volume-subpaths/cache/main/0"), source, "source")
+	assert.NoDiffIn(t, cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)), "A-VOL-3 made with the volume's mode")
+	assert.Must(t, os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600))
 	if got, err := os.ReadFile(filepath.Join(volume, "made/deep/f")); err != nil || string(got) != "through" {
 		t.Errorf("seen in the volume: %q, %v", got, err)
 	}
@@ -104,15 +97,11 @@ func TestSubPathMounts(t *testing.T) {
 		t.Errorf("mounted again: %v", err)
 	}
 	source, err = mountSubPath(m, "made/deep/f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got, err := os.ReadFile(source); err != nil || string(got) != "through" {
 		t.Errorf("a file as sub path: %q, %v", got, err)
 	}
-	if err := Remove(dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Remove(dir))
 }
 
 // TestSubPathMadeByTwo: of two pods that need a folder of their volume, one makes it, and neither
@@ -124,9 +113,7 @@ func TestSubPathMadeByTwo(t *testing.T) {
 		for range 2 {
 			both.Go(subPathMount{volumePath: dir, subPath: fmt.Sprintf("%d/a/b/c", i)}.ensureExists)
 		}
-		if err := both.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, both.Wait())
 	}
 }
 
@@ -136,9 +123,7 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	volume, _ := m.Path("cache")
 	outside := t.TempDir()
 	for link, target := range map[string]string{"abs": outside, "rel": "../../../..", "self": "/proc/self/root"} {
-		if err := os.Symlink(target, filepath.Join(volume, link)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, filepath.Join(volume, link)))
 	}
 	for _, path := range []string{"abs", "rel", "self", "abs/new", "rel/new"} {
 		_, err := mountSubPath(m, path)
@@ -149,9 +134,7 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 		t.Errorf("outside the volume: %v, %v", entries, err)
 	}
-	if err := os.Symlink(".", filepath.Join(volume, "inside")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(".", filepath.Join(volume, "inside")))
 	if _, err := mountSubPath(m, "inside"); err != nil {
 		t.Errorf("a link that stays inside: %v", err)
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func mountPoints(t *testing.T, dir string) int {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(mounts)
 }
 
@@ -23,16 +23,10 @@ func TestRemove(t *testing.T) {
 	dir := testPodDir(t)
 	outside := t.TempDir()
 	precious := filepath.Join(outside, "precious")
-	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(precious, []byte("x"), 0o600))
 	sibling := dir + "0"
-	if err := os.MkdirAll(sibling, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", sibling, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(sibling, 0o750))
+	assert.Must(t, unix.Mount("tmpfs", sibling, "tmpfs", 0, ""))
 	defer func() { _ = unix.Unmount(sibling, unix.MNT_DETACH) }()
 
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
@@ -43,24 +37,16 @@ func TestRemove(t *testing.T) {
 	}
 	// What a container with Bidirectional propagation and one with links leave.
 	bound := filepath.Join(cache, "bound")
-	if err := os.Mkdir(bound, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(bound, 0o700))
 	for range 2 {
-		if err := unix.Mount(outside, bound, "", unix.MS_BIND, ""); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, unix.Mount(outside, bound, "", unix.MS_BIND, ""))
 	}
-	if err := os.Symlink(outside, filepath.Join(cache, "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(outside, filepath.Join(cache, "link")))
 	if got := mountPoints(t, dir); got != 4 {
 		t.Fatalf("%d mounts before Remove, want the secret, the sub path and two binds", got)
 	}
 
-	if err := Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Remove(dir))
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
@@ -87,16 +73,10 @@ func TestClear(t *testing.T) {
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
 	prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{})), dir, objects{secrets: secrets})
 	message := filepath.Join(dir, "containers", "main", "message")
-	if err := os.MkdirAll(filepath.Dir(message), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(message, []byte("bye"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(message), 0o750))
+	assert.Must(t, os.WriteFile(message, []byte("bye"), 0o600))
 	for range 2 {
-		if err := Clear(dir, "containers"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, Clear(dir, "containers"))
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 || mountPoints(t, dir) != 0 {
 			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
@@ -116,21 +96,13 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	base := t.TempDir()
 	outside := t.TempDir()
 	precious := filepath.Join(outside, "precious")
-	if err := os.WriteFile(precious, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(precious, nil, 0o600))
 	target := filepath.Join(base, "pod", "deep")
-	if err := os.MkdirAll(target, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount(outside, target, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(target, 0o700))
+	assert.Must(t, unix.Mount(outside, target, "", unix.MS_BIND, ""))
 	defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }()
 	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = unix.Close(fd) }()
 	if err := removeTree(fd, "pod"); err == nil {
 		t.Error("no error although something is mounted below")
@@ -142,16 +114,10 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 
 func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
 	base, outside := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "precious"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(outside, "precious"), nil, 0o600))
 	link := filepath.Join(base, "uid")
-	if err := os.Symlink(outside, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(link); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(outside, link))
+	assert.Must(t, Remove(link))
 	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
 		t.Errorf("deleted through the link: %v", err)
 	}
@@ -170,9 +136,7 @@ func BenchmarkPrepareRemove(b *testing.B) {
 				if _, err := Prepare(b.Context(), pod, dir, Sources{Objects: o}); err != nil {
 					b.Fatal(err)
 				}
-				if err := Remove(dir); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(b, Remove(dir))
 			}
 		})
 	}
