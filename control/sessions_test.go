@@ -36,9 +36,7 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 		assert.Must(t, err)
 		impatient, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("took too long"))
 		defer cancel()
-		if _, err := s.enter(impatient, "a"); err == nil || err.Error() != "took too long" {
-			t.Errorf("beside another: %v", err)
-		}
+		assert.Error(t, "took too long", assert.ErrorOf(s.enter(impatient, "a")), "beside another")
 		second := make(chan func(), 1)
 		go func() {
 			leave, err := s.enter(t.Context(), "a")

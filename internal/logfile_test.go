@@ -25,14 +25,10 @@ func TestLogFileTrim(t *testing.T) {
 	log, err := logfile.Open(path)
 	assert.Must(t, err)
 	defer log.Close()
-	if _, err := log.Write(make([]byte, most+1)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(log.Write(make([]byte, most+1))))
 	assert.Must(t, logfile.Trim(path))
 	// The program that logs still has the file open.
-	if _, err := log.WriteString("after\n"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(log.WriteString("after\n")))
 	got, err := os.ReadFile(path)
 	assert.Must(t, err)
 	assert.NoDiffIn(t, cmp.Diff("after\n", string(got)), "log")

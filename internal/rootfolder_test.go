@@ -74,16 +74,12 @@ func TestRootFolderCheck(t *testing.T) {
 			}
 		})
 	}
-	if err := rootfolder.Check(filepath.Join(t.TempDir(), "new")); err != nil {
-		t.Errorf("one that isn't there: %v", err)
-	}
+	assert.NoError(t, rootfolder.Check(filepath.Join(t.TempDir(), "new")), "one that isn't there")
 	file, dangling := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
 	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	assert.Must(t, os.Symlink("/nowhere", dangling))
 	for path, want := range map[string]string{file: "it is no folder", dangling: "it is a link to a folder that does not exist"} {
-		if err := rootfolder.Check(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
-		}
+		assert.ErrorContains(t, want, rootfolder.Check(path), path)
 	}
 }
 

@@ -75,9 +75,7 @@ func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = w.Close() }) // only written to below
-	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 	list := v1.PodList{Items: []v1.Pod{
 		podOn("n1", "told"), podOn("n1", "untold"), podOn("broken", "lost"), podOn("refuses", "hidden"),
 		podOn("", "waits", v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/1 nodes are available"}),

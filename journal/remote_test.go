@@ -27,9 +27,7 @@ func TestRemote(t *testing.T) {
 	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
 	assert.Must(t, err)
 	defer func() { _ = w.Close() }() // only written to below
-	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 	assert.Must(t, w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}))
 	node := served(t, in)
 	pods, err := node.Pods()

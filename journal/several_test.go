@@ -18,9 +18,7 @@ func TestSeveral(t *testing.T) {
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
 		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
 		assert.Must(t, err)
-		if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 		assert.Must(t, w.Close())
 	}
 	all := journal.Several{first, journal.Folder{Dir: filepath.Join(t.TempDir(), "none")}, second}

@@ -149,9 +149,7 @@ func TestSweepLeavesBeginnings(t *testing.T) {
 	begun := filepath.Join(dir, "u")
 	assert.Must(t, os.Mkdir(begun, 0o700))
 	assert.Must(t, (Folder{Dir: dir}).Sweep(time.Now(), Usual))
-	if _, err := os.Stat(begun); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(begun)))
 }
 
 // TestReaderDoesNotKeepWriterOut: a reader holds the lock for a moment only, for which a writer waits.

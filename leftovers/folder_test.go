@@ -33,9 +33,7 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 		t.Errorf("after the sweep: %v, %v", again, err)
 	}
 	for _, kept := range []string{"ipam/lock", "containerd/x", "certs.d/x"} {
-		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(root, kept))))
 	}
 }
 

@@ -36,12 +36,8 @@ func TestForeignPodsStay(t *testing.T) {
 	err = Sweep(t.Context(), found)
 	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
 		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"
-	if err == nil || err.Error() != wantErr {
-		t.Errorf("sweep: want %q, got %v", wantErr, err)
-	}
+	assert.Error(t, wantErr, err, "sweep")
 	for _, kept := range []string{"pods/theirs/x", "logs/default_web_theirs/x", "runs/theirs.json", "runs/theirs.checkpoint"} {
-		if _, err := os.Stat(filepath.Join(place.Root, kept)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(place.Root, kept))))
 	}
 }

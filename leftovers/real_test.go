@@ -50,9 +50,7 @@ func startSleeper(t *testing.T, program string, network *netns.NsHandle) *exec.C
 	}
 	assert.Must(t, start())
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-	if _, err := io.ReadFull(out, make([]byte, len("started"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(io.ReadFull(out, make([]byte, len("started")))))
 	return command
 }
 
@@ -230,15 +228,11 @@ func TestFindAndSweepReal(t *testing.T) {
 	after, err := Find(t.Context(), s.place)
 	assert.Must(t, err)
 	assert.NoDiffIn(t, cmp.Diff([]string(nil), lines(after)), "after the sweep")
-	if err := bystander.Process.Signal(unix.Signal(0)); err != nil {
-		t.Errorf("a process outside: want it alive, got %v", err)
-	}
+	assert.NoError(t, bystander.Process.Signal(unix.Signal(0)), "a process outside")
 	if data, err := os.ReadFile(filepath.Join(s.keep, "data")); string(data) != "precious" || err != nil {
 		t.Errorf("the host's folder that a pod had mounted: want its data, got %q, %v", data, err)
 	}
-	if err := Sweep(t.Context(), found); err != nil {
-		t.Errorf("sweeping the same again: want no error, got %v", err)
-	}
+	assert.NoError(t, Sweep(t.Context(), found), "sweeping the same again")
 }
 
 func (s *fixture) want(shim int) []string {
@@ -337,10 +331,6 @@ func TestSweepSparesMountedFolder(t *testing.T) {
 	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
 	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})
 	want := "remove pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
-	if err == nil || err.Error() != want {
-		t.Errorf("want %q, got %v", want, err)
-	}
-	if _, err := os.Stat(filepath.Join(s.keep, "data")); err != nil {
-		t.Error(err)
-	}
+	assert.Error(t, want, err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(s.keep, "data"))))
 }

@@ -170,9 +170,7 @@ stringData: {k: v}
 		t.Errorf("Secret in %s: %v", set.Secrets[0].Namespace, err)
 	}
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`
-	if got := Unsatisfied(set.Pods[1], nil, nil); got == nil || got.Error() != wantErr {
-		t.Errorf("got %v", got)
-	}
+	assert.Error(t, wantErr, Unsatisfied(set.Pods[1], nil, nil))
 }
 
 // TestWithoutData: a mirror pod may not name ConfigMaps and Secrets (B-STA-9).

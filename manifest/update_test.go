@@ -88,9 +88,7 @@ func TestUpdate(t *testing.T) {
 			}
 			got, err := read(t, running).Update(read(t, strings.NewReplacer(tc.edits...).Replace(running)))
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Errorf("error = %v\nwant %s", err, tc.wantErr)
-				}
+				assert.Error(t, tc.wantErr, err)
 				return
 			}
 			assert.Must(t, err)

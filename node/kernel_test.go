@@ -81,9 +81,7 @@ func TestCheckKernel(t *testing.T) {
 // This machine's kernel can be asked.
 func TestThisKernel(t *testing.T) {
 	kernel := host.ThisKernel()
-	if _, err := kernel.SwapOn(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(kernel.SwapOn()))
 	unexpected, err := kernel.Unexpected()
 	assert.NoError(t, err)
 	for _, sentence := range unexpected {
@@ -100,11 +98,7 @@ func TestCheckCgroup(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "configuration "+file+": cgroupRoot: Invalid value: \"/pods\": with the containerd that lifepod carries") {
 		t.Errorf("with the bundled runtime: %v", err)
 	}
-	if err := (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c); err != nil {
-		t.Errorf("with another runtime: %v", err)
-	}
+	assert.NoError(t, (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c), "with another runtime")
 	whole, _ := configured(t, "cgroupRoot: /\n")
-	if err := (Options{Bundled: true}).checkCgroup(whole); err != nil {
-		t.Errorf("with the kubelet's default: %v", err)
-	}
+	assert.NoError(t, (Options{Bundled: true}).checkCgroup(whole), "with the kubelet's default")
 }

@@ -63,7 +63,5 @@ func TestNetworkAwaitsTraffic(t *testing.T) {
 			})
 		})
 	}
-	if err := (&network{runtime: connected{}}).Ready(t.Context(), &v1.Pod{}); err != nil {
-		t.Errorf("where others do the traffic: %v", err)
-	}
+	assert.NoError(t, (&network{runtime: connected{}}).Ready(t.Context(), &v1.Pod{}), "where others do the traffic")
 }

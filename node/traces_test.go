@@ -121,9 +121,7 @@ func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	conn, err := grpc.NewClient(l.Addr().String(), append(traces.Calls(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{})))
 	return traceparent
 }
 

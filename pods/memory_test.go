@@ -25,9 +25,7 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	file := m.Pod(roster.Remembered{Source: roster.API, Pod: pod})
 	assert.Must(t, file.Keep())
 	disk.Cut() // between the pod's acceptance and its first step
-	if _, err := os.Stat(m.path(pod.UID, podSuffix)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(m.path(pod.UID, podSuffix))))
 	assert.Must(t, file.Save(lifecycle.Checkpoint{}))
 	assert.Must(t, file.Sync())
 	disk.Cut()

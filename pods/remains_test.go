@@ -98,9 +98,7 @@ func TestClearDiskOfAPodThatBeginsAgain(t *testing.T) {
 			s.settle()
 			before(func() {})
 			assert.NoError(t, <-cleared)
-			if _, err := os.Stat(filepath.Join(s.dir, dir)); err != nil {
-				t.Errorf("B-GC-5: %v", err)
-			}
+			assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(s.dir, dir))), "B-GC-5")
 			s.settle()
 			s.wantPhase("again", v1.PodRunning)
 		})

@@ -194,9 +194,7 @@ func TestDiskIsFull(t *testing.T) {
 		}
 		assert.Must(t, os.Remove(dir))
 		time.Sleep(time.Minute)
-		if err := s.pods.Healthy(); err != nil {
-			t.Errorf("with room again: %v", err)
-		}
+		assert.NoError(t, s.pods.Healthy(), "with room again")
 		if kept := s.memory().Pods(); len(kept) != 1 || kept[0].Pod.Name != "web" {
 			t.Errorf("remembered: %v", kept)
 		}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -82,9 +81,7 @@ func TestFailFast(t *testing.T) {
 	}
 	s.timeout(time.Second) // it ends already
 	assert.NoDiffIn(t, cmp.Diff([]string{"--fail-fast"}, pod.because), "asked to end")
-	if err := s.failure(); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorContains(t, "can't start: a ErrImagePull: not found", s.failure())
 	if code := s.exitCode(7); code != 7 {
 		t.Errorf("exit code %d: the pod was not interrupted", code)
 	}

@@ -58,9 +58,7 @@ func (f *follow) exit(name string, attempt int32) {
 func (f *follow) write(file *os.File, records ...string) {
 	f.t.Helper()
 	for _, record := range records {
-		if _, err := file.WriteString("2026-01-02T03:04:05.000000006Z " + record + "\n"); err != nil {
-			f.t.Fatal(err)
-		}
+		assert.Must(f.t, assert.ErrorOf(file.WriteString("2026-01-02T03:04:05.000000006Z "+record+"\n")))
 	}
 }
 
@@ -171,9 +169,7 @@ func TestManyLines(t *testing.T) {
 		fmt.Fprintf(&want, "line %d\n", i)
 		fmt.Fprintf(&records, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
 	}
-	if _, err := file.WriteString(records.String()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteString(records.String())))
 	_ = file.Close()
 	if got := f.end(); got != want.String() {
 		t.Errorf("%d bytes, want %d", len(got), want.Len())

@@ -59,9 +59,7 @@ func TestInputs(t *testing.T) {
 		"-p 1:80: there are 2 pods, and 0 of them declare port 80 as a containerPort: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
 		"read manifest: open gone.yaml: no such file":                                                     {Files: []string{"all", "gone.yaml"}},
 	} {
-		if _, err := readManifests(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		assert.ErrorContains(t, want, assert.ErrorOf(readManifests(o)))
 	}
 }
 

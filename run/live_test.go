@@ -94,9 +94,7 @@ func start(t *testing.T, how string) (u *terminal.Terminal, same func() bool, pi
 		return string(text)
 	}
 	pid = func() (pid int) {
-		if _, err := fmt.Sscan(read("pid"), &pid); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(fmt.Sscan(read("pid"), &pid)))
 		return pid
 	}
 	return terminal.Start(t, c), func() bool { return read("before") == read("after") }, pid

@@ -69,7 +69,5 @@ func TestCheckFree(t *testing.T) {
 		t.Errorf("of an unattended pod: %v, want %q", err, want)
 	}
 	other.remove()
-	if err := checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)); err != nil {
-		t.Errorf("after the other pod's end: %v", err)
-	}
+	assert.NoError(t, checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)), "after the other pod's end")
 }

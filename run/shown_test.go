@@ -29,9 +29,7 @@ func TestShownOnce(t *testing.T) {
 	f = newFollow(t, "", "a", "b")
 	f.already = openShown(path)
 	file := f.start("a", 0, "stdout F 1", "stderr F x")
-	if _, err := file.WriteString("2026-01-02T03:04:05.000000007Z stdout F 2\n"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteString("2026-01-02T03:04:05.000000007Z stdout F 2\n")))
 	_ = file.Close()
 	_ = f.start("b", 0, "stdout F b").Close()
 	got := f.end()

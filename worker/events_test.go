@@ -236,11 +236,9 @@ func TestPodsWithoutWorker(t *testing.T) {
 			s.wait.Wait()
 		}()
 		for _, name := range []string{"unknown", "known"} {
-			if _, err := s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+			assert.Must(t, assert.ErrorOf(s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 				Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: name}, Labels: map[string]string{cri.PodUIDLabel: name},
-			}}); err != nil {
-				t.Fatal(err)
-			}
+			}})))
 		}
 		events.Add(s.node.NewWorker(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "known"}}, nil))
 		s.Fault("fail ListContainers times=3")

@@ -102,9 +102,7 @@ func TestTornWrite(t *testing.T) {
 	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
 	written, err := os.OpenFile(path, os.O_WRONLY, 0)
 	assert.Must(t, err)
-	if _, err := written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize)))
 	assert.Must(t, written.Close())
 	if got := loaded(t, path); got != 2 {
 		t.Errorf("loaded %d, want 2", got)
@@ -144,9 +142,7 @@ func TestLoadDamaged(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "uid.checkpoint")
 		assert.Must(t, os.WriteFile(path, content, 0o600))
-		if _, err := LoadCheckpoint(path); err == nil || err.Error() != "read checkpoint: the file is damaged" {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Error(t, "read checkpoint: the file is damaged", assert.ErrorOf(LoadCheckpoint(path)), name)
 	}
 }
 

@@ -29,7 +29,5 @@ func TestServiceVariables(t *testing.T) {
 	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
 	assert.NoDiffIn(t, cmp.Diff(want, got.Env), "environment")
 	h.engine.API.Services = services{err: errors.New("unread")}
-	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil); err == nil || err.Error() != "unread" {
-		t.Errorf("A-ENV-1: error %v", err)
-	}
+	assert.Error(t, "unread", assert.ErrorOf(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)), "A-ENV-1")
 }

@@ -104,9 +104,7 @@ func TestSilentLifepod(t *testing.T) {
 		t.Fatalf("%d pods, %v silent, %v, want one each", len(pods), silent, err)
 	}
 	_, err = c.Find(t.Context(), "db", "")
-	if err == nil || !strings.Contains(err.Error(), "2.sock does not answer") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, "2.sock does not answer", err)
 }
 
 // A lifepod's own words are the error; without any it is the HTTP status.
@@ -118,9 +116,7 @@ func TestRefusal(t *testing.T) {
 		c := New(t.TempDir(), "/root")
 		serve(t, filepath.Join(c.folder, "1.sock"), func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
-			if _, err := w.Write([]byte(answer)); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(w.Write([]byte(answer))))
 		})
 		_, silent, err := c.Pods(t.Context())
 		if err != nil || len(silent) != 1 || silent[0].Err.Error() != want {
@@ -142,9 +138,7 @@ func TestWatchBreaksOff(t *testing.T) {
 	})
 	pod, err := c.Find(t.Context(), "web", "")
 	assert.Must(t, err)
-	if err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the connection was lost before the end of pod default/web") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, "the connection was lost before the end of pod default/web", pod.Wait(t.Context()))
 	assert.NoError(t, os.Remove(path))
 }
 

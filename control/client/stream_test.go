@@ -70,9 +70,7 @@ func TestConnectionLost(t *testing.T) {
 	if code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard}); code != 0 || err != nil {
 		t.Errorf("a command that succeeds: %d, %v", code, err)
 	}
-	if err := good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}); err != nil {
-		t.Errorf("streams that end: %v", err)
-	}
+	assert.NoError(t, good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}), "streams that end")
 }
 
 // TestLogBreaksOff: a log that is followed and breaks off has not ended.

@@ -68,9 +68,7 @@ func TestSuitesAreReached(t *testing.T) {
 			t.Errorf("%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
 		}
 		for _, folder := range s.Folders {
-			if _, err := os.Stat(folder); err != nil {
-				t.Errorf("%s: %v", s.Target, err)
-			}
+			assert.NoError(t, assert.ErrorOf(os.Stat(folder)), s.Target)
 		}
 	}
 }

@@ -1,7 +1,11 @@
 // Package assert says in one line what nearly every test checks.
 package assert
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // Must ends the test at the first error: what follows needs what has failed.
 func Must(t testing.TB, errs ...error) {
@@ -13,12 +17,38 @@ func Must(t testing.TB, errs ...error) {
 	}
 }
 
-// NoError reports an error, and the test goes on.
-func NoError(t testing.TB, err error) {
+// ErrorOf is the error of a call whose value does not matter.
+func ErrorOf[T any](_ T, err error) error { return err }
+
+// NoError reports an error, and the test goes on. The words say what has failed.
+func NoError(t testing.TB, err error, words ...any) {
 	t.Helper()
 	if err != nil {
-		t.Error(err)
+		t.Error(before(words)+"error", err)
 	}
+}
+
+// Error reports another error than the one wanted, "" for none.
+func Error(t testing.TB, want string, err error, words ...any) {
+	t.Helper()
+	if err == nil && want != "" || err != nil && err.Error() != want {
+		t.Errorf("%serror %v, want %q", before(words), err, want)
+	}
+}
+
+// ErrorContains reports an error without the text, and none.
+func ErrorContains(t testing.TB, text string, err error, words ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%serror %v, want %q in it", before(words), err, text)
+	}
+}
+
+func before(words []any) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprint(words...) + ": "
 }
 
 // Equal reports another value than the one wanted, of what the words say.

@@ -100,9 +100,7 @@ func TestSources(t *testing.T) {
 	for _, rule := range rules {
 		for _, place := range rule.Places() {
 			content, checked, err := modules.read(place)
-			if err != nil {
-				t.Errorf("%s: %v", rule.Number, err)
-			}
+			assert.NoError(t, err, rule.Number)
 			for _, name := range place.Names {
 				declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(name) + `\b`)
 				if checked && !declared.MatchString(content) {

@@ -70,17 +70,13 @@ func mistakeCanBeMade(t *testing.T, bug Bug) {
 	}
 	source, err := os.ReadFile(filepath.Join(root, bug.File))
 	assert.Must(t, err)
-	if _, err := parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0); err != nil {
-		t.Errorf("bug %d: %v", bug.Number, err)
-	}
+	assert.NoError(t, assert.ErrorOf(parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0)), "bug ", bug.Number)
 }
 
 func testIsThere(t *testing.T, bug Bug) {
 	folder := filepath.Join(root, bug.Package())
 	if name, isTranscript := strings.CutPrefix(bug.Test, "TestTranscripts/"); isTranscript {
-		if _, err := os.Stat(filepath.Join(folder, "testdata", name)); err != nil {
-			t.Errorf("bug %d: %v", bug.Number, err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(folder, "testdata", name))), "bug ", bug.Number)
 		return
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

@@ -200,12 +200,8 @@ func TestErrors(t *testing.T) {
 
 func TestMissingFiles(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Load(filepath.Join(dir, "none.yaml"), ""); err == nil || !strings.Contains(err.Error(), "none.yaml: no such file") {
-		t.Errorf("file: %v", err)
-	}
-	if _, err := Load("", filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "none: no such file") {
-		t.Errorf("folder: %v", err)
-	}
+	assert.ErrorContains(t, "none.yaml: no such file", assert.ErrorOf(Load(filepath.Join(dir, "none.yaml"), "")), "file")
+	assert.ErrorContains(t, "none: no such file", assert.ErrorOf(Load("", filepath.Join(dir, "none"))), "folder")
 }
 
 // TestErrorNamesDropIn: of several files the one with the wrong value is named.
@@ -216,9 +212,7 @@ func TestErrorNamesDropIn(t *testing.T) {
 	})
 	_, err := Load(filepath.Join(dir, "config.yaml"), filepath.Join(dir, "d"))
 	want := "configuration " + dir + `/d/1.conf: crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "10m0s": should be from 1s to 5m0s`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err)
 }
 
 // A file below another one has what that one doesn't say, as if both were one file: a

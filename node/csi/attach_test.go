@@ -29,9 +29,7 @@ func (m *machine) attachment(status storagev1.VolumeAttachmentStatus) {
 	if _, err := attachments.Create(m.t.Context(), one, metav1.CreateOptions{}); err == nil {
 		return
 	}
-	if _, err := attachments.UpdateStatus(m.t.Context(), one, metav1.UpdateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(attachments.UpdateStatus(m.t.Context(), one, metav1.UpdateOptions{})))
 }
 
 // writeNode is what writes the Node's status; attached is what the controller has there.
@@ -127,9 +125,7 @@ func TestAttachedNoMore(t *testing.T) {
 	if names := m.volumes.InUse(); len(names) != 1 {
 		t.Errorf("in use: %q", names)
 	}
-	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	for range 500 {
 		if len(m.volumes.InUse()) == 0 {
 			return
@@ -149,9 +145,7 @@ func TestAttachedByNobody(t *testing.T) {
 	m.awaitInUse()
 	m.writeNode()
 	wantWaiting(t, published)
-	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	select {
 	case err := <-published:
 		assert.NoError(t, err)
@@ -169,7 +163,7 @@ func TestNotAttached(t *testing.T) {
 	one, two := podOf("one"), podOf("two")
 	m.attachment(storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no such disk"}})
 	err := <-m.publishSoon(one)
-	wantError(t, err, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`)
+	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`, err)
 	m.awaitInUse()
 	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true})
 	m.writeNode(name)
@@ -183,14 +177,12 @@ func TestNotAttached(t *testing.T) {
 		waits <- err
 	}()
 	wantWaiting(t, waits)
-	if err := m.unpublish(one); err != nil {
-		t.Errorf("a pod that waits holds up another one: %v", err)
-	}
+	assert.NoError(t, m.unpublish(one), "a pod that waits holds up another one")
 	if names := m.volumes.InUse(); len(names) != 1 {
 		t.Errorf("in use: %q", names)
 	}
 	cancel()
-	wantError(t, <-waits, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`)
+	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`, <-waits)
 	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
@@ -206,7 +198,7 @@ func TestTooManyAttached(t *testing.T) {
 	waits := attaching{on: m.volumes, volume: key{driverName, "handle-pv"}, pod: podVolume{"uid-pod", "pv"}, patience: 50 * time.Millisecond}
 	asked := d.infos.Load()
 	_, err := waits.await(t.Context())
-	wantError(t, err, "too many disks")
+	assert.Error(t, "too many disks", err)
 	if got := d.infos.Load(); got != asked {
 		t.Errorf("the driver was asked %d times", got-asked)
 	}

@@ -131,9 +131,7 @@ func TestIncomplete(t *testing.T) {
 		{stats(&csi.NodeGetVolumeStatsRequest{}), "missing volume id"},
 		{stats(&csi.NodeGetVolumeStatsRequest{VolumeId: "v"}), "missing target path"},
 	} {
-		if tc.err == nil || tc.err.Error() != tc.want {
-			t.Errorf("A-CSI-3 error %v, want %s", tc.err, tc.want)
-		}
+		assert.Error(t, tc.want, tc.err, "A-CSI-3")
 	}
 }
 

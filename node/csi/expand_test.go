@@ -92,16 +92,12 @@ func TestExpandsInUse(t *testing.T) {
 	}
 	look := func() {
 		t.Helper()
-		if _, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))
 	}
 	look()
 	m.wantEvents()
 	grown, _ := growing(v1.PersistentVolumeClaimNodeResizePending)
-	if _, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{})))
 	m.driver.once("Expand", refuses(codes.Internal))
 	look()
 	const failure = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
@@ -125,7 +121,7 @@ func TestCannotExpand(t *testing.T) {
 	pod := podOf("pod")
 	m.driver.once("Expand", refuse(codes.OutOfRange))
 	_, err := m.publish(pod, bound)
-	wantError(t, err, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`)
+	assert.Error(t, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`, err)
 	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInfeasible, "FileSystemResizePending",
 		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
 	m.mustPublish(pod, bound)
@@ -140,9 +136,7 @@ func TestCannotExpand(t *testing.T) {
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	fixed := newMachine(t, newDriver(t, staging, expanding), nil, claim)
-	if _, err := fixed.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, ReadOnly: true, Own: func(string) error { return nil }}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(fixed.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, ReadOnly: true, Own: func(string) error { return nil }})))
 	const refused = ` Warning FileSystemResizeFailed MountVolume.NodeExpandVolume failed for volume "pv" requested read-only file system`
 	fixed.wantEvents("Pod"+refused, "PersistentVolumeClaim"+refused)
 	assert.NoError(t, fixed.unpublish(pod))
@@ -151,9 +145,7 @@ func TestCannotExpand(t *testing.T) {
 // look is what comes from time to time while a pod has a volume.
 func (m *machine) look(pod *v1.Pod, bound *v1.PersistentVolume) {
 	m.t.Helper()
-	if _, err := m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
-		m.t.Error(err)
-	}
+	assert.NoError(m.t, assert.ErrorOf(m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))
 }
 
 // setClaim has the claim be another one.
@@ -163,9 +155,7 @@ func (m *machine) setClaim(change func(*v1.PersistentVolumeClaim)) {
 	claim, err := claims.Get(m.t.Context(), "data", metav1.GetOptions{})
 	assert.Must(m.t, err)
 	change(claim)
-	if _, err := claims.Update(m.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(claims.Update(m.t.Context(), claim, metav1.UpdateOptions{})))
 }
 
 // TestExpandsOnEachNode: a volume of several nodes that another one has expanded is expanded here,
@@ -222,9 +212,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.wantCalls("Stage", "Publish")
 	grown := bound.DeepCopy()
 	grown.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("2Mi")
-	if _, err := m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{})))
 	m.driver.once("Expand", refuses(codes.Internal))
 	m.look(pod, bound)
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` +

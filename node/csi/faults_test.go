@@ -142,7 +142,7 @@ func (c cell) run(t *testing.T) {
 	case !c.goesOn:
 	case lies: // the driver has to mend that: it is not asked again
 		_, err := m.publish(pod, bound)
-		wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`)
+		assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`, err)
 	case c.call == "Expand" && c.name == "says that it does not know the volume": // it can't be expanded, and is had
 		m.mustPublish(pod, bound)
 		m.wantMounts(1)
@@ -151,9 +151,7 @@ func (c cell) run(t *testing.T) {
 		m.wantMounts(1)
 		m.wantClaim("2Mi", "")
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Errorf("giving it back says %v", err)
-	}
+	assert.NoError(t, m.unpublish(pod), "giving it back")
 	m.volumes.unstageStrays(t.Context())
 	m.wantNothing()
 }
@@ -203,9 +201,7 @@ func TestFaultsOfRegistration(t *testing.T) {
 				other.serve(t)
 			}
 			assert.NoError(t, register(t.Context()))
-			if _, err := m.config.Drivers.Driver("other.example.com"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")))
 		})
 	}
 }

@@ -68,9 +68,7 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	if device, err = os.Open(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.IoctlLoopGetStatus64(int(device.Fd())); err != nil {
-		t.Errorf("it is detached: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(unix.IoctlLoopGetStatus64(int(device.Fd()))), "it is detached")
 	loops, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
 	if err != nil || len(loops) != 1 {
 		t.Fatalf("it is kept by %q, %v", loops, err)

@@ -80,9 +80,7 @@ func (m *csinodeMachine) react(action k8stesting.Action) (handled bool, _ runtim
 // create makes the Node, and lets the publisher know.
 func (m *csinodeMachine) create(node *v1.Node) {
 	m.t.Helper()
-	if _, err := m.client.CoreV1().Nodes().Create(m.t.Context(), node, metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(m.client.CoreV1().Nodes().Create(m.t.Context(), node, metav1.CreateOptions{})))
 	m.Heard(node)
 }
 
@@ -140,9 +138,7 @@ func TestInitialized(t *testing.T) {
 	})
 	wantNot := func(want string) {
 		t.Helper()
-		if err := m.NotReady(); err == nil || err.Error() != want {
-			t.Errorf("A-CSI-2 not ready: %v, want %s", err, want)
-		}
+		assert.Error(t, want, m.NotReady(), "A-CSI-2 not ready")
 	}
 	wantNot("CSINode is not yet initialized")
 	m.create(csinodeNewNode("uid-1", map[string]string{"zone": "a"}))
@@ -209,9 +205,7 @@ func TestReadyBefore(t *testing.T) {
 	m.fail("get", "csinodes", func() error { return errors.New("connection refused") })
 	m.Heard(node)
 	m.await("a try", func() bool { return len(m.client.Actions()) > 0 })
-	if err := m.NotReady(); err != nil {
-		t.Errorf("A-CSI-2 not ready: %v", err)
-	}
+	assert.NoError(t, m.NotReady(), "A-CSI-2 not ready")
 }
 
 // TestFormerNode: the CSINode of a Node that was deleted is replaced, and drivers are told of anew
@@ -254,9 +248,7 @@ func TestConflicts(t *testing.T) {
 	})
 	m.create(csinodeNewNode("uid-1", nil))
 	m.await("an answer", func() bool { return m.changes.Load() > 0 })
-	if err := m.NotReady(); err != nil {
-		t.Errorf("A-CSI-2 a conflict is a failure: %v", err)
-	}
+	assert.NoError(t, m.NotReady(), "A-CSI-2 a conflict is a failure")
 }
 
 // TestRefused: what can't be is said to whoever has wished it (A-CSI-2).

@@ -59,9 +59,7 @@ func TestValidate(t *testing.T) {
 	}
 	d, err := m.Driver("d")
 	assert.Must(t, err)
-	if err := m.Validate("d", d.endpoint, []string{"1.0.0"}); err != nil {
-		t.Errorf("A-CSI-1 an older driver on the same socket: %v", err)
-	}
+	assert.NoError(t, m.Validate("d", d.endpoint, []string{"1.0.0"}), "A-CSI-1 an older driver on the same socket")
 }
 
 // TestReplaced: a driver takes the place of another one of its name, of which the end changes
@@ -96,9 +94,7 @@ func TestReplaced(t *testing.T) {
 	}
 	wantID("newer")
 	close(goOn)
-	if err := <-staged; err != nil {
-		t.Errorf("A-CSI-1 a call that was under way: %v", err)
-	}
+	assert.NoError(t, <-staged, "A-CSI-1 a call that was under way")
 	m.Deregister("d", older.endpoint)
 	wantID("newer")
 	older.set(func() { older.answer = nil })
@@ -108,9 +104,7 @@ func TestReplaced(t *testing.T) {
 	wantID("newer")
 	m.Deregister("d", newer.endpoint)
 	_, err = m.Driver("d")
-	if err == nil || err.Error() != "driver name d not found in the list of registered CSI drivers" {
-		t.Errorf("A-CSI-1 after the last one: %v", err)
-	}
+	assert.Error(t, "driver name d not found in the list of registered CSI drivers", err, "A-CSI-1 after the last one")
 	m.Deregister("d", newer.endpoint) // it is gone already
 	m.await("the end of all", func() bool {
 		_, has := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]
@@ -143,9 +137,7 @@ func TestRegisterFails(t *testing.T) {
 			driver := serve(t, tc.says)
 			driver.infoErr = tc.infoErr
 			err := m.Register(t.Context(), "d", driver.endpoint, []string{"1.0.0"})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("A-CSI-2 error %v\nwant %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err, "A-CSI-2")
 			if _, err := m.Driver("d"); err == nil {
 				t.Error("A-CSI-1 it is used")
 			}

@@ -166,7 +166,7 @@ func TestNoLabel(t *testing.T) {
 	two.Spec.Containers = append(two.Spec.Containers, *two.Spec.Containers[0].DeepCopy())
 	two.Spec.Containers[1].SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0"}}
 	_, err = m.ask(two, oncePod("pv"))
-	wantError(t, err, noRoom+"multiple SELinux labels found: "+fileLabel+"s0,"+fileLabel+"s1")
+	assert.Error(t, noRoom+"multiple SELinux labels found: "+fileLabel+"s0,"+fileLabel+"s1", err)
 	if want := []string{"container_errors_total RWOP", "pod_context_mismatch_errors_total RWOP"}; !slices.Equal(m.counted, want) {
 		t.Errorf("counted %q, want %q", m.counted, want)
 	}
@@ -184,32 +184,26 @@ func TestOtherLabel(t *testing.T) {
 	bound := persistent("pv")
 	one, same, other := podLabelled("one", "s0"), podLabelled("same", "s0"), podLabelled("other", "s1")
 	for _, pod := range []*v1.Pod{one, same} {
-		if _, err := m.ask(pod, bound); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(m.ask(pod, bound)))
 	}
 	conflict := noRoom + `conflicting SELinux labels of volume pv: "` + fileLabel + `s0" and "` + fileLabel + `s1"`
 	for range 2 {
 		_, err := m.ask(other, bound)
-		wantError(t, err, conflict)
+		assert.Error(t, conflict, err)
 	}
 	m.begin() // after a kill
-	if _, err := m.ask(one, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(one, bound)))
 	_, err := m.ask(other, bound)
-	wantError(t, err, conflict)
+	assert.Error(t, conflict, err)
 	assert.Must(t, m.unpublish(same))
 	m.driver.once("Unpublish", refuses(codes.Internal))
 	if err := m.unpublish(one); err == nil {
 		t.Fatal("the driver has not refused to unpublish")
 	}
 	_, err = m.ask(other, bound)
-	wantError(t, err, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`)
+	assert.Error(t, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`, err)
 	assert.Must(t, m.unpublish(one))
-	if _, err := m.ask(other, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unpublish", "Unstage", "Stage", "Publish")
 	m.wantOptions("the other pod", `context="`+fileLabel+`s1"`)
 	const plugin = " kubernetes.io/csi/test.example.com RWO"
@@ -223,17 +217,13 @@ func TestOtherLabel(t *testing.T) {
 func TestStagedWithOtherLabel(t *testing.T) {
 	m := withSELinux(t, mountsLabels)
 	one, other, bound := podLabelled("one", "s0"), podLabelled("other", "s1"), oncePod("pv")
-	if _, err := m.ask(one, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(one, bound)))
 	m.driver.once("Unstage", refuses(codes.Internal))
 	if err := m.unpublish(one); err == nil {
 		t.Fatal("the driver has not refused to unstage")
 	}
 	m.begin() // after a kill between the two calls
-	if _, err := m.ask(other, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Unpublish", "Unstage", "Unstage", "Stage", "Publish")
 	m.wantOptions("the other pod", "noatime", `context="`+fileLabel+`s1"`)
 	if names := m.inUse(); len(names) != 1 {

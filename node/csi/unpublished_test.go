@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestForbidden: what the API server refuses is a failed registration (A-CSI-2).
@@ -29,9 +31,7 @@ func TestUnanswered(t *testing.T) {
 	m.fails.Store(away)
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
-	if _, err := m.Driver("d"); err != nil {
-		t.Errorf("A-CSI-2 the driver is not used: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.Driver("d")), "A-CSI-2 the driver is not used")
 	m.fails.Store(map[string]error{})
 	m.await("its node ID", func() bool { return m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"n-1"}` })
 	m.fails.Store(away)

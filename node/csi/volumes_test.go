@@ -355,8 +355,8 @@ func TestInline(t *testing.T) {
 	m.wantOperations("volume_mount false", "volume_unmount false")
 
 	other := newMachine(t, newDriver(t, staging), driverObject(storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}}))
-	wantError(t, ask(other), `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
-		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`)
+	assert.Error(t, `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
+		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`, ask(other))
 }
 
 // wantOperations says what was counted, with whether it failed (A-VOL-7).
@@ -368,13 +368,6 @@ func (m *machine) wantOperations(want ...string) {
 		want[i] = "kubernetes.io/csi:test.example.com " + want[i]
 	}
 	assert.NoDiffIn(m.t, cmp.Diff(want, m.operations), "operations")
-}
-
-func wantError(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
 }
 
 // TestRepublish: a volume is published again if the driver wants that, with what it asks for then,
@@ -391,13 +384,11 @@ func TestRepublish(t *testing.T) {
 	m.driver.once("Publish", refuses(codes.Internal))
 	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
 	_, err := m.volumes.Publish(t.Context(), again)
-	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`)
+	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`, err)
 	if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
 		t.Errorf("mounts: %q", mounts)
 	}
-	if _, err := m.volumes.Publish(t.Context(), again); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), again)))
 	m.wantCalls("Publish", "Publish", "Publish")
 	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
 		t.Errorf("giving it back: %v; published again: %q", err, m.volumes.republished())
@@ -452,7 +443,7 @@ func TestOnlyOnePod(t *testing.T) {
 	bound.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	m.mustPublish(one, bound)
 	_, err := m.publish(two, bound)
-	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
+	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, err)
 	assert.Must(t, m.unpublish(one))
 	m.mustPublish(two, bound)
 	assert.Must(t, m.unpublish(two))
@@ -465,8 +456,8 @@ func TestNoDriver(t *testing.T) {
 	pod, bound := podOf("pod"), persistent("pv")
 	bound.Spec.CSI.Driver = "other.example.com"
 	_, err := m.publish(pod, bound)
-	wantError(t, err, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
-		`driver name other.example.com not found in the list of registered CSI drivers`)
+	assert.Error(t, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
+		`driver name other.example.com not found in the list of registered CSI drivers`, err)
 	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }
@@ -488,7 +479,7 @@ func TestDamagedRecord(t *testing.T) {
 	if names := m.inUse(); len(names) != 2 {
 		t.Errorf("in use: %q", names)
 	}
-	wantError(t, m.unpublish(pod), "record of a volume "+file+": unexpected end of JSON input")
+	assert.Error(t, "record of a volume "+file+": unexpected end of JSON input", m.unpublish(pod))
 	m.mustPublish(other, persistent("pv-3"))
 	assert.Must(t, os.WriteFile(file, good, 0o600))
 	for _, p := range []*v1.Pod{pod, other} {

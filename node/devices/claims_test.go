@@ -188,12 +188,8 @@ func TestClaimsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n, d := claimsNewNode(t, test.claim), serve(t, "d", nil)
 			n.register(d)
-			if err := n.Prepare(t.Context(), test.pod); err == nil || err.Error() != test.want {
-				t.Errorf("%v; want %s", err, test.want)
-			}
-			if err := n.Unprepare(t.Context(), test.pod.UID); err != nil {
-				t.Errorf("the pod can't end: %v", err)
-			}
+			assert.Error(t, test.want, n.Prepare(t.Context(), test.pod))
+			assert.NoError(t, n.Unprepare(t.Context(), test.pod.UID), "the pod can't end")
 			wantCalls(t, d)
 		})
 	}
@@ -284,13 +280,9 @@ func TestDriversAnswers(t *testing.T) {
 			})
 			n.register(d)
 			want := "prepare dynamic resources: " + fmt.Sprintf(test.want, "NodePrepareResources")
-			if err := n.Prepare(t.Context(), pod); err == nil || err.Error() != want {
-				t.Errorf("%v; want %s", err, want)
-			}
+			assert.Error(t, want, n.Prepare(t.Context(), pod))
 			want = "unprepare dynamic resources: " + fmt.Sprintf(test.want, "NodeUnprepareResources")
-			if err := n.Unprepare(t.Context(), pod.UID); err == nil || err.Error() != want {
-				t.Errorf("%v; want %s", err, want)
-			}
+			assert.Error(t, want, n.Unprepare(t.Context(), pod.UID))
 			wrong = false
 			assert.NoError(t, n.Unprepare(t.Context(), pod.UID))
 			wantCalls(t, d, "prepare a", "unprepare a", "unprepare a") // its end asks, although nothing was prepared (A-DRA-5)
@@ -362,9 +354,7 @@ func TestHangingDriver(t *testing.T) {
 	go func() { errs <- n.Prepare(ctx, a) }()
 	<-called
 	go func() { errs <- n.Prepare(ctx, b) }()
-	if err := n.Prepare(t.Context(), other); err != nil {
-		t.Errorf("another driver's claim: %v", err)
-	}
+	assert.NoError(t, n.Prepare(t.Context(), other), "another driver's claim")
 	cancel()
 	for range 2 {
 		if err := <-errs; err == nil {
@@ -392,9 +382,7 @@ func TestNextAgent(t *testing.T) {
 	}
 	wantCalls(t, d, "prepare a", "prepare a")
 	n.restart()
-	if err := n.Unprepare(t.Context(), pod.UID); err == nil || err.Error() != "unprepare dynamic resources: DRA driver d is not registered" {
-		t.Errorf("without its driver: %v", err)
-	}
+	assert.Error(t, "unprepare dynamic resources: DRA driver d is not registered", n.Unprepare(t.Context(), pod.UID), "without its driver")
 	n.register(d)
 	assert.NoError(t, n.Unprepare(t.Context(), pod.UID))
 	wantCalls(t, d, "unprepare a")
@@ -410,13 +398,9 @@ func TestSameNameAgain(t *testing.T) {
 	again := claimFor("a", "d", next)
 	again.UID = "new-uid"
 	assert.Must(t, n.config.Client.ResourceV1().ResourceClaims("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	if _, err := n.config.Client.ResourceV1().ResourceClaims("default").Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(n.config.Client.ResourceV1().ResourceClaims("default").Create(t.Context(), again, metav1.CreateOptions{})))
 	const want = "prepare dynamic resources: old ResourceClaim with same name a and different UID a-uid still exists (previous pod force-deleted?!)"
-	if err := n.Prepare(t.Context(), next); err == nil || err.Error() != want {
-		t.Errorf("%v; want %s", err, want)
-	}
+	assert.Error(t, want, n.Prepare(t.Context(), next))
 	assert.Must(t, n.Unprepare(t.Context(), old.UID))
 	assert.NoError(t, n.Prepare(t.Context(), next))
 }
@@ -431,9 +415,7 @@ func TestKubeletsFile(t *testing.T) {
 		assert.Must(t, os.WriteFile(n.config.StateFile, []byte(text), 0o600))
 		read, err := readFile(n.config.StateFile)
 		if checksum == 1 {
-			if err == nil || !strings.Contains(err.Error(), "dra_manager_state can't be used, drain the node and remove the file: its checksum is 1") {
-				t.Errorf("a damaged file: %v", err)
-			}
+			assert.ErrorContains(t, "dra_manager_state can't be used, drain the node and remove the file: its checksum is 1", err, "a damaged file")
 			continue
 		}
 		assert.Must(t, err)
@@ -453,9 +435,7 @@ func TestVersions(t *testing.T) {
 		"v1alpha1.DRA": `invalid supported gRPC versions of DRA driver plugin d at endpoint /e: none of services supported by the plugin (["v1alpha1.DRA"]) ` +
 			`are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`,
 	} {
-		if err := n.Drivers().Validate("d", "/e", strings.Fields(versions)); err == nil || err.Error() != want {
-			t.Errorf("%q: %v; want %s", versions, err, want)
-		}
+		assert.Error(t, want, n.Drivers().Validate("d", "/e", strings.Fields(versions)), versions)
 	}
 	assert.NoError(t, n.Drivers().Validate("d", "/e", []string{"v1alpha1.DRA", "v1beta1.DRAPlugin"}))
 }

@@ -35,9 +35,7 @@ func TestRegister(t *testing.T) {
 		`the ResourceName "kubernetes.io/gpu" is invalid`:  {Version: api.Version, ResourceName: "kubernetes.io/gpu"},
 		"failed to get device plugin options: rpc error: ": {Version: api.Version, ResourceName: gpu, Endpoint: "nobody.sock"},
 	} {
-		if err := n.register(request); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("A-DEV-2: error %v, want %s", err, want)
-		}
+		assert.ErrorContains(t, want, n.register(request), "A-DEV-2")
 	}
 	if err := n.Validate("gpu", "", []string{"v1beta1"}); err == nil {
 		t.Error("A-PLUG-2: a plugin of no resource may register")

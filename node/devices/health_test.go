@@ -233,9 +233,7 @@ func TestHealthOfOneName(t *testing.T) {
 			said = append(said, &healthapi.DeviceHealth{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: name}, Health: health})
 		}
 		claim.DriverState["d"] = state
-		if _, err := n.store.refer(pod.UID, []Claim{claim}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(n.store.refer(pod.UID, []Claim{claim})))
 		n.drivers.health.update(&driver{name: "d"}, said)
 		assert.NoDiffIn(t, cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])), "%v", devices)
 	}

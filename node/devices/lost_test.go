@@ -26,16 +26,12 @@ func TestNotKnownAnyMore(t *testing.T) {
 	n = begin(t, dir, nil)
 	n.plugin("b.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
-	if _, err := os.Stat(n.path() + ".damaged"); err != nil {
-		t.Errorf("B-RST-18: the damaged checkpoint is not kept: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(n.path()+".damaged")), "B-RST-18: the damaged checkpoint is not kept")
 	if got := n.has(podOf("p", "2"), "main"); got != "/dev/g0 /dev/g1 " {
 		t.Errorf("A-DEV-11: it has %q", got)
 	}
 	late := podOf("late", "1")
-	if _, err := n.Assigned(t.Context(), late, &late.Spec.Containers[0]); err == nil || !strings.Contains(err.Error(), "requested number of devices unavailable") {
-		t.Errorf("A-DEV-11: a container is created without its devices: %v", err)
-	}
+	assert.ErrorContains(t, "requested number of devices unavailable", assert.ErrorOf(n.Assigned(t.Context(), late, &late.Spec.Containers[0])), "A-DEV-11: a container is created without its devices")
 	n.Release("p")
 	if got := n.has(late, "main"); got != "/dev/g0 " {
 		t.Errorf("A-DEV-11: it has %q", got)

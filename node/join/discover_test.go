@@ -165,9 +165,7 @@ func TestDiscoverPins(t *testing.T) {
 	assert.Must(t, err)
 	sum := sha256.Sum256(other.RawSubjectPublicKeyInfo)
 	_, err = s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
-	if err == nil || !strings.Contains(err.Error(), "is not what the cluster's authority vouches for") {
-		t.Errorf("the server has another authority than the one of the hash: %v", err)
-	}
+	assert.ErrorContains(t, "is not what the cluster's authority vouches for", err, "the server has another authority than the one of the hash")
 	for _, r := range s.requests {
 		if strings.Contains(r, "Bearer") {
 			t.Errorf("the token is sent: %s", r)

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,9 +72,7 @@ func TestConfigurationRefused(t *testing.T) {
 		"":          "its kind is <nil>",
 	} {
 		f := Folder{Dir: filepath.Join(t.TempDir(), "join")}
-		if err := f.Write(c, text, Network{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want …%s", text, err, want)
-		}
+		assert.ErrorContains(t, want, f.Write(c, text, Network{}), text)
 		if _, err := os.Stat(f.Dir); err == nil {
 			t.Errorf("%q: something is written", text)
 		}
@@ -87,17 +84,11 @@ func TestNameIsFree(t *testing.T) {
 	s := newServer(t)
 	c, err := s.discover(Invitation{Unpinned: true})
 	assert.Must(t, err)
-	if err := c.NameIsFree(t.Context(), "n2"); err != nil {
-		t.Errorf("no such node: %v", err)
-	}
+	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "no such node")
 	s.node = &v1.Node{}
 	s.node.APIVersion, s.node.Kind = "v1", "Node"
 	s.node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
-	if err := c.NameIsFree(t.Context(), "n2"); err != nil {
-		t.Errorf("a node that is gone: %v", err)
-	}
+	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "a node that is gone")
 	s.node.Status.Conditions[0].Status = v1.ConditionTrue
-	if err := c.NameIsFree(t.Context(), "n2"); err == nil || !strings.Contains(err.Error(), "choose another name with --hostname-override") {
-		t.Errorf("a node that is ready: %v", err)
-	}
+	assert.ErrorContains(t, "choose another name with --hostname-override", c.NameIsFree(t.Context(), "n2"), "a node that is ready")
 }

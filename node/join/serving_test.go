@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,9 +123,7 @@ func TestServingErrors(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: "/none.crt", TLSPrivateKeyFile: "/none.key"},
 		CertDir: t.TempDir(),
 	})
-	if err == nil || !strings.Contains(err.Error(), "read serving certificate /none.crt and key /none.key: ") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, "read serving certificate /none.crt and key /none.key: ", err)
 }
 
 func TestServingTemplate(t *testing.T) {

@@ -128,9 +128,7 @@ func TestNotReady(t *testing.T) {
 		}
 	}
 	close(n.heard)
-	if _, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{}); err != nil {
-		t.Errorf("A-NODE-8 %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(n.client.ListPods(t.Context(), &api.ListPodsRequest{})), "A-NODE-8")
 	c := n.server.counts
 	for _, count := range []struct {
 		of   *prometheus.CounterVec

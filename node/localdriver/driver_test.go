@@ -279,15 +279,11 @@ func TestBlock(t *testing.T) {
 	device, err := os.OpenFile(target, os.O_RDWR, 0)
 	assert.Must(t, err)
 	defer device.Close()
-	if _, err := device.WriteAt([]byte("content"), 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(device.WriteAt([]byte("content"), 0)))
 	m.create("b", 0, true, m.snapshot("s", "a"))
 	contains(t, m.use("b", true), "content")
 	m.expand("a", 64*megabyte)
-	if _, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})))
 	if end, err := device.Seek(0, 2); err != nil || end != 64*megabyte {
 		t.Errorf("the device has %d bytes (%v), want 64 MiB", end, err)
 	}
@@ -330,9 +326,7 @@ func TestDeleteInUse(t *testing.T) {
 		t.Errorf("delete a volume in use: %v, want FailedPrecondition", err)
 	}
 	m.stopUsing("a")
-	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
 }
 
 // What was promised is not promised again, whether it was written or not; what was deleted
@@ -347,12 +341,8 @@ func TestCapacity(t *testing.T) {
 	if _, err := m.CreateVolume(t.Context(), request); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("more than is free: %v, want ResourceExhausted", err)
 	}
-	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.CreateVolume(t.Context(), request); err != nil {
-		t.Errorf("after a deletion: %v", err)
-	}
+	assert.Must(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
+	assert.NoError(t, assert.ErrorOf(m.CreateVolume(t.Context(), request)), "after a deletion")
 }
 
 // Where blocks can't be shared only what is written is copied.
@@ -363,12 +353,8 @@ func TestCopyKeepsHoles(t *testing.T) {
 	assert.Must(t, err)
 	defer file.Close()
 	content := bytes.Repeat([]byte("content"), 10000)
-	if _, err := file.WriteAt(content, 5*megabyte); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := copyImage(from, to, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteAt(content, 5*megabyte)))
+	assert.Must(t, assert.ErrorOf(copyImage(from, to, nil)))
 	got, err := os.ReadFile(to)
 	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
 		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)

@@ -91,9 +91,7 @@ func (s *signer) answer(status certificatesv1.PodCertificateRequestStatus) {
 	s.t.Helper()
 	request := s.asked[s.requests()-1].DeepCopy()
 	request.Status = status
-	if _, err := s.client.CertificatesV1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{}); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, assert.ErrorOf(s.client.CertificatesV1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{})))
 	synctest.Wait()
 }
 

@@ -55,9 +55,7 @@ func TestPersistentVolume(t *testing.T) {
 			bound, err := newWorld(t, tc.objects...).PersistentVolume(t.Context(), newPod("p1"), volume)
 			switch {
 			case tc.want != "":
-				if err == nil || err.Error() != tc.want {
-					t.Errorf("A-SYNC-8 error = %v\nwant %s", err, tc.want)
-				}
+				assert.Error(t, tc.want, err, "A-SYNC-8")
 			case err != nil || bound.Name != "pv":
 				t.Errorf("volume %v, %v", bound, err)
 			}
@@ -75,7 +73,7 @@ func TestEphemeralClaim(t *testing.T) {
 			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "pod-p1", UID: owner, Controller: new(true)}}
 		})
 		_, err := newWorld(t, claim, newVolume("claim-1")).PersistentVolume(t.Context(), newPod("p1"), volume)
-		assert.Equal(t, want, text(err), "owned by %s: error", owner)
+		assert.Error(t, want, err, "owned by ", owner)
 	}
 }
 
@@ -93,6 +91,6 @@ func TestReachable(t *testing.T) {
 		volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 			MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
 		}}}}
-		assert.Equal(t, want, text(w.Reachable(volume)), "%s: error", value)
+		assert.Error(t, want, w.Reachable(volume), value)
 	}
 }

@@ -43,9 +43,7 @@ func TestRead(t *testing.T) {
 	write(t, dir, "notes.txt", "not read")
 	for path, want := range map[string][]string{one: {"a"}, dir: {"first", "second"}} {
 		got, err := ReadCredentialProviders(path)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
+		assert.NoError(t, err, path)
 		assert.NoDiffIn(t, cmp.Diff(want, providerNames(got)), "providers of %s", path)
 	}
 }
@@ -82,10 +80,6 @@ func TestReadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadCredentialProviders(""); err == nil || !strings.Contains(err.Error(), "no file is given, want --image-credential-provider-config") {
-		t.Errorf("no path: %v", err)
-	}
-	if _, err := ReadCredentialProviders(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no configuration files found in directory") {
-		t.Errorf("an empty folder: %v", err)
-	}
+	assert.ErrorContains(t, "no file is given, want --image-credential-provider-config", assert.ErrorOf(ReadCredentialProviders("")), "no path")
+	assert.ErrorContains(t, "no configuration files found in directory", assert.ErrorOf(ReadCredentialProviders(t.TempDir())), "an empty folder")
 }

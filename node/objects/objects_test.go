@@ -25,18 +25,14 @@ func read(w *world, name string) string {
 func (w *world) update(t *testing.T, c *v1.ConfigMap) {
 	t.Helper()
 	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
-	if _, err := w.client.CoreV1().ConfigMaps("ns").Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.client.CoreV1().ConfigMaps("ns").Update(t.Context(), c, metav1.UpdateOptions{})))
 	synctest.Wait()
 }
 
 func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 	t.Helper()
 	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
-	if _, err := w.client.CoreV1().ConfigMaps("ns").Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.client.CoreV1().ConfigMaps("ns").Create(t.Context(), c, metav1.CreateOptions{})))
 	synctest.Wait()
 }
 

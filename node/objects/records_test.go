@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,9 +123,7 @@ func TestNewPolicyRefuses(t *testing.T) {
 			patterns = []string{tc.pattern}
 		}
 		_, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(tc.name), patterns)
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("policy %s, pattern %q: error %v, want %q", tc.name, tc.pattern, err, tc.want)
-		}
+		assert.ErrorContains(t, tc.want, err, "policy ", tc.name, ", pattern ", tc.pattern)
 	}
 }
 

@@ -48,8 +48,6 @@ func TestUnreached(t *testing.T) {
 		classes, err := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
 		assert.Must(t, err)
 		_, err = classes.Handler("sandboxed") // nobody runs it
-		if err == nil || err.Error() != "failed to lookup RuntimeClass sandboxed: the API server was not reached yet" {
-			t.Errorf("error %v", err)
-		}
+		assert.Error(t, "failed to lookup RuntimeClass sandboxed: the API server was not reached yet", err)
 	})
 }

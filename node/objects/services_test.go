@@ -104,9 +104,7 @@ func TestVariables(t *testing.T) {
 	if err != nil || odd[0].Value != "10.0.0.9" {
 		t.Errorf("the namespace's own service kubernetes: %v, error %v", odd, err)
 	}
-	if _, err := s.Variables(t.Context(), podIn("shop", nil)); err == nil || err.Error() != "nil pod.spec.enableServiceLinks encountered, cannot construct envvars" {
-		t.Errorf("A-ENV-1 without enableServiceLinks: %v", err)
-	}
+	assert.Error(t, "nil pod.spec.enableServiceLinks encountered, cannot construct envvars", assert.ErrorOf(s.Variables(t.Context(), podIn("shop", nil))), "A-ENV-1 without enableServiceLinks")
 }
 
 func TestOnlyWhatIsNeededIsKept(t *testing.T) {

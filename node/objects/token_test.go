@@ -71,9 +71,7 @@ func TestTokenRequest(t *testing.T) {
 		defer w.Unregister("p1")
 		i := w.issue()
 		for _, p := range []*v1.ServiceAccountTokenProjection{tokenOf(3607), tokenOf(3607), tokenOf(600), {Path: "plain"}} {
-			if _, err := w.Token(t.Context(), newPod("p1"), p); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(w.Token(t.Context(), newPod("p1"), p)))
 		}
 		pod := &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}
 		want := []authenticationv1.TokenRequestSpec{

@@ -207,9 +207,7 @@ func TestReadMachine(t *testing.T) {
 		StorageBytes: got.StorageBytes, Kernel: got.Kernel,
 	}
 	assert.NoDiff(t, cmp.Diff(want, got, cmp.Comparer(cpuset.CPUSet.Equals)))
-	if _, err := ReadMachine("/"); err != nil {
-		t.Errorf("this machine: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(ReadMachine("/")), "this machine")
 }
 
 // Of a Node that the API server has taken as it was sent there is one, else what was sent is held against the next.

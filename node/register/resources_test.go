@@ -1,7 +1,6 @@
 package register
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,9 +108,7 @@ func TestReservedErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newNode(Config{Name: "node-1", Resources: tt.in}, testMachine)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			assert.ErrorContains(t, tt.want, err)
 		})
 	}
 }

@@ -392,9 +392,7 @@ func TestAddressesFoundOnce(t *testing.T) {
 			lookups++
 			return nil, errors.New("no such host")
 		}
-		if _, err := w.node.Addresses(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.node.Addresses(t.Context())))
 		w.start()
 		if got := w.fetch().Status.Addresses; lookups != 1 || len(got) != 2 {
 			t.Errorf("%d lookups, and the Node has %v", lookups, got)

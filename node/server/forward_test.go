@@ -56,9 +56,7 @@ func connectTo(t *testing.T, conn httpstream.Connection, id, port int) (out, fai
 	_ = data.Close()
 	text, _ := io.ReadAll(data)
 	why, err := io.ReadAll(said)
-	if err != nil {
-		t.Errorf("port %d: %v", port, err)
-	}
+	assert.NoError(t, err, "port ", port)
 	return string(text), string(why)
 }
 

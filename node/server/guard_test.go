@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -201,9 +200,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		c := testConfig(t, &fakeNode{})
 		test.change(c.Kubelet)
 		_, err := New(c)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
-		}
+		assert.ErrorContains(t, test.want, err, test.name)
 	}
 }
 

@@ -35,9 +35,7 @@ func appendLog(t *testing.T, dir, name, text string) {
 	f, err := os.OpenFile(filepath.Join(dir, "main", name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	assert.Must(t, err)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(f.WriteString(text)))
 }
 
 const stamp = "2026-01-02T03:04:05.5Z "

@@ -122,9 +122,7 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 			if _, err := io.ReadFull(in, text); err != nil || string(text) != "in" {
 				t.Errorf("%s: read %q, %v", tc.name, text, err)
 			}
-			if _, err := io.WriteString(out, "out"); err != nil {
-				t.Errorf("%s: %v", tc.name, err)
-			}
+			assert.NoError(t, assert.ErrorOf(io.WriteString(out, "out")), tc.name)
 			return tc.run(ctx, in, out, stderr, cut)
 		})})
 		c.Kubelet.StreamingConnectionIdleTimeout = metav1.Duration{Duration: tc.idle}

@@ -169,9 +169,7 @@ func TestIdleStreams(t *testing.T) {
 		}()
 		for range 3 {
 			time.Sleep(59 * time.Second)
-			if _, err := c.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(c.Write([]byte("x"))))
 		}
 		time.Sleep(61 * time.Second)
 		if _, err := c.Write([]byte("x")); err == nil {

@@ -162,9 +162,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown event"; got != want {
 		t.Errorf("event %q", got)
 	}
-	if err := m.NotReady(); err == nil || err.Error() != "node is shutting down" {
-		t.Errorf("not ready because %v", err)
-	}
+	assert.Error(t, "node is shutting down", m.NotReady(), "not ready")
 	m.Release()
 	next(t, lock.Released, "the release")
 	if began, ended := m.Times(); began.IsZero() || ended.Before(began) {
@@ -178,9 +176,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown cancellation"; got != want {
 		t.Errorf("event %q", got)
 	}
-	if err := m.NotReady(); err != nil {
-		t.Errorf("not ready because %v", err)
-	}
+	assert.NoError(t, m.NotReady(), "not ready")
 	again := next(t, m.logind.Locks, "the lock")
 	m.stop()
 	next(t, again.Released, "the release at the end")

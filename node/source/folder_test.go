@@ -153,9 +153,7 @@ func TestFolderWriter(t *testing.T) {
 		t.Log("this file system knows no leases: a file counts as written")
 	}
 	put := func(part string) {
-		if _, err := writer.WriteString(part); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(writer.WriteString(part)))
 	}
 	put(text[:half])
 	l.want("half") // and not even heard: what is in it may run already

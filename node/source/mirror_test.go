@@ -202,9 +202,7 @@ func TestMirrorOrphanNotFound(t *testing.T) {
 			return tries <= 2, nil, apierrors.NewNotFound(v1.Resource("pods"), "orphan")
 		})
 		w.mirrors.AllHeard()
-		if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{})))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if _, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", "orphan"); !apierrors.IsNotFound(err) || tries != 3 {
@@ -250,9 +248,7 @@ func TestMirrorWithoutNode(t *testing.T) {
 		w.mirrors.Want(staticPod("a", "1"))
 		time.Sleep(time.Hour)
 		w.want("no Node")
-		if _, err := nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{})))
 		time.Sleep(2 * time.Minute)
 		w.want("a Node", "create a of 1", "changed static-1")
 		if got := w.log.String(); strings.Contains(got, "WARN") {

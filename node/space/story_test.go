@@ -174,9 +174,7 @@ func TestCollectsAfterAPull(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
 		s.uses(name(0))
-		if _, err := s.claims.Inspect(s.Context(), name(1)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(s.claims.Inspect(s.Context(), name(1))))
 		s.wantImages("0", "1", "2", "3", "4", "5", "6", "7")
 		s.pull(name(8))
 		s.wantImages("0", "1", "3", "4", "5", "6", "7", "8")
@@ -348,9 +346,7 @@ func TestRemovalFails(t *testing.T) {
 		s.passes(imagePeriod)
 		s.Fault("fail RemoveImage sha256:" + name(1))
 		err := s.collector.ReclaimImages(s.Context())
-		if err == nil || !strings.Contains(err.Error(), "with errors in image deletion: remove image r.io/1:1: injected fault") {
-			t.Errorf("error %v", err)
-		}
+		assert.ErrorContains(t, "with errors in image deletion: remove image r.io/1:1: injected fault", err)
 		s.wantImages("1")
 	})
 }
@@ -414,15 +410,11 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
 		assert.Must(t, err)
 		id := answer.Containers[0].Id
-		if _, err := s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})))
 		s.Exit("ended/main", 0)
 		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
 		s.needSpace = func() {
-			if _, err := s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id})))
 		}
 		s.stop()
 		s.config.GiveBack = func(context.Context) error {

@@ -76,9 +76,7 @@ func TestRefused(t *testing.T) {
 		"requested number of devices unavailable for v.com/gpu. Requested: 3, Available: 2":               need(3, func(n *DeviceNeed) { n.InUse = sets.New("g0", "g1") }),
 	} {
 		_, err := ChooseDevices(n, false)
-		if err == nil || err.Error() != want {
-			t.Errorf("A-DEV-8: error %q, want %q", err, want)
-		}
+		assert.Error(t, want, err, "A-DEV-8")
 		if _, short := errors.AsType[*ErrShort](err); short != strings.HasPrefix(want, "requested number") {
 			t.Errorf("%q: may others give some back: %t", want, short)
 		}

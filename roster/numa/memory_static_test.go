@@ -78,7 +78,5 @@ func TestMemoryRestore(t *testing.T) {
 		}
 		assert.Equal(t, test.want, got, "A-NUMA-15: error")
 	}
-	if _, err := NewStaticMemory(Layout{}, nil); err == nil || err.Error() != "[memorymanager] you should specify the system reserved memory" {
-		t.Errorf("A-NUMA-12: nothing is reserved: error %v", err)
-	}
+	assert.Error(t, "[memorymanager] you should specify the system reserved memory", assert.ErrorOf(NewStaticMemory(Layout{}, nil)), "A-NUMA-12: nothing is reserved")
 }

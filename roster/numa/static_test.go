@@ -121,9 +121,7 @@ func TestPartOfACoreIsKept(t *testing.T) {
 	assert.Must(t, a.Allocate(pod, &pod.Spec.Containers[0], Hint{}))
 	now := static(t, cpuset.New(0), 1, CPUOptions{WholeCores: true})
 	assert.Must(t, now.Restore(a.static.State()))
-	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err != nil {
-		t.Errorf("A-NUMA-7 of a container that has its CPUs already: %v", err)
-	}
+	assert.NoError(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 of a container that has its CPUs already")
 	pod.UID = "another"
 	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err == nil {
 		t.Error("A-NUMA-7 another pod gets a part of a core")

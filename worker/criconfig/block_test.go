@@ -83,9 +83,7 @@ func TestOfSurvivesPowerCut(t *testing.T) {
 	disk.Settle()
 	of(t, disk.Dir, "a")
 	disk.Cut()
-	if _, err := read(filepath.Join(disk.Dir, "a", recordName)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(read(filepath.Join(disk.Dir, "a", recordName))))
 }
 
 func TestOfAtTheSameTime(t *testing.T) {

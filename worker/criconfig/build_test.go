@@ -170,9 +170,7 @@ func TestBuildErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v, want %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 		})
 	}
 }
@@ -288,9 +286,7 @@ func TestFileKeyRef(t *testing.T) {
 		t.Run("A-ENV-6 "+tc.path+" "+tc.key, func(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{VolumePath: func(v string) (string, bool) { return dir, v == "vol" }}}
 			got, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: tc.path, Key: tc.key, Optional: &tc.optional})
-			if gotErr := errorText(err); gotErr != tc.wantErr {
-				t.Fatalf("error = %q, want %q", gotErr, tc.wantErr)
-			}
+			assert.Error(t, tc.wantErr, err)
 			if got != tc.want || found != tc.found {
 				t.Errorf("got %q, %v, want %q, %v", got, found, tc.want, tc.found)
 			}
@@ -298,9 +294,7 @@ func TestFileKeyRef(t *testing.T) {
 	}
 	b := builder{}
 	_, _, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: "env", Key: "A"})
-	if want := `cannot find the volume "vol" referenced by FileKeyRef`; errorText(err) != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
+	assert.Error(t, `cannot find the volume "vol" referenced by FileKeyRef`, err)
 }
 
 // TestUnpassable: A-ENV-10.
@@ -322,15 +316,6 @@ func TestUnpassable(t *testing.T) {
 	} {
 		in := EnvironmentInput{Pod: environmentTestPod(), Container: &c, VolumePath: func(string) (string, bool) { return dir, true }}
 		in.Objects = objects{secrets: map[string]map[string][]byte{"raw": {"salt": []byte("a\xff\xfe"), "nul": []byte("a\x00b")}}}
-		if _, err := BuildEnvironment(in); errorText(err) != want {
-			t.Errorf("error %q, want %q", errorText(err), want)
-		}
+		assert.Error(t, want, assert.ErrorOf(BuildEnvironment(in)))
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -3,7 +3,6 @@ package criconfig
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -42,9 +41,7 @@ func TestConfigured(t *testing.T) {
 			}
 			got, err := ConfiguredUserNamespaces(etc, test.length, 10)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("A-SEC-6 %v, want an error: %s", err, test.err)
-				}
+				assert.ErrorContains(t, test.err, err, "A-SEC-6")
 				return
 			}
 			if err != nil || got != test.want {

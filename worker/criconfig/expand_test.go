@@ -51,9 +51,8 @@ func TestSubPath(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := SubPath(&tc.mount, env)
-			if errorText(err) != tc.wantErr || got != tc.want {
-				t.Errorf("got %q, %v, want %q, %q", got, err, tc.want, tc.wantErr)
-			}
+			assert.Error(t, tc.wantErr, err)
+			assert.Equal(t, tc.want, got, "path")
 		})
 	}
 }

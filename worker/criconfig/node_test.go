@@ -21,8 +21,6 @@ func TestRemovePodLogs(t *testing.T) {
 		{"the name is too long", dir, strings.Repeat("p", 253)}, {"no folder", file, "p"}, {"nothing there", dir, "p"},
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: tc.pod, UID: "u"}}
-		if err := (Node{LogRoot: tc.root}).RemovePodLogs(pod); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
+		assert.NoError(t, (Node{LogRoot: tc.root}).RemovePodLogs(pod), tc.name)
 	}
 }

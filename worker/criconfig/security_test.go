@@ -97,16 +97,9 @@ func TestRunAsNonRoot(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext = tc.pod
 			_, err := Container(ContainerInput{Pod: pod, Container: &v1.Container{Name: "main", SecurityContext: tc.own}, ImageUser: tc.image})
-			assert.Equal(t, tc.want, text(err), "error")
+			assert.Error(t, tc.want, err)
 		})
 	}
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 func TestSeccomp(t *testing.T) {
@@ -139,9 +132,7 @@ func TestSeccomp(t *testing.T) {
 				Node: Node{Seccomp: Seccomp{Root: "/root/seccomp", Default: tc.byNode}}, Pod: pod,
 				Container: &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{SeccompProfile: tc.own}},
 			})
-			if text(err) != tc.wantErr {
-				t.Fatalf("error = %v, want %q", err, tc.wantErr)
-			}
+			assert.Error(t, tc.wantErr, err)
 			assert.NoDiffIn(t, cmp.Diff(tc.want, got.GetLinux().GetSecurityContext().GetSeccomp(), protocmp.Transform()), "profile")
 		})
 	}

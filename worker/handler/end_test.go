@@ -28,9 +28,7 @@ func TestRunNotWantedAfterTimeout(t *testing.T) {
 			Config:       &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: "image"}},
 		})
 		assert.Must(t, err)
-		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId})))
 		const timeout, wanted = time.Second, 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), wanted)
 		defer cancel()

@@ -139,9 +139,7 @@ func TestKillLeft(t *testing.T) {
 	s.claim(victim.Process.Pid)
 	for s.killLeft() {
 	}
-	if err := <-ended; err == nil || err.Error() != "signal: killed" {
-		t.Errorf("ended: %v", err)
-	}
+	assert.Error(t, "signal: killed", <-ended, "ended")
 }
 
 // TestTicksNow: the clock of processes' start times.

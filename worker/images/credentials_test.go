@@ -79,9 +79,7 @@ func TestUnreadableSecret(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := secretKeyring([]v1.Secret{c.secret})
-		if err == nil || err.Error() != c.want {
-			t.Errorf("error of secret %s: want %q, got %v", c.secret.Name, c.want, err)
-		}
+		assert.Error(t, c.want, err, "error of secret ", c.secret.Name)
 	}
 }
 

@@ -171,9 +171,7 @@ func TestSharedPullSurvivesOneCancel(t *testing.T) {
 		t.Errorf("cancelled caller: want %v, got %v", context.Canceled, err)
 	}
 	close(gate.open)
-	if err := <-second; err != nil {
-		t.Errorf("the other caller: want a pulled image, got %v", err)
-	}
+	assert.NoError(t, <-second, "the other caller")
 	assert.NoDiffIn(t, cmp.Diff([]string{":"}, fake.attempts()), "want one pull")
 }
 
@@ -191,9 +189,7 @@ func TestLastCancelAbortsPull(t *testing.T) {
 		t.Errorf("want only the context's error, got %#v", err)
 	}
 	close(gate.open)
-	if _, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"}); err != nil {
-		t.Errorf("the next pull starts anew: want none, got %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"})), "the next pull starts anew")
 }
 
 func TestOtherCredentialsAreAnotherPull(t *testing.T) {

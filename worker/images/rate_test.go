@@ -52,9 +52,7 @@ func TestRate(t *testing.T) {
 				var pulls sync.WaitGroup
 				for i := range test.want {
 					pulls.Go(func() {
-						if _, err := store.Pull(t.Context(), PullRequest{Image: fmt.Sprintf("r.io/app:%d", i)}); err != nil {
-							t.Error(err)
-						}
+						assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: fmt.Sprintf("r.io/app:%d", i)})))
 					})
 				}
 				pulls.Wait()

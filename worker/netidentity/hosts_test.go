@@ -144,9 +144,7 @@ func TestWriteHostsKeepsTheInode(t *testing.T) {
 	assert.Equal(t, filepath.Join(dir, "etc-hosts"), path, "path")
 	before, err := os.Stat(path)
 	assert.Must(t, err)
-	if _, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"})))
 	after, err := os.Stat(path)
 	assert.Must(t, err)
 	if !os.SameFile(before, after) || after.Mode().Perm() != 0o644 {

@@ -25,12 +25,8 @@ func TestRelease(t *testing.T) {
 	if _, err := os.Stat(record); !os.IsNotExist(err) {
 		t.Errorf("the record is still there: %v", err)
 	}
-	if _, err := os.Stat(other); err != nil {
-		t.Errorf("another pod's record: %v", err)
-	}
-	if err := ReleaseAddress(filepath.Join(dir, "never used"), types.UID("uid-1")); err != nil {
-		t.Errorf("a folder that was never used: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(other)), "another pod's record")
+	assert.NoError(t, ReleaseAddress(filepath.Join(dir, "never used"), types.UID("uid-1")), "a folder that was never used")
 }
 
 // TestReleaseWaitsForTheStore: nothing is released while the plugin is at work.
@@ -53,9 +49,7 @@ func TestReleaseWaitsForTheStore(t *testing.T) {
 		seen <- err
 		_ = lock.Close()
 	}()
-	if err := <-seen; err != nil {
-		t.Errorf("the record was gone while the store was locked: %v", err)
-	}
+	assert.NoError(t, <-seen, "the record was gone while the store was locked")
 	assert.Must(t, <-released)
 	if _, err := os.Stat(record); !os.IsNotExist(err) {
 		t.Errorf("the record is still there: %v", err)

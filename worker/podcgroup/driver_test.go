@@ -262,9 +262,7 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	if left := folders(d, d.Path(pod)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := d.Remove(t.Context(), pod.UID); err != nil {
-		t.Errorf("removing what is absent: %v", err)
-	}
+	assert.NoError(t, d.Remove(t.Context(), pod.UID), "removing what is absent")
 }
 
 func findCpuset(dirs []string) string {

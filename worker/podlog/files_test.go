@@ -65,9 +65,7 @@ func put(t *testing.T, path, text string) {
 	if strings.HasSuffix(path, Compressed) {
 		data.Reset()
 		packed := gzip.NewWriter(&data)
-		if _, err := packed.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(packed.Write([]byte(text))))
 		assert.Must(t, packed.Close())
 	}
 	assert.Must(t, os.WriteFile(path, []byte(data.String()), 0o600))

@@ -51,9 +51,7 @@ func TestFinishAwaitsRotatedFile(t *testing.T) {
 		return file
 	}
 	write := func(file *os.File, text string) {
-		if _, err := fmt.Fprintf(file, "2026-01-02T03:04:05.000000006Z stdout F %s\n", text); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(fmt.Fprintf(file, "2026-01-02T03:04:05.000000006Z stdout F %s\n", text)))
 	}
 	old := open()
 	write(old, "1")

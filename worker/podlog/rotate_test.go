@@ -99,9 +99,7 @@ func TestRotate(t *testing.T) {
 			}
 			assert.NoDiffIn(t, cmp.Diff(test.want, got), "files")
 			for _, name := range others {
-				if _, err := os.Stat(filepath.Join(filepath.Dir(log), name)); err != nil {
-					t.Errorf("another's file: %v", err)
-				}
+				assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(filepath.Dir(log), name))), "another's file")
 			}
 		})
 	}
@@ -233,9 +231,7 @@ func TestCompressAwaitsWriter(t *testing.T) {
 	if err := compressOlder(patient, log); err == nil {
 		t.Error("compressed a file that is still being written")
 	}
-	if _, err := writer.WriteString(" and its end"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(writer.WriteString(" and its end")))
 	_ = writer.Close()
 	assert.Must(t, compressOlder(t.Context(), log))
 	text, err := Tail(log, 1<<10)
@@ -276,7 +272,5 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 func TestCompressPipe(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000002")
 	assert.Must(t, unix.Mkfifo(log+".20260101-000001", 0o600))
-	if err := compressOlder(t.Context(), log); err == nil || !strings.Contains(err.Error(), "is no regular file") {
-		t.Errorf("compressed with %v", err)
-	}
+	assert.ErrorContains(t, "is no regular file", compressOlder(t.Context(), log), "compressed")
 }

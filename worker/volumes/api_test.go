@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,9 +116,7 @@ func TestVolumesAreKept(t *testing.T) {
 		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"k": []byte("s")}}},
 	}
 	pod, dir := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}), secretVolume("cred", v1.SecretVolumeSource{}), apiAccess()), testPodDir(t)
-	if _, err := Prepare(t.Context(), pod, dir, Sources{Objects: o, API: api{token: "first"}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{Objects: o, API: api{token: "first"}})))
 	away := errors.New("connection refused")
 	gone := Sources{Objects: unreachable{away}, API: api{err: away}}
 	m, err := Prepare(t.Context(), pod, dir, gone) // by a lifepod that came after
@@ -134,13 +131,9 @@ func TestVolumesAreKept(t *testing.T) {
 	want := `MountVolume.SetUp failed for volume "conf" : connection refused
 MountVolume.SetUp failed for volume "cred" : connection refused
 MountVolume.SetUp failed for volume "all" : connection refused`
-	if err == nil || err.Error() != want {
-		t.Errorf("A-SYNC-8 a new pod: %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err, "A-SYNC-8 a new pod")
 	_, err = Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, API: api{err: away}})
-	if err == nil || !strings.Contains(err.Error(), `configmaps "conf" not found`) {
-		t.Errorf("an object that is known to be gone: %v", err)
-	}
+	assert.ErrorContains(t, `configmaps "conf" not found`, err, "an object that is known to be gone")
 }
 
 // unreachable is an API server that does not answer.
@@ -190,9 +183,7 @@ func TestCertificateOfBefore(t *testing.T) {
 	if want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`; err == nil || err.Error() != want {
 		t.Errorf("A-CERT-2 error = %v, want %s", err, want)
 	}
-	if _, err := Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}})))
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
 	if err != nil {
 		t.Fatalf("A-CERT-3 after a restart of the agent: %v", err)

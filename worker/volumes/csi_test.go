@@ -133,9 +133,7 @@ func TestWaitsForNoDriver(t *testing.T) {
 	pod := podWith(claimVolume("data", false), configMapVolume("conf", v1.ConfigMapVolumeSource{}))
 	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}}}
 	sources := Sources{Objects: o, CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv")}}}
-	if _, err := Prepare(t.Context(), pod, podDir, sources); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(Prepare(t.Context(), pod, podDir, sources)))
 }
 
 // TestTooManyVolumes: the failure names the volume of the pod (A-SYNC-8).

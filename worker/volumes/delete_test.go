@@ -3,7 +3,6 @@ package volumes
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,12 +22,8 @@ func TestDeleteStaysInTheFolder(t *testing.T) {
 	assert.Must(t, os.Symlink(other, filepath.Join(dir, "link")))
 	assert.Must(t, unix.Mount(other, filepath.Join(dir, "mnt"), "", unix.MS_BIND, ""))
 	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "mnt"), unix.MNT_DETACH) })
-	if err := Delete(dir); err == nil || !strings.Contains(err.Error(), "something is mounted at "+filepath.Join(dir, "mnt")) {
-		t.Errorf("err %v, want it to name the mount", err)
-	}
-	if _, err := os.Stat(inside); err != nil {
-		t.Errorf("it has deleted what it could: %v", err)
-	}
+	assert.ErrorContains(t, "something is mounted at "+filepath.Join(dir, "mnt"), Delete(dir))
+	assert.NoError(t, assert.ErrorOf(os.Stat(inside)), "it has deleted what it could")
 	assert.Must(t, unix.Unmount(filepath.Join(dir, "mnt"), 0))
 	for range 2 { // a folder that is gone is no error
 		assert.Must(t, Delete(dir))
@@ -36,7 +31,5 @@ func TestDeleteStaysInTheFolder(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("folder: %v, want none", err)
 	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("what a link and a mount led to: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "what a link and a mount led to")
 }

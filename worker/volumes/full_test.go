@@ -24,9 +24,7 @@ func TestFullDisk(t *testing.T) {
 	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}))
 	object := &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	sources := Sources{Objects: objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}}
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
 	path := filepath.Join(dir, "volumes/kubernetes.io~configmap/conf")
 	before := tree(t, path)
 	object.Data = map[string]string{"a": "2", "big": strings.Repeat("x", 300<<10)}

@@ -128,9 +128,7 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 		t.Errorf("file %s after a second pod that shares the volume", got)
 	}
 	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
-	if _, err := podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch))))
 	if got := owners(t, file); got != "-rw-rw---- 0 0" {
 		t.Errorf("file %s, want it spared as the top is the group's (OnRootMismatch)", got)
 	}
@@ -199,9 +197,7 @@ func TestRefusedClaims(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), Sources{API: tc.api})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v\nwant %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 		})
 	}
 }
@@ -237,14 +233,10 @@ func TestReadWriteOncePod(t *testing.T) {
 	other := filepath.Join(filepath.Dir(dir), "uid-2")
 	t.Cleanup(func() { _ = Remove(other) })
 	pod := podWith(claimVolume("data", false))
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
 	_, err := Prepare(t.Context(), pod, other, sources)
 	want := `MountVolume.SetUp failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`
-	if err == nil || err.Error() != want {
-		t.Errorf("error = %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err)
 }
 
 func TestBlockDevice(t *testing.T) {

@@ -77,9 +77,7 @@ func hostPathVolume(path string, kind v1.HostPathType) v1.Volume {
 func testPodDir(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "pods", "uid-1")
 	t.Cleanup(func() {
-		if err := Remove(dir); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
+		assert.NoError(t, Remove(dir), "clean up")
 	})
 	return dir
 }
@@ -281,9 +279,7 @@ func TestPrepareErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), Sources{Objects: o})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v, want %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 			var failure *MountError
 			if !errors.As(err, &failure) || failure.Volume != tc.volume.Name {
 				t.Errorf("error %v does not carry the volume", err)

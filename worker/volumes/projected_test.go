@@ -72,9 +72,7 @@ func TestDownwardAPI(t *testing.T) {
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~downward-api/info"), path, "A-VOL-1 path")
 
 	pod.Labels["app"] = "store"
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
 	if got := contents(t, path, "app")["app"]; got != "store" {
 		t.Errorf("after a change of the label: %q, want store (A-VOL-5)", got)
 	}
@@ -113,7 +111,5 @@ func TestProjectedTellsAllThatIsWrong(t *testing.T) {
 	_, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{}})
 	want := `MountVolume.SetUp failed for volume "all" : [configmaps "none" not found, unsupported fieldPath: spec.nodeName, ` +
 		"only configMap, secret and downwardAPI can be projected: tokens, trust bundles and certificates come from an API server, and there is none]"
-	if err == nil || err.Error() != want {
-		t.Errorf("A-SYNC-8 error = %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err, "A-SYNC-8")
 }

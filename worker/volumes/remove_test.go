@@ -32,9 +32,7 @@ func TestRemove(t *testing.T) {
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
 	m := prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{}), hostPathVolume(outside, v1.HostPathDirectory)), dir, objects{secrets: secrets})
 	cache, _ := m.Path("cache")
-	if _, err := mountSubPath(m, "sub"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(mountSubPath(m, "sub")))
 	// What a container with Bidirectional propagation and one with links leave.
 	bound := filepath.Join(cache, "bound")
 	assert.Must(t, os.Mkdir(bound, 0o700))
@@ -59,12 +57,8 @@ func TestRemove(t *testing.T) {
 	if content, err := os.ReadFile(precious); err != nil || string(content) != "x" {
 		t.Errorf("the host's file: %q, %v", content, err)
 	}
-	if err := Remove(dir); err != nil {
-		t.Errorf("removing what is absent: %v", err)
-	}
-	if err := Remove(filepath.Join(dir, "none", "uid")); err != nil {
-		t.Errorf("removing below what is absent: %v", err)
-	}
+	assert.NoError(t, Remove(dir), "removing what is absent")
+	assert.NoError(t, Remove(filepath.Join(dir, "none", "uid")), "removing below what is absent")
 }
 
 // TestClear: volumes go, with their mounts; what is to be read later stays (B-FIN-11).
@@ -85,9 +79,7 @@ func TestClear(t *testing.T) {
 	if text, err := os.ReadFile(message); err != nil || string(text) != "bye" {
 		t.Errorf("the message: %q, %v", text, err)
 	}
-	if err := Clear(filepath.Join(dir, "none"), "containers"); err != nil {
-		t.Errorf("clearing what is absent: %v", err)
-	}
+	assert.NoError(t, Clear(filepath.Join(dir, "none"), "containers"), "clearing what is absent")
 }
 
 // TestRemoveTreeStopsAtMounts mounts behind the back of Remove, as if after it
@@ -107,9 +99,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	if err := removeTree(fd, "pod"); err == nil {
 		t.Error("no error although something is mounted below")
 	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("deleted through the mount: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "deleted through the mount")
 }
 
 func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
@@ -118,9 +108,7 @@ func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
 	link := filepath.Join(base, "uid")
 	assert.Must(t, os.Symlink(outside, link))
 	assert.Must(t, Remove(link))
-	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
-		t.Errorf("deleted through the link: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(outside, "precious"))), "deleted through the link")
 }
 
 func BenchmarkPrepareRemove(b *testing.B) {
@@ -133,9 +121,7 @@ func BenchmarkPrepareRemove(b *testing.B) {
 	for name, pod := range map[string]*v1.Pod{"none": podWith(), "emptyDir": podWith(all.Spec.Volumes[0]), "emptyDir, configMap and secret": all} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Prepare(b.Context(), pod, dir, Sources{Objects: o}); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(b, assert.ErrorOf(Prepare(b.Context(), pod, dir, Sources{Objects: o})))
 				assert.Must(b, Remove(dir))
 			}
 		})

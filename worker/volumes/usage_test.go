@@ -92,9 +92,7 @@ func TestUsageOfDeepTree(t *testing.T) {
 	fd, err := unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	assert.Must(t, err)
 	data := os.NewFile(uintptr(fd), "data")
-	if _, err := data.Write(make([]byte, 256<<10)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(data.Write(make([]byte, 256<<10))))
 	assert.Must(t, data.Close())
 	want, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
 	assert.Must(t, err)
