@@ -49,7 +49,7 @@ func calls(ctx context.Context, d *Driver) map[string]func() error {
 // TestCalls: each reaches the driver as it is, also after the driver has restarted, and its
 // error comes back; secrets are nowhere else (A-CSI-3).
 func TestCalls(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 7})
 	m.register("d", served)
 	d, err := m.Driver("d")
@@ -85,7 +85,7 @@ func TestCalls(t *testing.T) {
 
 // TestCapabilities: A-CSI-3.
 func TestCapabilities(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	d, err := m.Driver("d")
@@ -153,7 +153,7 @@ func TestFinal(t *testing.T) {
 	if err := gone.Unpublish(t.Context(), "v", "/p"); err == nil || Final(err) {
 		t.Errorf("A-CSI-3 without a socket: %v", err)
 	}
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	hangs, hung := context.WithCancel(t.Context())

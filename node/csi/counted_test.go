@@ -13,7 +13,7 @@ import (
 
 // A-CSI-17: each call of a driver is counted.
 func TestCounted(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	var mu sync.Mutex
 	var asked []string
 	m.config.Counted = func(driver string) grpc.DialOption {

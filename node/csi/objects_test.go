@@ -45,7 +45,7 @@ func TestObjectUnreached(t *testing.T) {
 // TestRecount: the CSINode follows how many volumes a driver says that the node may have, if its
 // CSIDriver asks for it, as long as the driver is there (A-CSI-2).
 func TestRecount(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil), newCSIDriver("d", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil), newCSIDriver("d", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 5})
 	m.register("d", served)
 	count := func(want int32) func() bool {

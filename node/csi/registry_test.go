@@ -18,7 +18,7 @@ var _ devices.PluginHandler = (*Registry)(nil)
 
 // TestValidate: A-CSI-1.
 func TestValidate(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	assert.Must(t, m.Register(t.Context(), "d", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"0.3.0", "1.4.0", "2.0.0"}))
 	for _, tc := range []struct {
 		name, endpoint string
@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 // TestReplaced: a driver takes the place of another one of its name, of which the end changes
 // nothing then (A-CSI-1).
 func TestReplaced(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	older, newer := serve(t, DriverOnNode{NodeID: "older"}), serve(t, DriverOnNode{NodeID: "newer"})
 	m.register("d", older)
 	first, err := m.Driver("d")
@@ -89,7 +89,7 @@ func TestReplaced(t *testing.T) {
 		}
 		m.await("node ID "+want, func() bool {
 			all := m.csiDrivers()
-			return len(all) == 1 && all[0].NodeID == want && m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`
+			return len(all) == 1 && all[0].NodeID == want && m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`
 		})
 	}
 	wantID("newer")
@@ -107,7 +107,7 @@ func TestReplaced(t *testing.T) {
 	assert.Error(t, "driver name d not found in the list of registered CSI drivers", err, "A-CSI-1 after the last one")
 	m.Deregister("d", newer.endpoint) // it is gone already
 	m.await("the end of all", func() bool {
-		_, has := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]
+		_, has := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]
 		return len(m.csiDrivers()) == 0 && !has
 	})
 	m.mu.Lock()
@@ -133,7 +133,7 @@ func TestRegisterFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := csidriverNewMachine(t, csidriverNewNode("1", map[string]string{"zone": "a"}))
+			m := csidriverNewMachine(t, csiTestNode("uid-1", map[string]string{"zone": "a"}))
 			driver := serve(t, tc.says)
 			driver.infoErr = tc.infoErr
 			err := m.Register(t.Context(), "d", driver.endpoint, []string{"1.0.0"})
@@ -142,12 +142,12 @@ func TestRegisterFails(t *testing.T) {
 				t.Error("A-CSI-1 it is used")
 			}
 			m.await("the CSINode without it", func() bool { return m.Node.NotReady() == nil && len(m.csiDrivers()) == 0 })
-			if ids := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
+			if ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
 				t.Errorf("annotation %s", ids)
 			}
 		})
 	}
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	err := m.Register(t.Context(), "d", "/nonexistent/csi.sock", []string{"1.0.0"})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("A-CSI-1 without a socket: %v", err)

@@ -27,7 +27,7 @@ type setup struct {
 
 func start(t testing.TB, config WriterConfig) *setup {
 	s := &setup{t: t, api: newFakeAPI(), log: &lockedBuffer{}}
-	config.Client, config.Log = s.api.client(t), slog.New(slog.NewTextHandler(s.log, nil))
+	config.Client, config.Log = clientOver(t, s.api), slog.New(slog.NewTextHandler(s.log, nil))
 	s.Writer = NewWriter(config)
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
