@@ -18,8 +18,7 @@ import (
 // A pod that the node refuses is Failed at once, and the runtime never hears of it
 // (A-ADM-1, A-ADM-2).
 func TestRejectedPodMakesNoCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Admission.Host = &admit.Host{}
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
@@ -77,8 +76,7 @@ func TestHandlersAndUsers(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.node.Handler = tc.handler
 				s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
 				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}

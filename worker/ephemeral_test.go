@@ -3,7 +3,6 @@ package worker
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -13,8 +12,7 @@ import (
 // An ephemeral container of a pod that runs sees its target's processes, has its
 // terminal, and is not started again when it ends (A-ACT-5, A-CRI-5, A-RST-2).
 func TestEphemeralContainer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("the pod to run", running)
 

@@ -69,8 +69,7 @@ func TestEventsGoWrong(t *testing.T) {
 
 // A process that ends before StartContainer has answered did run.
 func TestExitBeforeStartIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=0")
 		web := s.run(podOf("job", v1.RestartPolicyNever, "main"))
 		web.gone()
@@ -87,8 +86,7 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 func TestSandboxEnds(t *testing.T) {
 	for _, fault := range []string{"double STOPPED absent", "lose STOPPED web"} {
 		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
 				s.Fault(fault)
@@ -118,8 +116,7 @@ func (s *story) snapshots(from, to time.Duration) int {
 
 // Without a stream of events, snapshots take their place.
 func TestNoStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Fault("fail GetContainerEvents code=Unimplemented times=1000")
 		s.BreakStreams()
 		s.Program("main", "exit=1 after=5s", "run")
@@ -133,8 +130,7 @@ func TestNoStream(t *testing.T) {
 // A stream that broke while nothing happened is not looked after for ever:
 // snapshots become rare, until an event proves the stream.
 func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)
 		time.Sleep(time.Minute)
@@ -157,8 +153,7 @@ func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 
 // A runtime that does not answer is not asked ever more.
 func TestSnapshotsDoNotPileUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)
 		s.Fault("hang ListPodSandbox times=100000", "fail GetContainerEvents times=100000")
@@ -181,8 +176,7 @@ func TestSnapshotsDoNotPileUp(t *testing.T) {
 func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
 	for _, fault := range []string{"lose STOPPED main", "lose STOPPED web"} {
 		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
 				time.Sleep(time.Minute)
@@ -219,8 +213,7 @@ func (s *story) calls(names ...string) int {
 
 // Who asks is told of pods that the runtime has and no worker, once two looks have seen them so; a look that failed is none (B-WRK-21).
 func TestPodsWithoutWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.end() // its events have no WithoutWorker
 		ctx, cancel := context.WithCancel(context.Background())
 		events := s.node.Events(nil)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,8 +32,7 @@ func (c *evictionsCounted) Carried(_ *v1.Pod, effect lifecycle.Effect, _ lifecyc
 // TestLocalStorageIsCounted: a pod that exceeds a limit of its own is evicted, and counted
 // once (B-LST-1).
 func TestLocalStorageIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var counted evictionsCounted
 		s.node.Watch = &counted
 		s.Program("main", "run")

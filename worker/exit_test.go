@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -244,8 +243,7 @@ func TestExitOfUnknownContainer(t *testing.T) {
 
 // What a container leaves as its message is in its status, and each instance has its own (A-VOL-6).
 func TestMessagesOfInstances(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s message=first", "exit=1 after=1s message=second", "run")
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		var got []string
@@ -287,8 +285,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				test.spoil(&pod.Spec.Containers[0])
 				web := s.run(pod)

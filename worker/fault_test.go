@@ -152,8 +152,7 @@ func TestRefusedCallShowsItsReason(t *testing.T) {
 
 // What cannot be started is an exit with StartError, and is restarted as such (A-CST-9).
 func TestStartError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "start-error=exec:_no_such_file")
 		web := s.run(podOf("web", v1.RestartPolicyNever, "main"))
 		web.await("failed", func(s v1.PodStatus) bool { return s.Phase == v1.PodFailed })
@@ -181,8 +180,7 @@ func TestRuntimeGoesAway(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", test.program, "run")
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				time.Sleep(test.at)

@@ -75,8 +75,7 @@ func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *jou
 // TestJournalOfARestart: every entry of a restart after a failed liveness probe says what
 // led to it, back to the first failure.
 func TestJournalOfARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Command("main", "out=fine", "exit=1 out=sick", "exit=1 out=sick", "exit=1 out=sick", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
@@ -100,8 +99,7 @@ func TestJournalOfARestart(t *testing.T) {
 
 // TestJournalOfBackOff: what a timer begins follows from the decision that set it.
 func TestJournalOfBackOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Program("main", "exit=1 after=1s", "exit=3 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
@@ -144,8 +142,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Folders.Journal = journal.Folder{Dir: disk}.Writers()
 		s.Program("main", "exit=1 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
@@ -165,8 +162,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 // TestJournalGoesOn: the journal of a pod whose lifepod was killed goes on with the next one,
 // whose entries know what the first one began.
 func TestJournalGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -15,8 +14,7 @@ import (
 
 // What is done for volumes is counted, by the plugin that Kubernetes has for them (A-VOL-7).
 func TestVolumeOperations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var mu sync.Mutex
 		var counted []string
 		s.node.API.Volumes = boundTo{"claim": hostPathVolume(t.TempDir(), "77")}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,8 +37,7 @@ func (l *recordingLife) Event(at time.Time, e lifecycle.RecordEvent) {
 
 // An event comes after the status that it explains (A-EVT-7).
 func TestEventsAfterStatuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		l := &recordingLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		l.worker = s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l)

@@ -3,7 +3,6 @@ package worker
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,8 +31,7 @@ func (s *story) when(text string) (all []time.Duration) {
 // TestLivenessProbe: A-PROBE-2, A-PROBE-14: attempts come at their period, by the
 // moment, and the third failure in a row ends the container.
 func TestLivenessProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "exit=1 out=sick", "hang", "exit=1 out=sick", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
@@ -58,8 +56,7 @@ func TestLivenessProbe(t *testing.T) {
 // TestProbeErrors: A-PROBE-7: an attempt that can't be made is made again at
 // once, and counts for nothing.
 func TestProbeErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "error=no_such_file", "error=no_such_file", "error=no_such_file", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ReadinessProbe = execProbe(10, "ready")
@@ -79,8 +76,7 @@ func TestProbeErrors(t *testing.T) {
 
 // TestProbeEndsWithPod: an attempt under way holds up nothing.
 func TestProbeEndsWithPod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "hang")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ReadinessProbe = execProbe(10, "ready")
@@ -114,8 +110,7 @@ func TestPreStop(t *testing.T) {
 		{"fails", "run", "exit=1", "StopContainer web/main timeout=10", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", tc.program)
 				s.Command("main", tc.hook)
 				pod := podOf("web", v1.RestartPolicyNever, "main")
@@ -135,8 +130,7 @@ func TestPreStop(t *testing.T) {
 
 // TestPostStart: A-HOOK-1: the next container waits for the hook.
 func TestPostStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("first", "after=3s")
 		pod := podOf("web", v1.RestartPolicyAlways, "first", "second")
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm")}
@@ -150,8 +144,7 @@ func TestPostStart(t *testing.T) {
 
 // TestPostStartFails: A-HOOK-1: the waiting reason says why.
 func TestPostStartFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "exit=2 err=cold")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm", "up")}

@@ -73,8 +73,7 @@ func (m *mortal) resume() {
 // After a kill of lifepod no call is made for a healthy pod, its status is told
 // anew as it was, and what happens to it later is seen (B-RST-1, B-RST-6).
 func TestResumeTouchesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1m", "run term=1s")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -99,8 +98,7 @@ func TestResumeTouchesNothing(t *testing.T) {
 // A container that exited while no lifepod lived is restarted once, in the
 // sandbox that the other lifepod made (B-RST-4).
 func TestResumeAfterExit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1m", "run term=1s")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -120,8 +118,7 @@ func TestResumeAfterExit(t *testing.T) {
 
 // A termination gets what is left of its deadline (B-WRK-10).
 func TestResumeTermination(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "run term=ignore")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -219,8 +216,7 @@ func TestNothingCanBeSaved(t *testing.T) {
 
 // nothingCanBeSaved but each works-th time, if that is above 0.
 func nothingCanBeSaved(t *testing.T, works int) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		l := &reports{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), l)
 		w.Remember(&forgetful{until: 1000, works: works})
@@ -243,8 +239,7 @@ func nothingCanBeSaved(t *testing.T, works int) {
 // A status that must be confirmed is confirmed when it is on disk, and refused
 // when it is not (B-RAC-23).
 func TestConfirm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), &life{story: s})
 		disk := &forgetful{until: 1, saves: 1}
 		w.Remember(disk)

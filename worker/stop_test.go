@@ -43,8 +43,7 @@ func TestStopDuringStart(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				if test.fault != "" {
 					s.Fault(test.fault)
@@ -104,8 +103,7 @@ func TestStopHarder(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", "run term=ignore")
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
@@ -131,8 +129,7 @@ func TestStopHarder(t *testing.T) {
 
 // A container that ignores the stop signal is killed when the grace is over.
 func TestGraceIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "run term=ignore")
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,6 +38,12 @@ const (
 	image      = "example.org/app:1"
 	otherImage = "example.org/other:1"
 )
+
+// inStory runs a test in virtual time, with a new story.
+func inStory(t *testing.T, test func(t *testing.T, s *story)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newStory(t)) })
+}
 
 // newStory begins with an event stream that is already registered.
 func newStory(t *testing.T, faults ...string) *story {

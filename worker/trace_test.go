@@ -65,8 +65,7 @@ func line(span sdktrace.ReadOnlySpan) string {
 // The start of a pod is one trace with a span for each step (A-TRC-5), its end another one
 // (A-TRC-6), and nothing is traced of a pod that only runs.
 func TestTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		recorder := traced(s)
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)

@@ -21,8 +21,7 @@ import (
 // Groups that persistent volumes name are the pod's, once: sandbox and container have
 // them beside its own (A-SEC-3).
 func TestVolumeGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		dir := t.TempDir()
 		s.node.API.Volumes = boundTo{"shared": hostPathVolume(dir, "77"), "known": hostPathVolume(dir, "78"), "odd": hostPathVolume(dir, "staff")}
 		seen := &securityOf{RuntimeServiceClient: s.Runtime}
@@ -44,8 +43,7 @@ func TestVolumeGroups(t *testing.T) {
 // The groups are known, and the sandbox is made with them, before a driver has published the volume
 // that names one: what it is bound to is enough (A-SEC-3, A-SYNC-8).
 func TestVolumeGroupsBesideDriver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		bound := hostPathVolume("", "77")
 		bound.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
 		s.node.API.Volumes = boundTo{"data": bound}

@@ -223,8 +223,7 @@ var causes = []struct {
 func TestWhy(t *testing.T) {
 	for _, cause := range causes {
 		t.Run(cause.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				in := s.withJournal()
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				cause.make(s, pod)

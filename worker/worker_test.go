@@ -15,8 +15,7 @@ import (
 
 // A pod's plain life takes what its calls take: nothing waits for a poll (B-WRK-15, A-PLEG-6).
 func TestLifeTakesWhatItsCallsTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		// sandbox 90, its status 1, create 4, start 40; the image is looked up meanwhile
 		assert.Equal(t, 115*time.Millisecond, pod.await("running", running), "running after")
@@ -38,8 +37,7 @@ func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 
 // A container that exits is restarted at once the first time, then after its back-off.
 func TestRestartTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		first := pod.await("running", restarts(0))
@@ -72,8 +70,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 
 // Fifty pods on one node live side by side, each at its own pace (A-SYNC-2).
 func TestFiftyPods(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var pods []*life
 		for i := range 50 {
 			name := "web-" + string(rune('a'+i/26)) + string(rune('a'+i%26))

@@ -40,7 +40,6 @@ func newSigner(t *testing.T, gate bool, test func(s *signer)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		s := &signer{world: newWorld(t, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default", UID: "account"}}), t: t}
-		defer s.cancel()
 		s.world.Objects.certificates.options.PodCertificates = gate
 		s.world.Objects.certificates.options.Node = func() *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node"}} }
 		s.world.Objects.certificates.options.Warn = func(_ *v1.Pod, reason, message string) {

@@ -40,7 +40,6 @@ func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 func TestChangesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf"), inSecret("cred")))
 		w.Register(newPod("p2", inConfigMap("conf")))
 		w.Register(newPod("p3", inConfigMap("other")))
@@ -75,7 +74,6 @@ func TestChangesAreReported(t *testing.T) {
 func TestMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		w.Register(withVariable("p1", "conf"))
 		_, err := w.ConfigMap("ns", "conf")
 		if !apierrors.IsNotFound(err) || err.Error() != `configmap "conf" not found` {
@@ -100,7 +98,6 @@ func TestMissing(t *testing.T) {
 func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
 		if got := read(w, "conf"); got != "1" {
 			t.Errorf("conf = %q, want 1", got)
@@ -135,7 +132,6 @@ func TestWatchesEnd(t *testing.T) {
 		fixed := newConfigMap("fixed", "a", "f")
 		fixed.Immutable = new(true)
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("vars", "a", "v"), fixed)
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p2", inConfigMap("conf"), inConfigMap("fixed")))
 		w.Register(withVariable("p3", "vars"))
@@ -178,7 +174,6 @@ func (w *world) entries() map[objectName]*entry { return w.Objects.watches.entri
 func TestIdleAndAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("vars", "a", "v"))
-		defer w.cancel()
 		w.Register(withVariable("p1", "vars"))
 		if got := read(w, "vars"); got != "v" {
 			t.Errorf("vars = %q", got)
@@ -195,7 +190,6 @@ func TestIdleAndAway(t *testing.T) {
 func TestRegisterAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p1", inConfigMap("debug")))
 		if got := read(w, "debug"); got != "2" {

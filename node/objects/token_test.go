@@ -67,7 +67,6 @@ func (w *world) token(t *testing.T, p *v1.ServiceAccountTokenProjection) string 
 func TestTokenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		i := w.issue()
 		for _, p := range []*v1.ServiceAccountTokenProjection{tokenOf(3607), tokenOf(3607), tokenOf(600), {Path: "plain"}} {
@@ -92,7 +91,6 @@ func TestTokenIsRenewed(t *testing.T) {
 	for lifetime, want := range map[time.Duration]time.Duration{time.Hour: 48 * time.Minute, 100 * 24 * time.Hour: 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			defer w.cancel()
 			defer w.Unregister("p1")
 			w.issue()
 			p := tokenOf(int64(lifetime.Seconds()))
@@ -119,7 +117,6 @@ func TestTokenIsRenewed(t *testing.T) {
 func TestTokenWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		w.issue()
 		p := tokenOf(3600)
@@ -157,7 +154,6 @@ func TestTokenWhileAway(t *testing.T) {
 func TestFirstTokenWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		w.issue()
 		w.setAway(true)
@@ -176,7 +172,6 @@ func TestFirstTokenWhileAway(t *testing.T) {
 func TestTokenAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		w.issue()
 		w.token(t, tokenOf(600))
 		w.Unregister("p1")
@@ -194,7 +189,6 @@ func TestTokenAfterTheEnd(t *testing.T) {
 func TestNewPodIsNotKnownYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		i := w.issue()
 		i.refuse = []error{

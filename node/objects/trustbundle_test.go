@@ -46,7 +46,6 @@ func TestTrustAnchors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newBundle("one", "s", "live", certificate("B")+"text\n"+certificate("A")), newBundle("two", "s", "live", certificate("C")+certificate("A")),
 			newBundle("three", "s", "old", certificate("D")), newBundle("four", "t", "live", certificate("E")))
-		defer w.cancel()
 		w.Register(newPod("p1", inTrustBundle(v1.ClusterTrustBundleProjection{})))
 		for _, tc := range tests {
 			got, err := w.TrustAnchors(t.Context(), &tc.projection)
@@ -59,7 +58,6 @@ func TestTrustAnchors(t *testing.T) {
 func TestTrustBundlesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newBundle("one", "", "", certificate("A")))
-		defer w.cancel()
 		byName := v1.ClusterTrustBundleProjection{Name: new("one")}
 		w.Register(newPod("p1", inTrustBundle(byName)))
 		w.Register(newPod("p2"))
