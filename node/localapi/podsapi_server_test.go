@@ -1,19 +1,13 @@
 package localapi
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,27 +45,9 @@ func (n *node) set(list ...*v1.Pod) {
 // newNode serves at a socket, where one of an agent before is.
 func newNode(t *testing.T) *node {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-pods-") // a socket's path may not be long
-	assert.Must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	left, err := net.Listen("unix", filepath.Join(dir, PodsAPISocket))
-	assert.Must(t, err)
-	t.Cleanup(func() { _ = left.Close() })
 	n := &node{}
 	n.server = NewPodsAPI(n.all, func() <-chan struct{} { return n.heard }, &n.Changes)
-	serve, err := n.server.Listen(dir)
-	assert.Must(t, err)
-	ctx, end := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx) }()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodsAPISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
-	t.Cleanup(func() {
-		_ = connection.Close()
-		end()
-		assert.NoError(t, <-ended)
-	})
-	n.client = api.NewPodsClient(connection)
+	n.client = api.NewPodsClient(dial(t, PodsAPISocket, n.server.Listen))
 	return n
 }
 
