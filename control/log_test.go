@@ -161,9 +161,7 @@ func TestEndedForGood(t *testing.T) {
 		if tc.change != nil {
 			tc.change(pod)
 		}
-		if got := endedForGood(pod, "main"); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, endedForGood(pod, "main"), "%s", tc.name)
 	}
 }
 

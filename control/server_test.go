@@ -142,17 +142,13 @@ func TestRequestsWhileEnding(t *testing.T) {
 	s := serveTest(t)
 	s.ask("DELETE", pod, "")
 	for _, request := range []string{"/restart", "/ephemeralcontainers", "/conditions"} {
-		if got := s.ask("POST", pod+request, ""); got != "409 pod web is being stopped" {
-			t.Errorf("%s: %s", request, got)
-		}
+		assert.Equal(t, "409 pod web is being stopped", s.ask("POST", pod+request, ""), "%s", request)
 	}
 	if got := s.ask("DELETE", pod, `{"gracePeriodSeconds":0}`); got != "200" || len(s.facts) != 2 {
 		t.Errorf("a second stop: %s, posted %v", got, s.facts)
 	}
 	s.Object.Gone()
-	if got := s.ask("GET", pod, ""); got != "404 pod default/web is gone" {
-		t.Errorf("gone: %s", got)
-	}
+	assert.Equal(t, "404 pod default/web is gone", s.ask("GET", pod, ""), "gone")
 }
 
 // A change of the spec is seen at once, with its generation.

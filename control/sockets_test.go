@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -61,9 +60,7 @@ func startServer(t *testing.T) (*Server, string) {
 	t.Cleanup(func() {
 		s.Object.Gone()
 		s.Close()
-		if _, err := os.Stat(filepath.Dir(folder)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the run folder is left: %v", err)
-		}
+		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Stat(filepath.Dir(folder))), "the run folder is left")
 	})
 	return s, folder
 }
@@ -78,14 +75,10 @@ func TestSocketIsRootsOnly(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		if got := statusAt(s.path); got != "403 Forbidden" {
-			t.Errorf("this user: %s", got)
-		}
+		assert.Equal(t, "403 Forbidden", statusAt(s.path), "this user")
 		return
 	}
-	if got := statusAt(s.path); got != "200 OK" {
-		t.Errorf("root: %s", got)
-	}
+	assert.Equal(t, "200 OK", statusAt(s.path), "root")
 	program := openTo(t, folder, s.path)
 	for _, tc := range []struct {
 		uid  uint32
@@ -126,9 +119,7 @@ func TestDeadSocket(t *testing.T) {
 	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {
 		t.Fatalf("%v, %v, want two", paths, err)
 	}
-	if _, err := Dial(dead); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("dial the dead socket: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(Dial(dead)), "dial the dead socket")
 	paths, err := Sockets(folder)
 	if diff := cmp.Diff([]string{s.path}, paths); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -185,7 +176,5 @@ func TestListenWhileOthersEnd(t *testing.T) {
 		})
 	}
 	pods.Wait()
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Stat(folder)), "the folder is left")
 }

@@ -214,9 +214,7 @@ func TestRuntime(t *testing.T) {
 		"runtime: error: /run/x.sock: connection refused [advice]": answer("", errors.New("/run/x.sock: connection refused")),
 	}
 	for want, options := range cases {
-		if got := verdict(checkRuntime(t.Context(), options)); got != want {
-			t.Errorf("want %q, got %q", want, got)
-		}
+		assert.Equal(t, want, verdict(checkRuntime(t.Context(), options)), "want %q", want)
 	}
 }
 

@@ -61,9 +61,7 @@ func TestMailboxCount(t *testing.T) {
 	m.Count(func(change int) { open += change })
 	want := func(what string, want int) {
 		t.Helper()
-		if open != want {
-			t.Errorf("%s: %d items, want %d", what, open, want)
-		}
+		assert.Equal(t, want, open, "%s: items", what)
 	}
 	m.Post(1)
 	m.Post(2)

@@ -1,7 +1,6 @@
 package internal_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -40,9 +39,7 @@ func TestPIDFDOpenAndStop(t *testing.T) {
 	}
 	assert.Must(t, p.Stop(t.Context(), time.Minute))
 	// It is a zombie now, and that has ended too.
-	if _, err := pidfd.Open(p.ID); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("opening a zombie: error %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(p.ID)), "opening a zombie")
 }
 
 func TestPIDFDStopKills(t *testing.T) {
@@ -59,12 +56,8 @@ func TestPIDFDStopKills(t *testing.T) {
 func TestPIDFDOpenRefusesReusedPID(t *testing.T) {
 	id := child(t)
 	id.StartTicks++
-	if _, err := pidfd.Open(id); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
-	}
-	if _, err := pidfd.Open(pidfd.ID{PID: 1 << 22, StartTicks: 1}); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(id)))
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(pidfd.ID{PID: 1 << 22, StartTicks: 1})))
 }
 
 func TestPIDFDProgram(t *testing.T) {

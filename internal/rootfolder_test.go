@@ -1,7 +1,6 @@
 package internal_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,9 +98,7 @@ func TestRootFolderEnsure(t *testing.T) {
 	}
 	file := filepath.Join(run, "file")
 	assert.Must(t, os.WriteFile(file, nil, 0o600))
-	if err := rootfolder.Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("a file in its place: %v", err)
-	}
+	assert.ErrorIs(t, syscall.ENOTDIR, rootfolder.Ensure(file, 0o700), "a file in its place")
 }
 
 // TestRootFolderMadeMeanwhile: several processes may begin with a folder that none of them has made yet.

@@ -29,9 +29,7 @@ func TestWholeFileFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "folder")
 	assert.Must(t, os.MkdirAll(filepath.Join(path, "full"), 0o700))
-	if err := wholefile.Write(path, []byte("new")); err == nil {
-		t.Error("a folder was replaced by a file")
-	}
+	assert.Fails(t, wholefile.Write(path, []byte("new")), "a folder was replaced by a file")
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left: %v, %v", entries, err)

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,9 +40,7 @@ func TestEnds(t *testing.T) {
 	if log, err := f.Log("u", "main", 8); err != nil || len(log) != LogBytes || !strings.HasSuffix(string(log), "x8") {
 		t.Errorf("%d bytes of log, %v", len(log), err)
 	}
-	if _, err := f.Log("u", "main", 2); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("log of an end that was given up: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(f.Log("u", "main", 2)), "log of an end that was given up")
 	assert.Must(t, os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600))
 	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")), "with a damaged one")
 }
@@ -56,13 +53,9 @@ func TestEndOnAFullDisk(t *testing.T) {
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	w := create(t, disk, "u")
 	assert.Must(t, KeepEnd(w.Dir(), End{Container: "main"}, []byte("short")))
-	if err := KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)))
 	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 1}, attemptsOf(t, disk, "u", "main")), "ends")
-	if _, err := (Folder{Dir: disk}).Log("u", "main", 1); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its log: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf((Folder{Dir: disk}).Log("u", "main", 1)), "its log")
 	if left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -86,9 +79,7 @@ func TestChain(t *testing.T) {
 		lifecycle.StopContainer{ID: 2, Container: "main", ContainerID: "c", TimeoutSeconds: 30})
 	assert.Must(t, w.Close())
 	w = create(t, dir, "u")
-	if unkept := w.Unkept(); len(unkept) > 0 {
-		t.Errorf("not kept before anything has ended: %+v", unkept)
-	}
+	assert.Empty(t, w.Unkept(), "not kept before anything has ended")
 	entries := step(lifecycle.ContainerExited{ContainerID: "c", ExitCode: 143},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: 143, Outcome: lifecycle.ThenRestart}},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", Kind: "pod-not-ready"}})
@@ -104,7 +95,5 @@ func TestChain(t *testing.T) {
 	}
 	assert.NoDiffIn(t, cmp.Diff([]End{end}, w.Unkept()), "what is not kept yet")
 	assert.Must(t, KeepEnd(w.Dir(), end, nil))
-	if unkept := w.Unkept(); len(unkept) > 0 {
-		t.Errorf("not kept: %+v", unkept)
-	}
+	assert.Empty(t, w.Unkept(), "not kept")
 }

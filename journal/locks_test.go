@@ -42,9 +42,7 @@ func TestOneFile(t *testing.T) {
 		}
 	}
 	for i, w := range list {
-		if living := read(t, dir, strconv.Itoa(i)).Living; living != (i%2 != 0) {
-			t.Errorf("pod %d: living %t", i, living)
-		}
+		assert.Equal(t, i%2 != 0, read(t, dir, strconv.Itoa(i)).Living, "pod %d: living", i)
 		assert.NoError(t, errors.Join(w.Close(), w.Close()))
 	}
 	if files := openFiles(t) - before; files != 0 {
@@ -59,16 +57,12 @@ func TestSecondWriter(t *testing.T) {
 	first, err := writers.Create(Pod{UID: "u"})
 	assert.Must(t, err)
 	for name, other := range map[string]*Writers{"same file": writers, "another file": folder.Writers()} {
-		if _, err := other.Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(other.Create(Pod{UID: "u"})), name)
 	}
 	assert.NoError(t, report(first, 1))
 	assert.Must(t, first.Close())
 	second := create(t, folder.Dir, "u")
-	if _, err := writers.Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("the first after it was handed over: %v", err)
-	}
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(writers.Create(Pod{UID: "u"})), "the first after it was handed over")
 	assert.NoError(t, report(second, 1))
 }
 
@@ -86,9 +80,7 @@ func TestEarlierLock(t *testing.T) {
 	if !read(t, folder.Dir, "u").Living {
 		t.Error("the pod has a lifepod")
 	}
-	if _, err := folder.Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("a second writer: %v", err)
-	}
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(folder.Writers().Create(Pod{UID: "u"})), "a second writer")
 	assert.Must(t, folder.Sweep(time.Now().Add(time.Hour), Bounds{}))
 	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {
 		t.Errorf("%d entries", len(r.Entries))

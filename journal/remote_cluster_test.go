@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -64,9 +63,7 @@ func TestCluster(t *testing.T) {
 		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
 	}
 	assert.NoDiffIn(t, cmp.Diff(want, got, cmp.AllowUnexported(answer{})), "what is told")
-	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of a pod that there isn't: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(c.Read("other")), "of a pod that there isn't")
 }
 
 // newCluster has a node with a journal, one that doesn't answer and one that refuses.

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"errors"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -41,9 +40,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("record (-want +got):\n%s%v %v", diff, err, wantErr)
 	}
 	for _, uid := range []string{"other", "..", "../u/x"} {
-		if _, err := node.Read(uid); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("pod %s: %v", uid, err)
-		}
+		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(node.Read(uid)), "pod ", uid)
 	}
 }
 

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"errors"
 	"io/fs"
 	"path/filepath"
 	"testing"
@@ -31,7 +30,5 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("%s: %+v, %v", uid, r, err)
 		}
 	}
-	if _, err := all.Read("c"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a pod that none has: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(all.Read("c")), "a pod that none has")
 }

@@ -68,9 +68,7 @@ func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "u")
 	assert.Must(t, report(w, 1))
-	if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("a second writer: %v", err)
-	}
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a second writer")
 	if r := read(t, dir, "u"); !r.Living {
 		t.Error("the pod has a lifepod")
 	}
@@ -99,9 +97,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if err := report(w, 1000); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("the disk is still full: %v", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, report(w, 1000), "the disk is still full")
 	assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
 	assert.Must(t, report(w, 1000))
 	r := read(t, disk, "u")
@@ -190,9 +186,7 @@ func TestKilled(t *testing.T) {
 		if r := read(t, dir, "u"); !r.Living {
 			t.Error("its lifepod lives")
 		}
-		if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-			t.Errorf("a writer beside that of another process: %v", err)
-		}
+		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a writer beside that of another process")
 		_ = command.Process.Kill()
 		for lines.Scan() { // what it has said before its end
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)

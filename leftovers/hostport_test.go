@@ -47,9 +47,7 @@ func TestFindHostPorts(t *testing.T) {
 		return "", errors.New("no such table")
 	}}
 	place := Place{RunDir: t.TempDir()}
-	if got := s.findHostPorts(t.Context(), place); len(got) > 0 {
-		t.Errorf("without sandboxes: want none, got %v", got)
-	}
+	assert.Empty(t, s.findHostPorts(t.Context(), place), "without sandboxes")
 	write(t, filepath.Join(place.RunDir, "state/io.containerd.grpc.v1.cri/sandboxes/mine/shm"), "")
 	var got []string
 	for _, leftover := range s.findHostPorts(t.Context(), place) {

@@ -76,9 +76,7 @@ func TestFindProcesses(t *testing.T) {
 		got = append(got, leftover.Name)
 	}
 	assert.NoDiffIn(t, cmp.Diff([]string{"12", "14", "11", "13"}, got), "processes, containerd first")
-	if id := found[0].process; id != (pidfd.ID{PID: 12, StartTicks: 777}) {
-		t.Errorf("identity: want 12 started at 777, got %+v", id)
-	}
+	assert.Equal(t, (pidfd.ID{PID: 12, StartTicks: 777}), found[0].process, "identity: want 12 started at 777")
 }
 
 func TestFindCgroups(t *testing.T) {
@@ -139,9 +137,7 @@ func TestIsDisk(t *testing.T) {
 		{mountinfo.Info{Root: "net:[4026]", Source: "nsfs", FSType: "nsfs"}, false},
 	}
 	for _, c := range cases {
-		if got := isDisk(&c.mount); got != c.want {
-			t.Errorf("isDisk(%s of %s): want %v, got %v", c.mount.Root, c.mount.Source, c.want, got)
-		}
+		assert.Equal(t, c.want, isDisk(&c.mount), "isDisk(%s of %s): want %v", c.mount.Root, c.mount.Source, c.want)
 	}
 }
 

@@ -30,9 +30,7 @@ func readPod(t *testing.T) *v1.Pod {
 	t.Helper()
 	set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})
 	assert.Must(t, err)
-	if len(set.Warnings) > 0 {
-		t.Errorf("warnings: %q", set.Warnings)
-	}
+	assert.Empty(t, set.Warnings, "warnings")
 	return set.Pod
 }
 
@@ -75,9 +73,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 			if changed.Generation != pod.Generation+1 || len(pod.Spec.EphemeralContainers) != 0 {
 				t.Errorf("generation %d after %d", changed.Generation, pod.Generation)
 			}
-			if _, err := WithEphemeralContainer(changed, c); err == nil {
-				t.Error("the same name again is accepted")
-			}
+			assert.Fails(t, assert.ErrorOf(WithEphemeralContainer(changed, c)), "the same name again is accepted")
 		})
 	}
 }
@@ -114,9 +110,7 @@ func TestWithResources(t *testing.T) {
 				want++
 			}
 			assert.Equal(t, want, changed.Generation, "generation")
-			if diff := cmp.Diff(readPod(t).Spec, pod.Spec); diff != "" {
-				t.Errorf("the pod itself is changed: %s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(readPod(t).Spec, pod.Spec), "the pod itself is changed")
 		})
 	}
 }

@@ -72,9 +72,7 @@ func TestStaticUID(t *testing.T) {
 			set, err := ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)
 			assert.Must(t, err)
 			assert.NoDiffIn(t, cmp.Diff(tc.want, string(set.Pods[0].UID)), "UID")
-			if len(set.Warnings) != 0 {
-				t.Errorf("warnings: %q", set.Warnings)
-			}
+			assert.Empty(t, set.Warnings, "warnings")
 		})
 	}
 }

@@ -29,9 +29,7 @@ kubeReservedCgroup: /kube.slice
 	if len(got) != 2 || got[0].cgroup != "/system.slice" || got[0].compressible || got[1].cgroup != "/kube.slice" || !got[1].compressible {
 		t.Fatalf("A-RES-6 %+v", got)
 	}
-	if memory := got[0].list.Memory().Value(); memory != 1<<30 {
-		t.Errorf("A-RES-6 memory of the system: %d", memory)
-	}
+	assert.Equal(t, 1<<30, got[0].list.Memory().Value(), "A-RES-6 memory of the system")
 	proc := procOf(t, "10", false)
 	for name, count := range map[string]string{"pid_max": "40000\n", "threads-max": "30000\n"} {
 		assert.Must(t, os.WriteFile(filepath.Join(proc, "sys/kernel", name), []byte(count), 0o600))

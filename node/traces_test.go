@@ -77,9 +77,7 @@ func TestEnvironment(t *testing.T) {
 	onlySpan(t, collector) // the one from before
 
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
-	if _, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("A-TRC-8: a protocol that nobody knows is taken")
-	}
+	assert.Fails(t, assert.ErrorOf(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))), "A-TRC-8: a protocol that nobody knows is taken")
 	traces = newTraces(t, configured.Endpoint, 1_000_000)
 	call(t, traces)
 	traces.Close(t.Context())
@@ -95,9 +93,7 @@ func TestCalls(t *testing.T) {
 	heard := call(t, traces)
 	traces.Close(t.Context())
 	span := onlySpan(t, collector)
-	if span.Name != "grpc.health.v1.Health/Check" {
-		t.Errorf("the span is %q", span.Name)
-	}
+	assert.Equal(t, "grpc.health.v1.Health/Check", span.Name, "the span")
 	assert.Equal(t, "00-"+span.Trace+"-"+span.ID+"-01", heard, "the other side was told")
 	if service, name := span.Resource["service.name"], span.Resource["host.name"]; service != "kubelet" || name != "worker-1" {
 		t.Errorf("the resource is %q on %q", service, name)

@@ -67,9 +67,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				for _, phase := range s.api.sets {
-					if phase != v1.PodRunning {
-						t.Errorf("the pod was told to be %s", phase)
-					}
+					assert.Equal(t, v1.PodRunning, phase, "the pod was told to be")
 				}
 				after := s.status(pod.UID)
 				if !test.heard { // what the mirror pod alone knows

@@ -116,9 +116,7 @@ func TestSucceededBeforeTheDelete(t *testing.T) {
 		s.heard()
 		time.Sleep(time.Minute)
 		assert.NoDiffIn(t, cmp.Diff([]string{"job Succeeded"}, s.deletions()), "deletions")
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.Empty(t, s.Acted(), "calls")
 	})
 }
 

@@ -44,9 +44,7 @@ func TestSpaceNeeded(t *testing.T) {
 		if status.State.Running == nil || status.RestartCount != 2 || status.LastTerminationState.Terminated == nil {
 			t.Errorf("crashes goes on as %+v", status)
 		}
-		if phase := s.phase("ended"); phase != v1.PodSucceeded {
-			t.Errorf("ended is %s", phase)
-		}
+		assert.Equal(t, v1.PodSucceeded, s.phase("ended"), "ended")
 	})
 }
 

@@ -117,9 +117,7 @@ func TestDeferredResizes(t *testing.T) {
 		s.settle()
 		for name, want := range map[string]string{"early": "3", "late": "1"} {
 			got := s.status(podOf(name).UID).ContainerStatuses[0].AllocatedResources.Cpu()
-			if got.String() != want {
-				t.Errorf("%s was allocated %s, want %s", name, got, want)
-			}
+			assert.Equal(t, want, got.String(), "%s was allocated", name)
 		}
 	})
 }

@@ -31,9 +31,7 @@ func TestBeginInOrderOfCreation(t *testing.T) {
 		// one has room at a time: which one begins is seen from which one is refused
 		s.apply(podOf("young", age(1), requesting("3")), podOf("old", age(9), requesting("3")), podOf("middle", age(5), requesting("1")))
 		s.settle()
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("before the source was heard: %q", calls)
-		}
+		assert.Empty(t, s.Acted(), "before the source was heard")
 		s.heard()
 		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
 		assert.NoDiffIn(t, cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got), "phases")
@@ -74,9 +72,7 @@ func TestGoesOnAfterAStop(t *testing.T) {
 		s.settle()
 		s.apply(podOf("stays"))
 		s.settle()
-		if more := s.Acted()[calls:]; len(more) > 0 {
-			t.Errorf("calls before all sources were heard: %q", more)
-		}
+		assert.Empty(t, s.Acted()[calls:], "calls before all sources were heard")
 		if diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("status (-before +after):\n%s", diff)
 		}
@@ -98,9 +94,7 @@ func TestAfterAReboot(t *testing.T) {
 		for range 3 { // the guard holds however often the agent starts
 			s.agent()
 			s.settle()
-			if calls := s.Acted(); len(calls) > 0 {
-				t.Errorf("before the API was heard: %q", calls)
-			}
+			assert.Empty(t, s.Acted(), "before the API was heard")
 			s.stop()
 		}
 		s.agent()
@@ -112,9 +106,7 @@ func TestAfterAReboot(t *testing.T) {
 		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox goes") }) {
 			t.Errorf("a pod that nobody wants is started again: %q", calls)
 		}
-		if _, err := os.Stat(filepath.Join(s.dir, "pods", "uid-goes")); err == nil {
-			t.Error("the folder of a pod that nobody wants is still there")
-		}
+		assert.Fails(t, assert.ErrorOf(os.Stat(filepath.Join(s.dir, "pods", "uid-goes"))), "the folder of a pod that nobody wants is still there")
 	})
 }
 
@@ -238,9 +230,7 @@ func TestRejectedPod(t *testing.T) {
 		s.deletes(s.deletes(changed, 30), 0)
 		s.settle()
 		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.Empty(t, s.Acted(), "calls")
 	})
 }
 

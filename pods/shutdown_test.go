@@ -183,9 +183,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 			s.pods.Wanted(roster.File, staticPod("static", "1"))
 			s.pods.Heard(roster.File)
 			s.settle()
-			if calls := slices.DeleteFunc(s.Acted(), func(c string) bool { return strings.Contains(c, " static") }); len(calls) > 0 {
-				t.Errorf("before the API was heard: %q", calls)
-			}
+			assert.Empty(t, slices.DeleteFunc(s.Acted(), func(c string) bool { return strings.Contains(c, " static") }), "before the API was heard")
 			s.wantPhase("static", v1.PodRunning)
 			s.stop()
 		}

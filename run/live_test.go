@@ -168,14 +168,10 @@ func TestGate(t *testing.T) {
 	g.Shut()
 	write("b\nhalf")
 	write(" a line\n")
-	if out.String() != "a\n" {
-		t.Errorf("written while it is shut: %q", out.String())
-	}
+	assert.Equal(t, "a\n", out.String(), "written while it is shut")
 	g.Open()
 	write("c\n")
-	if out.String() != "a\nb\nhalf a line\nc\n" {
-		t.Errorf("written: %q", out.String())
-	}
+	assert.Equal(t, "a\nb\nhalf a line\nc\n", out.String(), "written")
 	out.Reset()
 	g.Shut()
 	for range mostHeldLines + 7 {

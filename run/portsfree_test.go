@@ -53,13 +53,7 @@ func TestCheckFree(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := ""
-			if err := checkFree(root, c.pod); err != nil {
-				got = err.Error()
-			}
-			if got != c.want {
-				t.Errorf("want %q, got %q", c.want, got)
-			}
+			assert.Error(t, c.want, checkFree(root, c.pod))
 		})
 	}
 	other.leave()

@@ -52,9 +52,7 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 		p.setStatus(v1.PodStatus{Phase: v1.PodRunning})
 	}
 	p.endCountDown()
-	if got := p.status().Phase; got != v1.PodRunning {
-		t.Errorf("phase %q", got)
-	}
+	assert.Equal(t, v1.PodRunning, p.status().Phase, "phase")
 
 	decoder, seen := json.NewDecoder(r), 0
 	for seen < lines {
@@ -185,9 +183,7 @@ func TestDiskFull(t *testing.T) {
 	p := newPrinter(Options{Stdout: full, Stderr: io.Discard}, podOf("a"))
 	p.stdout.put(item{text: "lost\n"})
 	p.close()
-	if err := p.failure(); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("failure %v, want ENOSPC", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, p.failure(), "failure")
 }
 
 func TestBrokenPipe(t *testing.T) {
@@ -224,9 +220,7 @@ func TestBrokenPipe(t *testing.T) {
 			if test.late {
 				p.onBroken(func() { called++ })
 			}
-			if called != test.want {
-				t.Errorf("onBroken was called %d times, want %d", called, test.want)
-			}
+			assert.Equal(t, test.want, called, "calls of onBroken")
 		})
 	}
 }
@@ -296,7 +290,7 @@ func TestOwnLinesArePlain(t *testing.T) {
 	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))
 	p.output(&source{container: "a"}, podlog.Record{Text: evil, Stream: "stdout"}, podlog.Place{})
 	p.close()
-	assert.Equal(t, evil, stdout.String(), "a container's output is")
+	assert.Equal(t, evil, stdout.String(), "a container's output")
 }
 
 // On a terminal output of containers has colours, and nothing else that a terminal obeys.

@@ -89,9 +89,7 @@ func TestPullsOnATerminal(t *testing.T) {
 	}
 	p.counter = &countdown{}
 	p.pullProgress(nil, "app:1", pullAt(3, 22))
-	if got := shown(); got != "" {
-		t.Errorf("while it is being stopped: %q", got)
-	}
+	assert.Equal(t, "", shown(), "while it is being stopped")
 	p.close()
 }
 

@@ -193,9 +193,7 @@ func TestScreen(t *testing.T) {
 func viewCheck(t *testing.T, name, got string, columns, rows int) {
 	t.Helper()
 	lines := strings.Split(got, "\n")
-	if len(lines) != rows {
-		t.Errorf("%s has %d rows of %d", name, len(lines), rows)
-	}
+	assert.Equal(t, rows, len(lines), "rows of %s", name)
 	for _, line := range lines {
 		if w := ansi.StringWidthWc(line); w > columns {
 			t.Errorf("%s has a row of %d columns, more than %d: %q", name, w, columns, line)

@@ -91,9 +91,7 @@ func TestMetricsAsked(t *testing.T) {
 				t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 			}
 			t.Setenv(tc.variable, tc.value)
-			if got := MetricsAsked(); got != tc.asked {
-				t.Errorf("asked: %v", got)
-			}
+			assert.Equal(t, tc.asked, MetricsAsked(), "asked")
 			m, err := OpenMetrics(t.Context(), client.NewRegistry(), resource.Empty())
 			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || err.Error() != tc.refused) || tc.refused == "" && (m != nil) != tc.asked {
 				t.Errorf("%v, %v", m, err)

@@ -43,9 +43,7 @@ func TestCuts(t *testing.T) {
 	record, _ := timelinetest.Crashing()
 	all["crashed long ago"] = timeline.Of(record, timelinetest.At(10*time.Minute)) // the wait is what matters
 	for _, name := range []string{"web", "crashing", "unpullable", "crashed long ago"} {
-		if cuts := timeline.Together([]*timeline.Chart{all[name]}).Cuts(); len(cuts) > 0 {
-			t.Errorf("%s: cuts %v", name, cuts)
-		}
+		assert.Empty(t, timeline.Together([]*timeline.Chart{all[name]}).Cuts(), name, ": cuts")
 	}
 }
 

@@ -90,15 +90,11 @@ func TestHarmless(t *testing.T) {
 	svgs, pages := drawn(t)
 	for name, scripts := range map[*map[string]string]int{&svgs: 0, &pages: 1} {
 		for life, text := range *name {
-			if found := outside.FindString(strings.ReplaceAll(text, "data-zoom=", "")); found != "" {
-				t.Errorf("%s needs something else: %s", life, found)
-			}
+			assert.Equal(t, "", outside.FindString(strings.ReplaceAll(text, "data-zoom=", "")), "%s needs something else", life)
 			if n := strings.Count(text, "<script"); n != scripts {
 				t.Errorf("%s has %d scripts, want %d", life, n, scripts)
 			}
-			if handler := handlers.FindString(quoted.ReplaceAllString(text, "")); handler != "" {
-				t.Errorf("%s: %s", life, handler)
-			}
+			assert.Equal(t, "", handlers.FindString(quoted.ReplaceAllString(text, "")), "%s", life)
 			if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }) {
 				t.Errorf("%s has characters that nobody sees", life)
 			}

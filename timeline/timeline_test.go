@@ -209,9 +209,7 @@ func laws(t *testing.T, c *timeline.Chart) {
 	for _, s := range c.Path.Shares {
 		sum += s.Took
 	}
-	if sum != c.Path.Duration() {
-		t.Errorf("%s: the shares are %v, the path %v", c.Pod.Name, sum, c.Path.Duration())
-	}
+	assert.Equal(t, c.Path.Duration(), sum, "%s: the shares of the path", c.Pod.Name)
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {
 			if b.Begin.Before(c.Begin) || b.End.After(c.End) || b.End.Before(b.Begin) {
@@ -246,10 +244,10 @@ func TestWords(t *testing.T) {
 		9995 * time.Millisecond: "10.0s", 59949 * time.Millisecond: "59.9s", 59950 * time.Millisecond: "1m00s", 184 * time.Second: "3m04s",
 		3599700 * time.Millisecond: "1h00m", 127 * time.Minute: "2h07m", 76 * time.Hour: "3d04h", -2 * time.Second: "-2.00s",
 	} {
-		assert.Equal(t, want, timeline.Took(d), "%v is", d)
+		assert.Equal(t, want, timeline.Took(d), "%v", d)
 	}
 	for bytes, want := range map[uint64]string{0: "0 B", 820: "820 B", 1000: "1.0 KiB", 4_500_000: "4.3 MiB", 187_000_000: "178 MiB", 2_400_000_000: "2.2 GiB"} {
-		assert.Equal(t, want, timeline.Size(bytes), "%d is", bytes)
+		assert.Equal(t, want, timeline.Size(bytes), "%d", bytes)
 	}
 }
 

@@ -23,19 +23,13 @@ func TestRejectedPodMakesNoCall(t *testing.T) {
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
 		web := s.run(pod)
-		if took := web.gone(); took != 0 {
-			t.Errorf("it took %v", took)
-		}
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.Equal(t, 0, web.gone(), "it took")
+		assert.Empty(t, s.Acted(), "calls")
 		last := web.last()
 		if last.Phase != v1.PodFailed || last.Reason != "SysctlForbidden" || last.Message != `Pod was rejected: forbidden sysctl: "net.core.somaxconn" not allowlisted` {
 			t.Errorf("phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
 		}
-		if cause := web.worker.End().Cause; cause != lifecycle.NotAdmitted {
-			t.Errorf("cause %v", cause)
-		}
+		assert.Equal(t, lifecycle.NotAdmitted, web.worker.End().Cause, "cause")
 		assert.NoDiffIn(t, cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")), "events")
 	})
 }

@@ -34,9 +34,7 @@ func TestAssigners(t *testing.T) {
 		t.Errorf("assigned (-want +got), error %v:\n%s", err, diff)
 	}
 	h.engine.Assigners = append(h.engine.Assigners, assigner{err: errors.New("endpoint gone")})
-	if _, err := h.assigned(t.Context(), &pod.Spec.Containers[0]); err == nil {
-		t.Error("A-DEV-1: no error")
-	}
+	assert.Fails(t, assert.ErrorOf(h.assigned(t.Context(), &pod.Spec.Containers[0])), "A-DEV-1: no error")
 }
 
 // A-CST-7: what this machine lacks files for is no fault of the spec: the create was not made, and is made again soon.

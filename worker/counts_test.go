@@ -100,9 +100,7 @@ func TestRestartsAreCounted(t *testing.T) {
 			})
 		})
 	}
-	if len(want) > 0 {
-		t.Errorf("there is no %v", want)
-	}
+	assert.Empty(t, want, "there is no")
 }
 
 // more are causes that only the counts tell apart.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -27,9 +28,7 @@ func TestEphemeralContainer(t *testing.T) {
 		web.await("its end", ephemeral(func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 3 }))
 		web.stop(1)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 

@@ -74,9 +74,7 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 		web := s.run(podOf("job", v1.RestartPolicyNever, "main"))
 		web.gone()
 		status := web.last()
-		if status.Phase != v1.PodSucceeded {
-			t.Errorf("phase %s, want Succeeded", status.Phase)
-		}
+		assert.Equal(t, v1.PodSucceeded, status.Phase, "phase")
 		want := []string{"Pulled", "Created", "Started"}
 		assert.NoDiffIn(t, cmp.Diff(want, web.reasons(v1.EventTypeNormal)), "Events")
 	})
@@ -145,9 +143,7 @@ func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 		}
 		exited := s.elapsed()
 		s.Exit("web/main", 1)
-		if took := web.await("restarted", restarts(1)) - exited; took != 25*time.Millisecond {
-			t.Errorf("restarted after %v, want at once", took)
-		}
+		assert.Equal(t, 25*time.Millisecond, web.await("restarted", restarts(1))-exited, "restarted after")
 	})
 }
 

@@ -194,9 +194,7 @@ func TestRuntimeGoesAway(t *testing.T) {
 				}
 				web.stop(30)
 				web.gone()
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
-				}
+				assert.Empty(t, s.Left(), "left behind")
 			})
 		})
 	}

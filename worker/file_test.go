@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,9 +77,7 @@ func TestSaveShorter(t *testing.T) {
 	save(t, file, long)
 	save(t, file, newCheckpoint(2))
 	save(t, file, newCheckpoint(3))
-	if got := loaded(t, path); got != 3 {
-		t.Errorf("loaded %d, want 3", got)
-	}
+	assert.Equal(t, 3, loaded(t, path), "loaded")
 }
 
 // An unchanged checkpoint is not written again.
@@ -104,9 +101,7 @@ func TestTornWrite(t *testing.T) {
 	assert.Must(t, err)
 	assert.Must(t, assert.ErrorOf(written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize)))
 	assert.Must(t, written.Close())
-	if got := loaded(t, path); got != 2 {
-		t.Errorf("loaded %d, want 2", got)
-	}
+	assert.Equal(t, 2, loaded(t, path), "loaded")
 	if next := NewCheckpointFile(path); next.sequence != 2 {
 		t.Errorf("goes on after %d, want 2", next.sequence)
 	}
@@ -122,12 +117,8 @@ func TestSaveFails(t *testing.T) {
 	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
 		t.Errorf("Save: %v", err)
 	}
-	if _, err := LoadCheckpoint(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Load: %v", err)
-	}
-	if err := file.Sync(); err == nil {
-		t.Error("Sync of nothing works")
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(LoadCheckpoint(path)), "Load")
+	assert.Fails(t, file.Sync(), "Sync of nothing works")
 	save(t, file, newCheckpoint(1))
 	assert.NoError(t, file.Sync())
 }

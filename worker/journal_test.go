@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -131,9 +130,7 @@ func TestJournalOfPull(t *testing.T) {
 			t.Errorf("pulls after 5.5 s: %+v", got)
 		}
 		web.await("running", running)
-		if got := pulls(); len(got) != 0 {
-			t.Errorf("pulls of a pod that runs: %+v", got)
-		}
+		assert.Empty(t, pulls(), "pulls of a pod that runs")
 	})
 }
 
@@ -148,14 +145,10 @@ func TestJournalOnAFullDisk(t *testing.T) {
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("the disk is not full: %v", err)
-		}
+		assert.ErrorIs(t, unix.ENOSPC, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600), "the disk is not full")
 		web.stop(30)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 

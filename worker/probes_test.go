@@ -62,9 +62,7 @@ func TestProbeErrors(t *testing.T) {
 		pod.Spec.Containers[0].ReadinessProbe = execProbe(10, "ready")
 		web := s.run(pod)
 		at := web.await("ready", func(s v1.PodStatus) bool { return len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].Ready })
-		if got := at.Round(time.Second); got != 10*time.Second {
-			t.Errorf("ready after %v", got)
-		}
+		assert.Equal(t, 10*time.Second, at.Round(time.Second), "ready after")
 		if got := s.when("ExecSync web/main ready"); !slices.Equal(got, []time.Duration{0, 0, 0, 10 * time.Second}) {
 			t.Errorf("probed at %v", got)
 		}

@@ -86,9 +86,7 @@ func TestResumeTouchesNothing(t *testing.T) {
 			t.Errorf("status (-before +after):\n%s", diff)
 		}
 		time.Sleep(20 * time.Second)
-		if more := s.Acted()[acted:]; len(more) > 0 {
-			t.Errorf("calls after the resume: %q", more)
-		}
+		assert.Empty(t, s.Acted()[acted:], "calls after the resume")
 		pod.await("restarted", restarts(1))
 		pod.stop(30)
 		pod.gone()
@@ -134,9 +132,7 @@ func TestResumeTermination(t *testing.T) {
 		if want := "StopContainer web/main timeout=8"; !slices.Contains(s.Acted(), want) {
 			t.Errorf("calls %q, want %s", s.Acted(), want)
 		}
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 

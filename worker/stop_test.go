@@ -75,9 +75,7 @@ func TestStopDuringStart(t *testing.T) {
 						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
 					}
 				}
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
-				}
+				assert.Empty(t, s.Left(), "left behind")
 			})
 		})
 	}
@@ -147,8 +145,6 @@ func TestStopAfterSandboxWasRefused(t *testing.T) {
 		time.Sleep(time.Second)
 		web.stop(30)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }

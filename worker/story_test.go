@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
@@ -65,9 +66,7 @@ func newStory(t *testing.T, faults ...string) *story {
 	s.start = time.Now()
 	t.Cleanup(func() {
 		s.end()
-		if doubled := s.Doubled(); len(doubled) > 0 {
-			t.Errorf("two instances of one container ran at the same time: %q", doubled)
-		}
+		assert.Empty(t, s.Doubled(), "two instances of one container ran at the same time")
 	})
 	return s
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,9 +28,7 @@ func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 			"StopContainer web/main timeout=30", "StopPodSandbox web", "RemovePodSandbox web",
 		}
 		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 
@@ -58,9 +55,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		s.awaitCall("CreateContainer web/main attempt=0")
 		before := s.elapsed()
 		s.end()
-		if err := <-pod.done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: %v, want %v", err, context.Canceled)
-		}
+		assert.ErrorIs(t, context.Canceled, <-pod.done, "Run")
 		if took := s.elapsed() - before; took != 0 {
 			t.Errorf("Run ended %v after its context", took)
 		}
@@ -87,8 +82,6 @@ func TestFiftyPods(t *testing.T) {
 		for _, pod := range pods {
 			assert.Equal(t, (19+500+100+14)*time.Millisecond, pod.gone()-asked, "%s gone after", pod.worker.pod.Name)
 		}
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }

@@ -159,9 +159,7 @@ func TestExecGivenUpWithoutAnswer(t *testing.T) {
 		giveUp(given)
 	}()
 	pod := &Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}, socket: path}
-	if _, err := pod.Exec(ctx, "app", []string{"true"}, Streams{Stdout: io.Discard}); !errors.Is(err, given) {
-		t.Errorf("the error is %v, want %v", err, given)
-	}
+	assert.ErrorIs(t, given, assert.ErrorOf(pod.Exec(ctx, "app", []string{"true"}, Streams{Stdout: io.Discard})), "the error is")
 	<-gone
 }
 

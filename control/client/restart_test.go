@@ -101,13 +101,7 @@ func TestAwaitRestart(t *testing.T) {
 			if len(tc.before) > 1 {
 				names = append(names, "b")
 			}
-			text := ""
-			if err := pod.AwaitRestart(t.Context(), inState(t, tc.before...), names); err != nil {
-				text = err.Error()
-			}
-			if text != tc.err {
-				t.Errorf("%q, want %q", text, tc.err)
-			}
+			assert.Error(t, tc.err, pod.AwaitRestart(t.Context(), inState(t, tc.before...), names))
 		})
 	}
 }
@@ -128,7 +122,5 @@ func TestAwaitEnd(t *testing.T) {
 		}
 	}
 	pod := watched(t, inState(t, "a a running"))
-	if _, err := pod.AwaitEnd(t.Context(), "a", 0); err == nil {
-		t.Error("the pod has gone without its exit, and that is no error")
-	}
+	assert.Fails(t, assert.ErrorOf(pod.AwaitEnd(t.Context(), "a", 0)), "the pod has gone without its exit, and that is no error")
 }

@@ -123,9 +123,7 @@ func TestRowNames(t *testing.T) {
 	pod := podOf(v1.PodRunning, nil, list(runs("a", true)))
 	assert.NoDiff(t, cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now)))
 	pod.Status.PodIPs = []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
-	if got := show.Row(pod, now)[6]; got != "10.0.0.2" {
-		t.Errorf("IP %s", got)
-	}
+	assert.Equal(t, "10.0.0.2", show.Row(pod, now)[6], "IP")
 }
 
 func TestDescribe(t *testing.T) {
@@ -217,7 +215,5 @@ func TestUnattendedRow(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
 	pod.Status.Phase, pod.Status.Reason = v1.PodRunning, "Unattended"
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
-	if status := show.Row(pod, time.Now())[3]; status != "Unattended" {
-		t.Errorf("status %q", status)
-	}
+	assert.Equal(t, "Unattended", show.Row(pod, time.Now())[3], "status")
 }

@@ -2,7 +2,9 @@
 package assert
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -41,6 +43,30 @@ func ErrorContains(t testing.TB, text string, err error, words ...any) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("%serror %v, want %q in it", before(words), err, text)
+	}
+}
+
+// ErrorIs reports an error that is none of a kind, and none.
+func ErrorIs(t testing.TB, kind, err error, words ...any) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%serror %v, want %v", before(words), err, kind)
+	}
+}
+
+// Fails reports that there is no error. The words say what that means.
+func Fails(t testing.TB, err error, words ...any) {
+	t.Helper()
+	if err == nil {
+		t.Error(before(words) + "no error")
+	}
+}
+
+// Empty reports what is in a slice, a map or a text.
+func Empty(t testing.TB, value any, words ...any) {
+	t.Helper()
+	if reflect.ValueOf(value).Len() > 0 {
+		t.Errorf("%s%q, want none", before(words), value)
 	}
 }
 

@@ -70,9 +70,7 @@ func TestReadChapters(t *testing.T) {
 		},
 	}}
 	assert.NoDiffIn(t, cmp.Diff(want, chapters), "chapters")
-	if got := chapters[0].Rules[3].Anchor(); got != "part/one.md#b-two-e1" {
-		t.Errorf("anchor %q", got)
-	}
+	assert.Equal(t, "part/one.md#b-two-e1", chapters[0].Rules[3].Anchor(), "anchor")
 }
 
 func TestReadErrors(t *testing.T) {

@@ -58,10 +58,6 @@ func TestLateTimers(t *testing.T) {
 	if got := slack(func(start func() error) error { return start() }); got != want {
 		t.Errorf("a program inherits %s: OnTime isn't needed", got)
 	}
-	if got := slack(OnTime); got != "50000" {
-		t.Errorf("a program that was started on time has %s", got)
-	}
-	if got := slack(func(start func() error) error { return start() }); got != want {
-		t.Errorf("the thread that started it has %s", got)
-	}
+	assert.Equal(t, "50000", slack(OnTime), "a program that was started on time")
+	assert.Equal(t, want, slack(func(start func() error) error { return start() }), "the thread that started")
 }

@@ -30,9 +30,7 @@ func TestMessages(t *testing.T) {
 				}
 				return copy(p, record.(string)), nil
 			})
-			if !errors.Is(err, test.want) {
-				t.Errorf("error %v, want %v", err, test.want)
-			}
+			assert.ErrorIs(t, test.want, err)
 			assert.NoDiffIn(t, cmp.Diff([]string{"one", "two"}, got), "messages")
 		})
 	}

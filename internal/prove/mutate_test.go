@@ -17,9 +17,7 @@ func TestReplacingIsUnambiguous(t *testing.T) {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	for _, old := range []string{"absent", "first()"} {
-		if _, err := Replacing(root, "p/p.go", old, "x"); err == nil {
-			t.Errorf("%q was replaced", old)
-		}
+		assert.Fails(t, assert.ErrorOf(Replacing(root, "p/p.go", old, "x")), old, " was replaced")
 	}
 }
 
@@ -74,9 +72,7 @@ func TestShout(t *testing.T) {
 	}
 	m, err := Replacing(root, "p/p.go", "return v", "panic(v)")
 	assert.Must(t, err)
-	if _, err := p.copyOf(m, 0); err == nil {
-		t.Error("a function with type parameters can be copied")
-	}
+	assert.Fails(t, assert.ErrorOf(p.copyOf(m, 0)), "a function with type parameters can be copied")
 	const architecture = 386 // as a file's last word, that would keep its mistake out of the build
 	for len(mistakes) <= architecture {
 		mistakes = append(mistakes, mistakes[1])

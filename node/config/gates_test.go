@@ -118,9 +118,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"PLEGOnDemandRelist",
 	}
 	for _, name := range locked {
-		if gates[name].locked != on {
-			t.Errorf("%s is %s, want it locked to true", name, gates[name].locked)
-		}
+		assert.Equal(t, on, gates[name].locked, "%s", name)
 	}
 	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": true, "SELinuxMount": true} { // A-GATE-1, A-GATE-2
 		if got := Enabled(&kubeletconfig.KubeletConfiguration{}, name); got != want {

@@ -48,15 +48,9 @@ func TestDefaultsAreTheKubelets(t *testing.T) {
 func TestKubeadmNode(t *testing.T) {
 	c, err := Load("testdata/kubeadm.yaml", "")
 	assert.Must(t, err)
-	if got := c.Warning(); got != "" {
-		t.Errorf("warning %q, want none", got)
-	}
-	if got := c.Kubelet.StaticPodPath; got != "/etc/kubernetes/manifests" {
-		t.Errorf("staticPodPath %q", got)
-	}
-	if got := c.Kubelet.SyncFrequency.Duration; got != time.Minute {
-		t.Errorf("syncFrequency of 0s is %s, want the default", got)
-	}
+	assert.Equal(t, "", c.Warning(), "warning")
+	assert.Equal(t, "/etc/kubernetes/manifests", c.Kubelet.StaticPodPath, "staticPodPath")
+	assert.Equal(t, time.Minute, c.Kubelet.SyncFrequency.Duration, "syncFrequency of 0s")
 	if !c.Set("containerRuntimeEndpoint") || c.Set("port") || c.Set("kind") {
 		t.Errorf("set fields: %v", c.From)
 	}
@@ -64,15 +58,11 @@ func TestKubeadmNode(t *testing.T) {
 
 func TestDefaultHasNoWarning(t *testing.T) {
 	c := Default()
-	if got := c.Warning(); got != "" {
-		t.Errorf("warning %q, want none", got)
-	}
+	assert.Equal(t, "", c.Warning(), "warning")
 	if *c.Kubelet.Authentication.Anonymous.Enabled || c.Kubelet.ReadOnlyPort != 0 {
 		t.Error("a node without a file lets people in unasked")
 	}
-	if got := c.Kubelet.EvictionHard["memory.available"]; got != "100Mi" {
-		t.Errorf("evictionHard of memory %q, want 100Mi", got)
-	}
+	assert.Equal(t, "100Mi", c.Kubelet.EvictionHard["memory.available"], "evictionHard of memory")
 }
 
 var dropInTests = map[string]struct {
@@ -93,9 +83,7 @@ var dropInTests = map[string]struct {
 			if diff := cmp.Diff([]int32{20, 2000, 7}, got); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped); diff != "" {
-				t.Errorf("skipped: %s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped), "skipped")
 			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
 	},

@@ -85,9 +85,7 @@ func TestAttached(t *testing.T) {
 	wantWaiting(t, published)
 	m.writeNode(name)
 	assert.Must(t, <-published)
-	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
-		t.Errorf("the driver is told the LUN %q", got)
-	}
+	assert.Equal(t, "3", d.lastPublish().PublishContext["lun"], "the driver is told the LUN")
 	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 	m.wantOperations("verify_controller_attached_volume false", "volume_mount false", "volume_unmount false", "unmount_device false") // A-VOL-7

@@ -237,9 +237,7 @@ func TestExpandsToAnotherSize(t *testing.T) {
 	const failed = "NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
 	for _, state := range []v1.ClaimResourceStatus{v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizeInfeasible} {
 		m.driver.once("Expand", refuses(codes.Internal))
-		if _, err := m.publish(pod, bound); err == nil {
-			t.Error("the pod has the volume")
-		}
+		assert.Fails(t, assert.ErrorOf(m.publish(pod, bound)), "the pod has the volume")
 		m.wantClaim("1Mi", state, "FileSystemResizePending", failed)
 		m.setClaim(func(c *v1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1500Ki")

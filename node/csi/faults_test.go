@@ -191,12 +191,8 @@ func TestFaultsOfRegistration(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			other.once("GetInfo", f.make(other, cancel))
-			if err := register(ctx); err == nil {
-				t.Error("the driver has registered")
-			}
-			if _, err := m.config.Drivers.Driver("other.example.com"); err == nil {
-				t.Error("the driver is used")
-			}
+			assert.Fails(t, register(ctx), "the driver has registered")
+			assert.Fails(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")), "the driver is used")
 			if f.dies {
 				other.serve(t)
 			}

@@ -103,9 +103,7 @@ func TestInitialized(t *testing.T) {
 	}
 	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
 	assert.NoDiffIn(t, cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.nodeObject().Labels), "A-CSI-2 labels")
-	if ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]; ids != `{"a":"n-a","b":"n-c"}` {
-		t.Errorf("A-CSI-2 node IDs %s", ids)
-	}
+	assert.Equal(t, `{"a":"n-a","b":"n-c"}`, m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"], "A-CSI-2 node IDs")
 	m.published("b", nil)
 	m.published("a", nil)
 	want.Spec.Drivers = []storagev1.CSINodeDriver{}

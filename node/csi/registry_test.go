@@ -138,9 +138,7 @@ func TestRegisterFails(t *testing.T) {
 			driver.infoErr = tc.infoErr
 			err := m.Register(t.Context(), "d", driver.endpoint, []string{"1.0.0"})
 			assert.Error(t, tc.want, err, "A-CSI-2")
-			if _, err := m.Driver("d"); err == nil {
-				t.Error("A-CSI-1 it is used")
-			}
+			assert.Fails(t, assert.ErrorOf(m.Driver("d")), "A-CSI-1 it is used")
 			m.await("the CSINode without it", func() bool { return m.Node.NotReady() == nil && len(m.csiDrivers()) == 0 })
 			if ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
 				t.Errorf("annotation %s", ids)

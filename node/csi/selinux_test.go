@@ -170,9 +170,7 @@ func TestNoLabel(t *testing.T) {
 	if want := []string{"container_errors_total RWOP", "pod_context_mismatch_errors_total RWOP"}; !slices.Equal(m.counted, want) {
 		t.Errorf("counted %q, want %q", m.counted, want)
 	}
-	if calls := m.driver.called(); len(calls) > 0 {
-		t.Errorf("the driver was called: %q", calls)
-	}
+	assert.Empty(t, m.driver.called(), "the driver was called")
 }
 
 // TestOtherLabel: a volume that a pod has with a label is not another pod's with another one

@@ -163,13 +163,9 @@ func (m *machine) wantNothing() {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.t.Error(err)
 		}
-		if mounts := mountsBelow(m.t, dir); len(mounts) > 0 {
-			m.t.Errorf("left mounted: %q", mounts)
-		}
+		assert.Empty(m.t, mountsBelow(m.t, dir), "left mounted")
 	}
-	if names := m.inUse(); len(names) > 0 {
-		m.t.Errorf("still in use: %q", names)
-	}
+	assert.Empty(m.t, m.inUse(), "still in use")
 }
 
 // inUse are the volumes that would be in use if the driver's were attached.
@@ -246,9 +242,7 @@ func TestRefusedToStage(t *testing.T) {
 			m := newMachine(t, newDriver(t, staging), nil)
 			pod := podOf("pod")
 			m.driver.once("Stage", c.fault)
-			if _, err := m.publish(pod, persistent("pv")); err == nil {
-				t.Error("published")
-			}
+			assert.Fails(t, assert.ErrorOf(m.publish(pod, persistent("pv"))), "published")
 			assert.NoError(t, m.unpublish(pod))
 			m.wantCalls(c.want...)
 			m.wantNothing()
@@ -347,9 +341,7 @@ func TestInline(t *testing.T) {
 		"csi.storage.k8s.io/serviceAccount.tokens": `{"bank":{"token":"token of pod for bank","expirationTimestamp":null}}`,
 	}
 	assert.NoDiffIn(t, cmp.Diff(want, m.driver.lastPublish().VolumeContext), "attributes")
-	if names := m.inUse(); len(names) > 0 {
-		t.Errorf("in use: %q", names)
-	}
+	assert.Empty(t, m.inUse(), "in use")
 	assert.Must(t, m.unpublish(podOf("pod")))
 	m.wantNothing()
 	m.wantOperations("volume_mount false", "volume_unmount false")

@@ -244,9 +244,7 @@ func TestPreparedAgain(t *testing.T) {
 		}
 		return nil
 	}))
-	if err := n.Prepare(t.Context(), pod); err == nil {
-		t.Error("prepared by a driver that is broken")
-	}
+	assert.Fails(t, n.Prepare(t.Context(), pod), "prepared by a driver that is broken")
 	broken = false
 	assert.Must(t, n.Prepare(t.Context(), pod))
 	claimed, _ := n.store.get(types.NamespacedName{Namespace: "default", Name: "a"})
@@ -357,9 +355,7 @@ func TestHangingDriver(t *testing.T) {
 	assert.NoError(t, n.Prepare(t.Context(), other), "another driver's claim")
 	cancel()
 	for range 2 {
-		if err := <-errs; err == nil {
-			t.Error("a claim is prepared without its driver")
-		}
+		assert.Fails(t, <-errs, "a claim is prepared without its driver")
 	}
 	assert.NoDiffIn(t, cmp.Diff([]types.UID{a.UID}, n.Strays(func() []types.UID { return []types.UID{other.UID} })), "which pods' ends ask the driver")
 }

@@ -37,12 +37,8 @@ func TestRegister(t *testing.T) {
 	} {
 		assert.ErrorContains(t, want, n.register(request), "A-DEV-2")
 	}
-	if err := n.Validate("gpu", "", []string{"v1beta1"}); err == nil {
-		t.Error("A-PLUG-2: a plugin of no resource may register")
-	}
-	if err := n.Validate(gpu, "", []string{"v2"}); err == nil {
-		t.Error("A-PLUG-2: a plugin of another version may register")
-	}
+	assert.Fails(t, n.Validate("gpu", "", []string{"v1beta1"}), "A-PLUG-2: a plugin of no resource may register")
+	assert.Fails(t, n.Validate(gpu, "", []string{"v2"}), "A-PLUG-2: a plugin of another version may register")
 }
 
 // A-DEV-1, A-DEV-5, A-DEV-9, A-DEV-10: a pod gets devices that nobody else has, keeps them
@@ -73,9 +69,7 @@ func TestAllocate(t *testing.T) {
 	n.stop()
 	n = begin(t, dir, nil) // and its plugin has not come back yet
 	n.await(gpu, 0, 0)
-	if got := n.has(first, "main"); got != "/dev/g0 /dev/g1 " {
-		t.Errorf("A-DEV-10: after a restart of the agent the container has %q", got)
-	}
+	assert.Equal(t, "/dev/g0 /dev/g1 ", n.has(first, "main"), "A-DEV-10: after a restart of the agent")
 	if got := n.Allocate(t.Context(), second); got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no healthy devices present; cannot allocate unhealthy devices example.com/gpu") {
 		t.Errorf("A-DEV-8: before its plugin is back: %+v", got.Refusal)
 	}
@@ -122,16 +116,12 @@ func TestPreferredAndPreStart(t *testing.T) {
 		t.Fatal(got.Refusal)
 	}
 	for range 2 {
-		if got := n.has(pod, "main"); got != "/dev/g2 /dev/g0 " {
-			t.Errorf("A-DEV-6: it has %q", got)
-		}
+		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
 		assert.NoDiffIn(t, cmp.Diff([]string{"g0", "g2"}, <-f.started), "A-DEV-11: told of")
 	}
 	f.server.Stop()
 	n.await(gpu, 3, 0)
-	if _, err := n.Assigned(t.Context(), pod, &pod.Spec.Containers[0]); err == nil {
-		t.Error("A-DEV-11: a container begins whose plugin could not be told")
-	}
+	assert.Fails(t, assert.ErrorOf(n.Assigned(t.Context(), pod, &pod.Spec.Containers[0])), "A-DEV-11: a container begins whose plugin could not be told")
 }
 
 // A plugin that hangs holds up its own pod, for so long. Nothing stays taken. (A-DEV-8)
@@ -212,7 +202,7 @@ func TestHealth(t *testing.T) {
 		for _, list := range n.Health(podOf(pod, "1")) {
 			got = list[0].Resources[0].Health
 		}
-		assert.Equal(t, want, got, "A-DEV-12: the device of pod %q is", pod)
+		assert.Equal(t, want, got, "A-DEV-12: the device of pod %q", pod)
 	}
 }
 

@@ -18,9 +18,7 @@ func TestGiven(t *testing.T) {
 	main := &pod.Spec.Containers[0]
 	main.Resources.Claims = []v1.ResourceClaim{{Name: "of-a", Request: "gpu"}, {Name: "of-a", Request: "other"}}
 	n := claimsNewNode(t, claimFor("a", "gpu.example.com", pod), claimFor("b", "gpu.example.com", pod))
-	if got := n.Given(pod, main); len(got) > 0 {
-		t.Errorf("A-DEV-13: before they are prepared: %v", got)
-	}
+	assert.Empty(t, n.Given(pod, main), "A-DEV-13: before they are prepared")
 	n.register(serve(t, "gpu.example.com", nil))
 	assert.Must(t, n.Prepare(t.Context(), pod))
 	want := []*podresources.DynamicResource{{ClaimName: "a", ClaimNamespace: "default", ClaimResources: []*podresources.ClaimResource{{
@@ -30,7 +28,5 @@ func TestGiven(t *testing.T) {
 		assert.NoDiffIn(t, cmp.Diff(want, n.Given(pod, main), protocmp.Transform()), "A-DEV-13")
 		n.restart()
 	}
-	if got := n.Given(pod, &v1.Container{Name: "none"}); len(got) > 0 {
-		t.Errorf("A-DEV-13: a container without claims has %v", got)
-	}
+	assert.Empty(t, n.Given(pod, &v1.Container{Name: "none"}), "A-DEV-13: a container without claims has")
 }

@@ -56,9 +56,7 @@ func TestClaimsHealth(t *testing.T) {
 		t.Helper()
 		select {
 		case uid := <-changed:
-			if uid != pod.UID {
-				t.Errorf("told of the pod %s", uid)
-			}
+			assert.Equal(t, pod.UID, uid, "told of the pod")
 		case <-time.After(time.Minute):
 			t.Fatal("nobody is told")
 		}
@@ -69,9 +67,7 @@ func TestClaimsHealth(t *testing.T) {
 			select {
 			case d.health <- oneDevice(health, message):
 			case uid := <-changed:
-				if uid != pod.UID {
-					t.Errorf("told of the pod %s", uid)
-				}
+				assert.Equal(t, pod.UID, uid, "told of the pod")
 				return
 			case <-time.After(time.Minute):
 				t.Fatal("nobody is told")
@@ -146,7 +142,7 @@ func TestTooManyDevices(t *testing.T) {
 		h.update(&driver{name: "d"}, said)
 	}
 	for name, want := range map[string]v1.ResourceHealthStatus{"0": v1.ResourceHealthStatusHealthy, fmt.Sprint(maxDevicesOfDriver): v1.ResourceHealthStatusUnknown} {
-		assert.Equal(t, want, h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health, "device %s is", name)
+		assert.Equal(t, want, h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health, "device %s", name)
 	}
 }
 
@@ -169,7 +165,7 @@ func TestHealthCountsFor(t *testing.T) {
 			t.Helper()
 			time.Sleep(wait)
 			synctest.Wait()
-			assert.Equal(t, want, h.of("d", device).Health, "after %v it is", wait)
+			assert.Equal(t, want, h.of("d", device).Health, "after %v it", wait)
 		}
 		says(0, "")
 		wantAfter(20*time.Second, v1.ResourceHealthStatusHealthy)
@@ -183,9 +179,7 @@ func TestHealthCountsFor(t *testing.T) {
 			t.Errorf("told %d times of changes, want 4", changes)
 		}
 		says(0, strings.Repeat("é", 600))
-		if got, want := h.of("d", device).Message, strings.Repeat("é", 510)+"..."; got != want {
-			t.Errorf("the message is %q", got)
-		}
+		assert.Equal(t, strings.Repeat("é", 510)+"...", h.of("d", device).Message, "the message")
 		again := openHealth(path, slog.New(slog.DiscardHandler))
 		defer again.end()
 		again.begin(func(string, []DeviceHealth) { changes++ })
@@ -208,9 +202,7 @@ func TestHealthFile(t *testing.T) {
 		h := openHealth(path, slog.New(slog.DiscardHandler))
 		assert.Equal(t, want, h.of("d", device).Health, "%s", text)
 		h.update(&driver{name: "d"}, oneDevice(healthapi.HealthStatus_HEALTHY, "")) // it is written anew
-		if got := openHealth(path, slog.New(slog.DiscardHandler)).of("d", device).Health; got != v1.ResourceHealthStatusHealthy {
-			t.Errorf("%s: written anew: %s", text, got)
-		}
+		assert.Equal(t, v1.ResourceHealthStatusHealthy, openHealth(path, slog.New(slog.DiscardHandler)).of("d", device).Health, "%s: written anew", text)
 		h.end()
 	}
 }

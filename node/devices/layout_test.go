@@ -138,7 +138,5 @@ func TestRead(t *testing.T) {
 	assert.Must(t, err)
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
 	assert.Must(t, err)
-	if want := strings.TrimSpace(string(text)); l.CPUSet().String() != want {
-		t.Errorf("CPUs %s, online are %s", l.CPUSet(), want)
-	}
+	assert.Equal(t, strings.TrimSpace(string(text)), l.CPUSet().String(), "CPUs")
 }

@@ -27,15 +27,11 @@ func TestNotKnownAnyMore(t *testing.T) {
 	n.plugin("b.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	assert.NoError(t, assert.ErrorOf(os.Stat(n.path()+".damaged")), "B-RST-18: the damaged checkpoint is not kept")
-	if got := n.has(podOf("p", "2"), "main"); got != "/dev/g0 /dev/g1 " {
-		t.Errorf("A-DEV-11: it has %q", got)
-	}
+	assert.Equal(t, "/dev/g0 /dev/g1 ", n.has(podOf("p", "2"), "main"), "A-DEV-11")
 	late := podOf("late", "1")
 	assert.ErrorContains(t, "requested number of devices unavailable", assert.ErrorOf(n.Assigned(t.Context(), late, &late.Spec.Containers[0])), "A-DEV-11: a container is created without its devices")
 	n.Release("p")
-	if got := n.has(late, "main"); got != "/dev/g0 " {
-		t.Errorf("A-DEV-11: it has %q", got)
-	}
+	assert.Equal(t, "/dev/g0 ", n.has(late, "main"), "A-DEV-11")
 }
 
 // A-DEV-8: what can't be written down is not given.

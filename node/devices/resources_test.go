@@ -209,9 +209,7 @@ func TestCreated(t *testing.T) {
 	<-r.dirty
 	assert.Must(t, r.remember())
 	for _, agent := range []*Resources{r, mustOpen(t, dir, nil)} {
-		if got := agent.Memory("a", "init"); len(got) > 0 {
-			t.Errorf("A-NUMA-13: it has %v", got)
-		}
+		assert.Empty(t, agent.Memory("a", "init"), "A-NUMA-13: it has")
 	}
 }
 

@@ -139,9 +139,7 @@ func TestMember(t *testing.T) {
 		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()), "B-GRP-4, after a change")
 		w.Leave("a")
 		w.put(t, "3", attempts(5, 4))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told although it has left: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told although it has left")
 		if n := count(w.client.Actions(), "watch"); n != 1 {
 			t.Errorf("%d watches", n)
 		}
@@ -171,9 +169,7 @@ func TestReadsFirst(t *testing.T) {
 			assert.NoDiffIn(t, cmp.Diff(seen(5, 4), got), "B-GRP-2")
 		}
 		w.put(t, "8", attempts(4, 3)) // the watch comes late
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("B-GRP-8: something old is told: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "B-GRP-8: something old is told")
 	})
 }
 

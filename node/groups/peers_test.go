@@ -102,9 +102,7 @@ func TestPeers(t *testing.T) {
 		}
 		w.Leave("a")
 		w.putPod(t, peer("b", "attempt=3"))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told although it has left: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told although it has left")
 	})
 }
 
@@ -116,9 +114,7 @@ func TestPeersBehind(t *testing.T) {
 		w.joinPeer("a")
 		w.takeSeen()
 		w.putPod(t, peer("c", "size=3"))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told at once that another one is there: %+v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told at once that another one is there")
 		time.Sleep(behindQuiet)
 		wantSeen(t, "B-GRP-16", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Previous: new(int32(3))}, Size: group.Size{Members: 3, Behind: "b (attempt 3), c (no attempt yet)"},

@@ -57,27 +57,19 @@ func TestRequest(t *testing.T) {
 	first, err := testConnection("n1").certify(t.Context(), client, key)
 	assert.Must(t, err)
 	spec := requests[0].Spec
-	if spec.SignerName != "kubernetes.io/kube-apiserver-client-kubelet" {
-		t.Errorf("signer %q", spec.SignerName)
-	}
+	assert.Equal(t, "kubernetes.io/kube-apiserver-client-kubelet", spec.SignerName, "signer")
 	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	if diff := cmp.Diff(want, spec.Usages); diff != "" {
-		t.Errorf("usages: %s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, spec.Usages), "usages")
 	block, _ := pem.Decode(spec.Request)
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	assert.Must(t, err)
-	if got := parsed.Subject.String(); got != "CN=system:node:n1,O=system:nodes" {
-		t.Errorf("subject %q", got)
-	}
+	assert.Equal(t, "CN=system:node:n1,O=system:nodes", parsed.Subject.String(), "subject")
 
 	again, err := keyOf(file) // killed: the key is still there
 	assert.Must(t, err)
 	second, err := testConnection("n1").certify(t.Context(), client, again)
 	assert.Must(t, err)
-	if diff := cmp.Diff(string(first), string(second)); diff != "" {
-		t.Errorf("another certificate: %s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(string(first), string(second)), "another certificate")
 }
 
 // TestRequestName: the name is made as the kubelet makes it, so that either goes on

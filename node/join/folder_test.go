@@ -73,9 +73,7 @@ func TestConfigurationRefused(t *testing.T) {
 	} {
 		f := Folder{Dir: filepath.Join(t.TempDir(), "join")}
 		assert.ErrorContains(t, want, f.Write(c, text, Network{}), text)
-		if _, err := os.Stat(f.Dir); err == nil {
-			t.Errorf("%q: something is written", text)
-		}
+		assert.Fails(t, assert.ErrorOf(os.Stat(f.Dir)), text, ": something is written")
 	}
 }
 

@@ -2,7 +2,6 @@ package join
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -160,9 +159,7 @@ func TestExpiredCertificate(t *testing.T) {
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: expired, ClientKeyData: expired}))
 	c, err := Join(o)
 	assert.Must(t, err)
-	if _, err := ask(t, c); err == nil {
-		t.Error("the server took an expired certificate")
-	}
+	assert.Fails(t, assert.ErrorOf(ask(t, c)), "the server took an expired certificate")
 	run(t, c)
 	renewed := ca.sign("system:node:n1", inAnHour())
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: renewed, ClientKeyData: renewed}))
@@ -181,9 +178,7 @@ func TestKubeconfigAppears(t *testing.T) {
 	replace(t, o.BootstrapKubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{Token: "t"}))
 	c, err := Join(o)
 	assert.Must(t, err)
-	if _, err := ask(t, c); !errors.Is(err, ErrNotJoined) {
-		t.Errorf("before: %v", err)
-	}
+	assert.ErrorIs(t, ErrNotJoined, assert.ErrorOf(ask(t, c)), "before")
 	run(t, c)
 	log.await(t, "no certificate for the node yet")
 	pair := ca.sign("system:node:n1", inAnHour())

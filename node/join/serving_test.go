@@ -99,9 +99,7 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 	assert.Must(t, os.Rename(data+".new", data))
 	log.await(t, "using new serving certificate")
 	expectServed(t, s, "new")
-	if _, err := served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
-		t.Error("TLS 1.2 is spoken in spite of tlsMinVersion")
-	}
+	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12})), "TLS 1.2 is spoken in spite of tlsMinVersion")
 }
 
 func TestNoSignedCertificateYet(t *testing.T) {
@@ -110,9 +108,7 @@ func TestNoSignedCertificateYet(t *testing.T) {
 		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
 	})
 	assert.Must(t, err)
-	if _, err := served(t, s, &tls.Config{}); err == nil {
-		t.Error("something is served")
-	}
+	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{})), "something is served")
 	if !s.Expires().IsZero() {
 		t.Error("nothing expires")
 	}

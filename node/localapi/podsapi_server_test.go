@@ -72,9 +72,7 @@ func TestListAndGet(t *testing.T) {
 	for _, text := range list.Pods {
 		got = append(got, words(t, text))
 	}
-	if want := "[default/pod-a a Pending default/pod-b b Running]"; fmt.Sprint(got) != want {
-		t.Errorf("A-NODE-8 %v, want %s", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(got), "[default/pod-a a Pending default/pod-b b Running]", "A-NODE-8 %v", got)
 	one, err := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "b"})
 	if err != nil || words(t, one.Pod) != "default/pod-b b Running" {
 		t.Errorf("A-NODE-8 %v, %v", one, err)

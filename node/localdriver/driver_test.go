@@ -129,7 +129,7 @@ func contains(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	assert.Must(t, err)
-	assert.Equal(t, want, string(got[:min(len(got), len(want))]), "%s has", path)
+	assert.Equal(t, want, string(got[:min(len(got), len(want))]), "%s", path)
 }
 
 // size is how large the file system at a path is.
@@ -155,9 +155,7 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	}
 	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
 	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing more than was claimed: %v, want ENOSPC", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, err, "writing more than was claimed")
 }
 
 // What pods change of the root of a volume stays when it is mounted again.
@@ -198,9 +196,7 @@ func TestExpandOnline(t *testing.T) {
 	before := size(t, target)
 	m.expand("a", 128*megabyte)
 	_, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})
-	if mayGrowOnline(t) != (err == nil) {
-		t.Errorf("online expansion: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
-	}
+	assert.Equal(t, (err == nil), mayGrowOnline(t), "online expansion: %v; CAP_SYS_RESOURCE", err)
 	if err != nil {
 		if text := err.Error(); !strings.Contains(text, "resize2fs: Permission denied") || strings.Contains(text, "\n") {
 			t.Errorf("the error is not one line that says why: %q", text)
@@ -225,9 +221,7 @@ func TestExpandWhileCopied(t *testing.T) {
 	m.expand("a", 128*megabyte)
 	request := &csi.NodeStageVolumeRequest{VolumeId: m.id("a"), StagingTargetPath: m.staging("a"), VolumeCapability: writer(false)}
 	_, err := m.NodeStageVolume(t.Context(), request)
-	if mayGrowOnline(t) != (err == nil) {
-		t.Errorf("growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
-	}
+	assert.Equal(t, (err == nil), mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
 	assert.Must(t, errors.Join(mount.Unmount(other), mount.Unmount(target)))
 	if _, err = m.NodeStageVolume(t.Context(), request); err != nil {
 		t.Fatal(err)

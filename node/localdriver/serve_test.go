@@ -72,7 +72,5 @@ func TestServe(t *testing.T) {
 	if _, err := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
 	}
-	if _, err := copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending); err == nil {
-		t.Error("a copy was not broken off")
-	}
+	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
 }

@@ -43,9 +43,7 @@ func TestChangesAreReported(t *testing.T) {
 		w.Register(newPod("p1", inConfigMap("conf"), inSecret("cred")))
 		w.Register(newPod("p2", inConfigMap("conf")))
 		w.Register(newPod("p3", inConfigMap("other")))
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		if c, _ := w.ConfigMap("ns", "conf"); c.ManagedFields != nil {
 			t.Error("managedFields are kept")
 		}
@@ -58,9 +56,7 @@ func TestChangesAreReported(t *testing.T) {
 		}
 		w.update(t, newConfigMap("conf", "a", "2"))
 		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()), "told")
-		if got := read(w, "conf"); got != "2" {
-			t.Errorf("conf = %q, want 2", got)
-		}
+		assert.Equal(t, "2", read(w, "conf"), "conf")
 		labelled := newConfigMap("conf", "a", "2")
 		labelled.Labels = map[string]string{"x": "y"}
 		w.update(t, labelled)
@@ -81,15 +77,11 @@ func TestMissing(t *testing.T) {
 		}
 		w.create(t, newConfigMap("conf", "a", "1"))
 		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()), "told")
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		assert.Must(t, w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}))
 		synctest.Wait()
 		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()), "told")
-		if got := read(w, "none"); got != `object "ns"/"none" not registered` {
-			t.Errorf("of an object that no pod names: %q", got)
-		}
+		assert.Equal(t, `object "ns"/"none" not registered`, read(w, "none"), "of an object that no pod names")
 	})
 }
 
@@ -99,9 +91,7 @@ func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
 		w.Register(newPod("p1", inConfigMap("conf")))
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(true)
 		w.Register(newPod("p2", inConfigMap("late")))
 		began := time.Now()
@@ -113,15 +103,11 @@ func TestAway(t *testing.T) {
 		if got := read(w, "late"); got != want || time.Since(began) != 0 {
 			t.Errorf("asked again: %q after %v, want %q at once", got, time.Since(began), want)
 		}
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want what was known", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(false)
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
 		assert.NoDiffIn(t, cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()), "told")
-		if got := read(w, "late"); got != "2" {
-			t.Errorf("late = %q, want 2", got)
-		}
+		assert.Equal(t, "2", read(w, "late"), "late")
 	})
 }
 
@@ -147,12 +133,8 @@ func TestWatchesEnd(t *testing.T) {
 			t.Errorf("%d open watches after %v, want 1: none for variables", open, idleAfter)
 		}
 		w.update(t, newConfigMap("vars", "a", "v2"))
-		if got := read(w, "vars"); got != "v2" {
-			t.Errorf("asked after the end of the watch: %q, want v2", got)
-		}
-		if got := read(w, "fixed"); got != "f" {
-			t.Errorf("fixed = %q", got)
-		}
+		assert.Equal(t, "v2", read(w, "vars"), "asked after the end of the watch")
+		assert.Equal(t, "f", read(w, "fixed"), "fixed")
 		w.Unregister("p3")
 		w.Unregister("p1")
 		synctest.Wait()
@@ -175,14 +157,10 @@ func TestIdleAndAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("vars", "a", "v"))
 		w.Register(withVariable("p1", "vars"))
-		if got := read(w, "vars"); got != "v" {
-			t.Errorf("vars = %q", got)
-		}
+		assert.Equal(t, "v", read(w, "vars"), "vars")
 		time.Sleep(idleAfter + time.Second)
 		w.setAway(true)
-		if got := read(w, "vars"); got != "v" {
-			t.Errorf("vars = %q, want v", got)
-		}
+		assert.Equal(t, "v", read(w, "vars"), "vars")
 	})
 }
 
@@ -192,12 +170,8 @@ func TestRegisterAgain(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p1", inConfigMap("debug")))
-		if got := read(w, "debug"); got != "2" {
-			t.Errorf("debug = %q, want 2", got)
-		}
-		if got := read(w, "conf"); got != `object "ns"/"conf" not registered` {
-			t.Errorf("conf = %q", got)
-		}
+		assert.Equal(t, "2", read(w, "debug"), "debug")
+		assert.Equal(t, `object "ns"/"conf" not registered`, read(w, "conf"), "conf")
 	})
 }
 

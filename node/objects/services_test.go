@@ -133,9 +133,7 @@ func TestUnread(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
 		for range 3 {
-			if _, err := s.Variables(ctx, podIn("shop", new(true))); !errors.Is(err, errUnread) {
-				t.Errorf("A-ENV-1: error %v, want %v", err, errUnread)
-			}
+			assert.ErrorIs(t, errUnread, assert.ErrorOf(s.Variables(ctx, podIn("shop", new(true)))), "A-ENV-1")
 		}
 		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
@@ -204,9 +202,7 @@ func TestKept(t *testing.T) {
 		assert.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 		fourth := agent(away())
 		run(fourth, func() {
-			if _, err := fourth.Variables(t.Context(), pod); !errors.Is(err, errUnread) {
-				t.Errorf("of a damaged file: %v", err)
-			}
+			assert.ErrorIs(t, errUnread, assert.ErrorOf(fourth.Variables(t.Context(), pod)), "of a damaged file")
 		})
 	})
 }

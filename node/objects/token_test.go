@@ -94,9 +94,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			defer w.Unregister("p1")
 			w.issue()
 			p := tokenOf(int64(lifetime.Seconds()))
-			if got := w.token(t, p); got != "token-1" {
-				t.Errorf("first %s", got)
-			}
+			assert.Equal(t, "token-1", w.token(t, p), "first")
 			time.Sleep(want - 11*time.Second)
 			synctest.Wait()
 			if changes := w.hears(); changes != nil || w.token(t, p) != "token-1" {
@@ -105,9 +103,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			time.Sleep(12 * time.Second)
 			synctest.Wait()
 			assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
-			if got := w.token(t, p); got != "token-2" {
-				t.Errorf("then %s", got)
-			}
+			assert.Equal(t, "token-2", w.token(t, p), "then")
 		})
 	}
 }
@@ -129,9 +125,7 @@ func TestTokenWhileAway(t *testing.T) {
 		for range 9 { // minutes
 			for range w.hears() {
 				changes++
-				if got := w.token(t, p); got != "token-1" {
-					t.Errorf("token %q", got)
-				}
+				assert.Equal(t, "token-1", w.token(t, p), "token")
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -144,9 +138,7 @@ func TestTokenWhileAway(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		w.setAway(false)
-		if got := w.token(t, p); got != "token-2" {
-			t.Errorf("back again: %q", got)
-		}
+		assert.Equal(t, "token-2", w.token(t, p), "back again")
 	})
 }
 
@@ -162,9 +154,7 @@ func TestFirstTokenWhileAway(t *testing.T) {
 		synctest.Wait()
 		assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
 		w.setAway(false)
-		if got := w.token(t, tokenOf(600)); got != "token-1" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-1", w.token(t, tokenOf(600)), "token")
 	})
 }
 
@@ -175,9 +165,7 @@ func TestTokenAfterTheEnd(t *testing.T) {
 		w.issue()
 		w.token(t, tokenOf(600))
 		w.Unregister("p1")
-		if got := w.token(t, tokenOf(600)); got != "token-2" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-2", w.token(t, tokenOf(600)), "token")
 		time.Sleep(time.Hour)
 		if changes := w.hears(); changes != nil || len(w.tokens.known) != 0 {
 			t.Errorf("told %q, and %d pods kept", changes, len(w.tokens.known))
@@ -195,9 +183,7 @@ func TestNewPodIsNotKnownYet(t *testing.T) {
 			apierrors.NewForbidden(v1.Resource("serviceaccounts"), "default", nil),
 			apierrors.NewNotFound(v1.Resource("pod"), "pod-p1"),
 		}
-		if got := w.token(t, tokenOf(600)); got != "token-1" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-1", w.token(t, tokenOf(600)), "token")
 		began := time.Now()
 		i.refuse = []error{apierrors.NewNotFound(v1.Resource("serviceaccounts"), "default")}
 		if got, want := w.token(t, tokenOf(601)), `failed to fetch token: serviceaccounts "default" not found`; got != want || time.Since(began) != 0 {

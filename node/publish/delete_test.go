@@ -110,15 +110,11 @@ func TestStaticPod(t *testing.T) {
 		}
 		s.pod("etcd-node-1", mirror("a"))
 		synctest.Wait()
-		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
-			t.Errorf("the mirror has %q", got)
-		}
+		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the mirror")
 		s.Gone(s.api.get("etcd-node-1"))
 		s.pod("etcd-node-1", mirror("b"))
 		synctest.Wait()
-		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
-			t.Errorf("the next mirror has %q", got)
-		}
+		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the next mirror")
 		s.change("etcd-node-1", deleted)
 		s.Delete(ref, phased(v1.PodFailed, "end"))
 		after(time.Minute)

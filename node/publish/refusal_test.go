@@ -174,9 +174,7 @@ func TestRepair(t *testing.T) {
 			after(100 * time.Millisecond)
 		}
 		after(time.Second)
-		if got := s.api.get("web").Status.Message; got != "ours" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "ours", s.api.get("web").Status.Message, "the API")
 		if n := s.api.count("PATCH"); n < 5 || n > 13 {
 			t.Errorf("%d writes against 100 in ten seconds", n)
 		}
@@ -185,9 +183,7 @@ func TestRepair(t *testing.T) {
 		}
 		s.Set(web, running("newer"), nil)
 		synctest.Wait()
-		if got := s.api.get("web").Status.Message; got != "newer" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "newer", s.api.get("web").Status.Message, "the API")
 	})
 }
 
@@ -210,8 +206,6 @@ func TestOlderServer(t *testing.T) {
 		if n := s.api.count(""); n > 6 {
 			t.Errorf("requests %q", s.api.requests)
 		}
-		if got := s.api.get("web").Status.Message; got != "2" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "2", s.api.get("web").Status.Message, "the API")
 	})
 }

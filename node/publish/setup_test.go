@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // setup is a Writer that runs, and the API server that it writes to. In a bubble
@@ -60,9 +62,7 @@ func (s *setup) checkStarting() {
 			starting++
 		}
 	}
-	if s.starting != starting {
-		s.t.Errorf("%d pods are counted that start, want %d", s.starting, starting)
-	}
+	assert.Equal(s.t, starting, s.starting, "pods that start")
 }
 
 // pod puts a pod into the API, and shows it to the Writer.

@@ -46,9 +46,7 @@ func TestOutage(t *testing.T) {
 				if got["patch nodes/status"] == 0 || got["update leases"] == 0 {
 					t.Errorf("writes after the outage = %v, want status and lease", got)
 				}
-				if got := w.ready(); got != noNetwork {
-					t.Errorf("Ready = %s", got)
-				}
+				assert.Equal(t, noNetwork, w.ready(), "Ready")
 			})
 		})
 	}
@@ -69,9 +67,7 @@ func TestDeleted(t *testing.T) {
 		}
 		assert.Must(t, w.client.Tracker().Create(nodes, existingNode(), ""))
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready of the new node = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready of the new node")
 	})
 }
 

@@ -30,9 +30,7 @@ func TestRegistrationIsRetried(t *testing.T) {
 				}
 				w.setAway(nil)
 				time.Sleep(4500 * time.Millisecond) // the longest wait and half of it
-				if got := w.ready(); got != isReady {
-					t.Errorf("Ready = %s", got)
-				}
+				assert.Equal(t, isReady, w.ready(), "Ready")
 			})
 		})
 	}
@@ -46,9 +44,7 @@ func TestMayNotCreate(t *testing.T) {
 			return true, nil, errForbidden("nodes")
 		})
 		w.start()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 	})
 }
 

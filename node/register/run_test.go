@@ -103,9 +103,7 @@ func TestQuietNode(t *testing.T) {
 		if got := w.takeWrites()["patch nodes/status"]; got != 1 {
 			t.Errorf("status written %d times in 7.5 min, want 1", got)
 		}
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 	})
 }
 
@@ -191,9 +189,7 @@ func TestRuntimeLost(t *testing.T) {
 		w.runtime.set(func(f *fakeRuntime) { f.down = errUnavailable })
 		w.node.RuntimeChanged()
 		synctest.Wait()
-		if got := w.ready(); got != isDown {
-			t.Errorf("Ready without a runtime = %s", got)
-		}
+		assert.Equal(t, isDown, w.ready(), "Ready without a runtime")
 		node := w.fetch()
 		if got := conditionOf(node, v1.NodeReady).LastTransitionTime; !got.Time.Equal(time.Now()) {
 			t.Errorf("transition at %v, now is %v", got, time.Now())
@@ -204,9 +200,7 @@ func TestRuntimeLost(t *testing.T) {
 		w.runtime.set(func(f *fakeRuntime) { f.down = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready with the runtime back, a second later = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready with the runtime back, a second later")
 		want := []string{
 			"Normal NodeNotReady: Node node-1 status is now: NodeNotReady",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
@@ -235,14 +229,10 @@ func TestRuntimeGrace(t *testing.T) {
 				w.node.RuntimeChanged()
 				time.Sleep(tt.forgive - time.Millisecond)
 				synctest.Wait()
-				if got := w.ready(); got != isReady {
-					t.Errorf("Ready within the grace = %s", got)
-				}
+				assert.Equal(t, isReady, w.ready(), "Ready within the grace")
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
-				if got := w.ready(); got != isDown {
-					t.Errorf("Ready after the grace = %s", got)
-				}
+				assert.Equal(t, isDown, w.ready(), "Ready after the grace")
 			})
 		})
 	}
@@ -255,16 +245,12 @@ func TestNetworkComesLater(t *testing.T) {
 		w := newWorld(t, nil)
 		w.runtime.network = false
 		w.start()
-		if got := w.ready(); got != noNetwork {
-			t.Errorf("Ready without a network = %s", got)
-		}
+		assert.Equal(t, noNetwork, w.ready(), "Ready without a network")
 		time.Sleep(20 * time.Second)
 		w.runtime.set(func(f *fakeRuntime) { f.network = true })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready with the network = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready with the network")
 	})
 }
 
@@ -274,9 +260,7 @@ func TestRuntimeNeverThere(t *testing.T) {
 		w.runtime.down = errUnavailable
 		w.start()
 		want := "False KubeletNotReady: [container runtime status check may not have completed yet, network state unknown]"
-		if got := w.ready(); got != want {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, want, w.ready(), "Ready")
 	})
 }
 
@@ -361,16 +345,12 @@ func TestChangedByOthers(t *testing.T) {
 			node.Spec.Unschedulable = true
 			node.Spec.PodCIDR = "10.244.0.0/24"
 		})
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 		node := w.fetch()
 		if !node.Spec.Unschedulable || node.Spec.PodCIDR != "10.244.0.0/24" {
 			t.Errorf("the spec is not the node's to change: %v", node.Spec)
 		}
-		if got := w.node.Node().Spec.PodCIDR; got != "10.244.0.0/24" {
-			t.Errorf("Node() has podCIDR %q", got)
-		}
+		assert.Equal(t, "10.244.0.0/24", w.node.Node().Spec.PodCIDR, "Node() has podCIDR")
 		want := []string{
 			"Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable",
 			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",

@@ -136,9 +136,7 @@ func TestManyConnections(t *testing.T) {
 		assert.Must(t, err)
 		defer silent.Close()
 	}
-	if got := get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""); got != "200 ok" {
-		t.Errorf("a user beside many silent connections: %s", got)
-	}
+	assert.Equal(t, "200 ok", get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""), "a user beside many silent connections")
 	if n, err := first.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the first of too many connections has %d bytes, want its end", n)
 	}

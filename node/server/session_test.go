@@ -167,9 +167,7 @@ func TestOldWebSockets(t *testing.T) {
 		"input=1&output=1&error=1": {Stdin: true, Stdout: true, Stderr: true},
 	} {
 		c := streamConfig(t, &fakeRuntime{url: streamingServer(t, wanted, func(_ context.Context, in io.Reader, out, stderr io.Writer, _ func()) error {
-			if got := (cristreaming.Options{Stdin: in != nil, Stdout: out != nil, Stderr: stderr != nil}); got != wanted {
-				t.Errorf("%s: the runtime got streams %+v", query, got)
-			}
+			assert.Equal(t, wanted, (cristreaming.Options{Stdin: in != nil, Stdout: out != nil, Stderr: stderr != nil}), "%s: the runtime got streams", query)
 			_, err := io.WriteString(out, "out")
 			return err
 		})})

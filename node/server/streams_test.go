@@ -172,9 +172,7 @@ func TestIdleStreams(t *testing.T) {
 			assert.NoError(t, assert.ErrorOf(c.Write([]byte("x"))))
 		}
 		time.Sleep(61 * time.Second)
-		if _, err := c.Write([]byte("x")); err == nil {
-			t.Error("the stream is still open")
-		}
+		assert.Fails(t, assert.ErrorOf(c.Write([]byte("x"))), "the stream is still open")
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"x", "x", "x"}, read); diff != "" || len(l.open) != 0 {
 			t.Errorf("%d open, read (-want +got):\n%s", len(l.open), diff)

@@ -151,17 +151,13 @@ func TestHoldsUpShutdown(t *testing.T) {
 	}
 	m.shutdown(true)
 	m.wantCall("began")
-	if delay := m.logind.Delay(); delay != 32*time.Second {
-		t.Errorf("logind waits for %s", delay)
-	}
+	assert.Equal(t, 32*time.Second, m.logind.Delay(), "logind waits for")
 	text, err := os.ReadFile(filepath.Join(m.logind.DropIns, "99-lifepod.conf"))
 	if err != nil || !strings.Contains(string(text), "[Login]\nInhibitDelayMaxSec=32\n") {
 		t.Errorf("drop-in %q, %v", text, err)
 	}
 	m.Announce(false)
-	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown event"; got != want {
-		t.Errorf("event %q", got)
-	}
+	assert.Equal(t, "Shutdown manager detected shutdown event", next(t, m.events, "the event"), "event")
 	assert.Error(t, "node is shutting down", m.NotReady(), "not ready")
 	m.Release()
 	next(t, lock.Released, "the release")
@@ -173,9 +169,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 	m.wantCall("cancelled")
 	m.Announce(true)
 	m.Take()
-	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown cancellation"; got != want {
-		t.Errorf("event %q", got)
-	}
+	assert.Equal(t, "Shutdown manager detected shutdown cancellation", next(t, m.events, "the event"), "event")
 	assert.NoError(t, m.NotReady(), "not ready")
 	again := next(t, m.logind.Locks, "the lock")
 	m.stop()
@@ -208,9 +202,7 @@ func TestConnectionLost(t *testing.T) {
 		t.Fatal("the shutdown is not told of")
 	}
 	m.wantCall("began")
-	if _, err := os.Stat(m.logind.DropIns); err == nil {
-		t.Error("a drop-in was written, although logind waits long enough")
-	}
+	assert.Fails(t, assert.ErrorOf(os.Stat(m.logind.DropIns)), "a drop-in was written, although logind waits long enough")
 }
 
 // A shutdown that had begun before the agent is told of; the times of one outlive the agent.

@@ -114,9 +114,7 @@ func TestOutageAtStart(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
 		client.PrependReactor("list", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
-			if got := action.(kubetesting.ListAction).GetListRestrictions().Fields.String(); got != "spec.nodeName=n" {
-				t.Errorf("field selector %q", got)
-			}
+			assert.Equal(t, "spec.nodeName=n", action.(kubetesting.ListAction).GetListRestrictions().Fields.String(), "field selector")
 			return away.Load(), nil, errors.New("connection lost")
 		})
 		feed, log := newRecorder(), &textLog{}

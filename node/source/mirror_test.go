@@ -166,9 +166,7 @@ func TestMirrorLife(t *testing.T) {
 		w.want("all heard")
 		w.mirrors.Unwant("static-2")
 		w.want("gone", "delete a uid mirror-4 grace 0")
-		if len(w.mirrors.pods) != 0 {
-			t.Errorf("left: %v", w.mirrors.pods)
-		}
+		assert.Empty(t, w.mirrors.pods, "left")
 		if lines := w.feed.take(); len(lines) != 1 {
 			t.Errorf("a Feed hears of mirror pods: %q", lines)
 		}

@@ -72,9 +72,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	var again calls
 	s.Add(&API{NodeName: "a", Feed: &again})
 	want("a node that comes again", &again, "wanted 1 7", "wanted 7 9", "heard")
-	if err := store.Add(&v1.Node{}); err == nil {
-		t.Error("a Node is taken for a pod")
-	}
+	assert.Fails(t, store.Add(&v1.Node{}), "a Node is taken for a pod")
 }
 
 // A node that is cut off is told nothing. When it is back it is told what is other than before, also what

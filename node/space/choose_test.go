@@ -119,12 +119,8 @@ func TestGoal(t *testing.T) {
 	for available, want := range map[int64]int64{1000: 0, 160: 0, 159: 200, 0: 200} {
 		assert.Equal(t, want, p.Goal(Disk{Capacity: 1000, Available: available}), "with %d of 1000 available: goal", available)
 	}
-	if got := p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 1); got != 600 {
-		t.Errorf("after the first pull that found the disk full: %d, want 600", got)
-	}
-	if got := p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 2); got != Everything {
-		t.Errorf("after the second: %d, want everything", got)
-	}
+	assert.Equal(t, 600, p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 1), "after the first pull that found the disk full")
+	assert.Equal(t, Everything, p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 2), "after the second")
 }
 
 // The next image ripens when it has its minimum age.

@@ -91,9 +91,7 @@ func TestFaults(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Errorf("after lost records: %v, %v, want one victim", got, err)
 	}
-	if _, err := watch(t, []string{begin, global, kill}, map[int]error{1: unix.EIO}); !errors.Is(err, unix.EIO) {
-		t.Errorf("read that fails: %v, want EIO", err)
-	}
+	assert.ErrorIs(t, unix.EIO, assert.ErrorOf(watch(t, []string{begin, global, kill}, map[int]error{1: unix.EIO})), "read that fails")
 }
 
 func watch(t *testing.T, records []string, fail map[int]error) (got []OOMVictim, err error) {

@@ -54,9 +54,7 @@ func TestRootIsRead(t *testing.T) {
 	if c.CpuStats.CpuUsage.TotalUsage == 0 || c.workingSet() == 0 || c.workingSet() > c.MemoryStats.Usage.Usage {
 		t.Errorf("cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
 	}
-	if _, err := read("/there/is/none"); err == nil {
-		t.Error("a cgroup that is not there can be read")
-	}
+	assert.Fails(t, assert.ErrorOf(read("/there/is/none")), "a cgroup that is not there can be read")
 }
 
 func TestPressure(t *testing.T) {
@@ -86,14 +84,10 @@ func TestCgroupNames(t *testing.T) {
 		"burstable": true, "besteffort": true, "kubepods-burstable.slice": true,
 		"pod1234": false, "kubepods-burstable-pod1234.slice": false, "kubepods-pod1234.slice": false,
 	} {
-		if got := isLevel(name); got != want {
-			t.Errorf("isLevel(%s) = %v", name, got)
-		}
+		assert.Equal(t, want, isLevel(name), "isLevel(%s)", name)
 	}
 	list := []string{"cgroup.clone", "cri-containerd-abc.scope", "def"}
 	for id, want := range map[string]string{"abc": "cri-containerd-abc.scope", "def": "def", "ghi": ""} {
-		if got := folderOf(list, id); got != want {
-			t.Errorf("folderOf(%s) = %q", id, got)
-		}
+		assert.Equal(t, want, folderOf(list, id), "folderOf(%s)", id)
 	}
 }

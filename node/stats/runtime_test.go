@@ -146,9 +146,7 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 		given, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := s.running(given); err == nil {
-				t.Error("who has given up got an answer")
-			}
+			assert.Fails(t, assert.ErrorOf(s.running(given)), "who has given up got an answer")
 		})
 		for range 10 {
 			all.Go(func() {
@@ -205,9 +203,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	s.Pods.Dir, s.VolumePeriod = dir, time.Hour
 	measured := 0
 	s.Measured = func(source string, _ time.Duration) {
-		if source != "du" {
-			t.Errorf("measured by %s", source)
-		}
+		assert.Equal(t, "du", source, "measured by")
 		measured++
 	}
 	inodes := func() uint64 {

@@ -48,9 +48,7 @@ func TestStarted(t *testing.T) {
 		if has := len(s.BlocksOf("u", "init")); has == 1 != (step.started == "init") {
 			t.Errorf("A-NUMA-13: with %s the init container has %d blocks", step.started, has)
 		}
-		if free != step.free {
-			t.Errorf("A-NUMA-13: with %s %d bytes are free, want %d", step.started, free, step.free)
-		}
+		assert.Equal(t, free, step.free, "A-NUMA-13: with %s %d bytes are free", step.started, free)
 	}
 }
 
@@ -72,11 +70,7 @@ func TestMemoryRestore(t *testing.T) {
 		{state: MemoryState{Nodes: nodes, Given: block(1, "hugepages-1Gi")}, want: "[memorymanager] (pod: u, container: c) the memory assignment uses memory resource that does not exist"},
 		{state: MemoryState{Nodes: NUMANodeMap{0: nodes[0]}}, want: "[memorymanager] the expected machine state is different from the real one"},
 	} {
-		got := ""
-		if err := two(t).Restore(test.state); err != nil {
-			got = err.Error()
-		}
-		assert.Equal(t, test.want, got, "A-NUMA-15: error")
+		assert.Error(t, test.want, two(t).Restore(test.state), "A-NUMA-15")
 	}
 	assert.Error(t, "[memorymanager] you should specify the system reserved memory", assert.ErrorOf(NewStaticMemory(Layout{}, nil)), "A-NUMA-12: nothing is reserved")
 }

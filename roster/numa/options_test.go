@@ -37,10 +37,6 @@ func TestCpusOptions(t *testing.T) {
 			want: "static policy options prefer-align-cpus-by-uncorecache and distribute-cpus-across-numa can not be used at the same time",
 		},
 	} {
-		got := ""
-		if _, err := ParseCPUOptions(test.options, test.gates); err != nil {
-			got = err.Error()
-		}
-		assert.Equal(t, test.want, got, "A-NUMA-4: options %v: error", test.options)
+		assert.Error(t, test.want, assert.ErrorOf(ParseCPUOptions(test.options, test.gates)), "A-NUMA-4: options ", test.options)
 	}
 }

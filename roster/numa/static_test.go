@@ -38,9 +38,7 @@ func TestReserved(t *testing.T) {
 		}
 	}
 	for _, named := range []cpuset.CPUSet{cpuset.New(), cpuset.New(1, 2, 3, 4, 5)} {
-		if _, err := NewStaticCPUs(small(), named, 5, CPUOptions{}); err == nil {
-			t.Errorf("A-NUMA-3: five CPUs of four are reserved, of %q", named)
-		}
+		assert.Fails(t, assert.ErrorOf(NewStaticCPUs(small(), named, 5, CPUOptions{})), "A-NUMA-3: five CPUs of four are reserved, of ", named)
 	}
 }
 
@@ -123,7 +121,5 @@ func TestPartOfACoreIsKept(t *testing.T) {
 	assert.Must(t, now.Restore(a.static.State()))
 	assert.NoError(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 of a container that has its CPUs already")
 	pod.UID = "another"
-	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err == nil {
-		t.Error("A-NUMA-7 another pod gets a part of a core")
-	}
+	assert.Fails(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 another pod gets a part of a core")
 }

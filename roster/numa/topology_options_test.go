@@ -18,11 +18,7 @@ func TestOptions(t *testing.T) {
 		{options: map[string]string{"prefer-closest-numa-nodes": "yes"}, want: `bad value for option "prefer-closest-numa-nodes": "yes" should be true or false`},
 		{options: map[string]string{"closest": "true"}, want: `unknown Topology Manager Policy option: "closest"; there are prefer-closest-numa-nodes and max-allowable-numa-nodes`},
 	} {
-		got := ""
-		if _, err := ParseOptions(test.options); err != nil {
-			got = err.Error()
-		}
-		assert.Equal(t, test.want, got, "A-NUMA-11: options %v: error", test.options)
+		assert.Error(t, test.want, assert.ErrorOf(ParseOptions(test.options)), "A-NUMA-11: options ", test.options)
 	}
 }
 
@@ -48,11 +44,7 @@ func TestMachines(t *testing.T) {
 		{nodes: 2, policy: Restricted, options: Options{MaxNodes: 8, PreferClosest: true}, want: "option prefer-closest-numa-nodes: the machine doesn't tell the distances of NUMA node 0"},
 		{nodes: 65, policy: Restricted, options: Options{MaxNodes: 80}, want: "NUMA node 64: should be between 0 and 63"},
 	} {
-		got := ""
-		if _, err := NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes)); err != nil {
-			got = err.Error()
-		}
-		assert.Equal(t, test.want, got, "A-NUMA-11: %s on %d NUMA nodes: error", test.policy, test.nodes)
+		assert.Error(t, test.want, assert.ErrorOf(NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes))), "A-NUMA-11: ", test.policy, " on ", test.nodes, " NUMA nodes")
 	}
 }
 

@@ -179,9 +179,7 @@ func TestBuildOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	container := &v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", new(true))}}
 	_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: container, Objects: objects{err: broken}})
-	if !errors.Is(err, broken) {
-		t.Errorf("error = %v, want %v (A-ENV-5)", err, broken)
-	}
+	assert.ErrorIs(t, broken, err)
 }
 
 func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {

@@ -73,7 +73,5 @@ func TestOtherLength(t *testing.T) {
 			t.Errorf("A-SEC-6 pod %s has a part of another's block", uid)
 		}
 	}
-	if _, err := short.Of(podsDir, "d"); err == nil {
-		t.Error("A-SEC-6 a fifth block of four")
-	}
+	assert.Fails(t, assert.ErrorOf(short.Of(podsDir, "d")), "A-SEC-6 a fifth block of four")
 }

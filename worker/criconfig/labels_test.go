@@ -1,7 +1,6 @@
 package criconfig
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -87,10 +86,6 @@ func TestParseSandbox(t *testing.T) {
 }
 
 func TestParseRefusesWhatIsNotOurs(t *testing.T) {
-	if _, err := ParseSandbox(map[string]string{"app": "x"}); !errors.Is(err, ErrNotOurs) {
-		t.Errorf("ParseSandbox error = %v, want %v", err, ErrNotOurs)
-	}
-	if _, err := ParseContainer(map[string]string{PodUIDLabel: "u"}, nil); !errors.Is(err, ErrNotOurs) {
-		t.Errorf("ParseContainer error = %v, want %v", err, ErrNotOurs)
-	}
+	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseSandbox(map[string]string{"app": "x"})), "ParseSandbox")
+	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseContainer(map[string]string{PodUIDLabel: "u"}, nil)), "ParseContainer")
 }

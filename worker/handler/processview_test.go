@@ -113,9 +113,7 @@ func TestHadEnded(t *testing.T) {
 		s := twoCommands()
 		s.recent = append(s.recent, tc.recent...)
 		s.claimOrphans()
-		if got := s.hadEnded(); got != tc.want {
-			t.Errorf("%s: had ended: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, s.hadEnded(), "%s: had ended", tc.name)
 	}
 }
 

@@ -167,9 +167,7 @@ func TestSharedPullSurvivesOneCancel(t *testing.T) {
 	waitCallers(t, store, 2)
 
 	cancelFirst()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled caller: want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, <-first, "cancelled caller")
 	close(gate.open)
 	assert.NoError(t, <-second, "the other caller")
 	assert.NoDiffIn(t, cmp.Diff([]string{":"}, fake.attempts()), "want one pull")
@@ -222,14 +220,10 @@ func TestMaxParallel(t *testing.T) {
 	go func() { _, err := store.Pull(ctx, PullRequest{Image: "r.io/app:1"}); second <- err }()
 	waitCallers(t, store, 1)
 	cancel()
-	if err := <-second; !errors.Is(err, context.Canceled) {
-		t.Errorf("queued caller: want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, <-second, "queued caller")
 	close(gate.open)
 	assert.NoError(t, <-first)
-	if got := len(fake.attempts()); got != 1 {
-		t.Errorf("pulls that reached the runtime: want 1, got %d", got)
-	}
+	assert.Equal(t, 1, len(fake.attempts()), "pulls that reached the runtime: want 1")
 }
 
 func TestRemove(t *testing.T) {

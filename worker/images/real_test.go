@@ -142,9 +142,7 @@ func openStore(t *testing.T, period time.Duration) *images.Store {
 	assert.Must(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, runtime.Close(context.Background()))
-		if _, err := os.Stat(runtime.Paths().RunDir); err == nil {
-			t.Errorf("%s was left", runtime.Paths().RunDir)
-		}
+		assert.Fails(t, assert.ErrorOf(os.Stat(runtime.Paths().RunDir)), runtime.Paths().RunDir, " was left")
 	})
 	conn, err := grpc.NewClient(runtime.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	assert.Must(t, err)
@@ -183,9 +181,7 @@ func testCredentials(t *testing.T, store *images.Store, l *loopback) {
 	if inspected, err := store.Inspect(t.Context(), image); inspected != nil || err != nil {
 		t.Errorf("after Remove: want nil, got %+v, %v", inspected, err)
 	}
-	if err := store.Remove(t.Context(), image); !errors.Is(err, images.ErrNotFound) {
-		t.Errorf("Remove again: want %v, got %v", images.ErrNotFound, err)
-	}
+	assert.ErrorIs(t, images.ErrNotFound, store.Remove(t.Context(), image), "Remove again")
 }
 
 func testRefused(t *testing.T, store *images.Store, l *loopback) {
@@ -212,9 +208,7 @@ func testCancelled(t *testing.T, store *images.Store, l *loopback) {
 			}
 		},
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, err)
 	release()
 	if image, err := store.Inspect(t.Context(), image); image != nil || err != nil {
 		t.Errorf("want no image, got %+v, %v", image, err)

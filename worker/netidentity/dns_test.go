@@ -164,9 +164,7 @@ func TestDNSLeavesTheResolverAlone(t *testing.T) {
 		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("9")}}}
 	})
 	DNS(pod, Cluster{}, resolver)
-	if got := resolver.Pod.Options[0]; got != "ndots:1" {
-		t.Errorf("the shared resolver's option became %s", got)
-	}
+	assert.Equal(t, "ndots:1", resolver.Pod.Options[0], "the shared resolver's option became")
 }
 
 func TestHostResolver(t *testing.T) {
@@ -200,7 +198,5 @@ func TestHostResolver(t *testing.T) {
 			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "resolver")
 		})
 	}
-	if _, err := hostResolver(write("bad", "nameserver\n"), none); err == nil {
-		t.Error("a nameserver line without an address was accepted")
-	}
+	assert.Fails(t, assert.ErrorOf(hostResolver(write("bad", "nameserver\n"), none)), "a nameserver line without an address was accepted")
 }

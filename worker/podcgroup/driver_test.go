@@ -81,9 +81,7 @@ func testDriver(t testing.TB) Driver {
 		if err = errors.Join(err, d.RemoveParents()); err != nil {
 			t.Errorf("clean up: %v", err)
 		}
-		if left := folders(d, "/"+d.Parent); len(left) > 0 {
-			t.Errorf("cgroups left behind: %v", left)
-		}
+		assert.Empty(t, folders(d, "/"+d.Parent), "cgroups left behind")
 	})
 	return d
 }
@@ -164,9 +162,7 @@ func TestEnsureSetsTheValues(t *testing.T) {
 				want = tc.want2
 			}
 			assert.NoDiffIn(t, cmp.Diff(want, got), "values")
-			if got := read(t, d, tc.pod, "pids.max", "pids.max"); got != "77" {
-				t.Errorf("A-RES-8 pids.max = %s, want 77", got)
-			}
+			assert.Equal(t, "77", read(t, d, tc.pod, "pids.max", "pids.max"), "A-RES-8 pids.max")
 		})
 	}
 }
@@ -259,9 +255,7 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
 		t.Errorf("the process ended with %v, want signal: killed", err)
 	}
-	if left := folders(d, d.Path(pod)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	assert.Empty(t, folders(d, d.Path(pod)), "left behind")
 	assert.NoError(t, d.Remove(t.Context(), pod.UID), "removing what is absent")
 }
 
@@ -296,24 +290,16 @@ func TestRemoveFinishesAHalfRemovedPod(t *testing.T) {
 		assert.Must(t, os.Remove(dir))
 	}
 	assert.Must(t, d.Remove(t.Context(), pod.UID))
-	if left := folders(d, d.Path(pod)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	assert.Empty(t, folders(d, d.Path(pod)), "left behind")
 }
 
 func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
 	for _, parent := range []string{"", "/", "a//b"} {
 		d := Driver{Parent: parent}
-		if err := d.Ensure(podOf(v1.ResourceRequirements{})); err == nil {
-			t.Errorf("Ensure with parent %q succeeded", parent)
-		}
-		if err := d.RemoveParents(); err == nil {
-			t.Errorf("RemoveParents with parent %q succeeded", parent)
-		}
+		assert.Fails(t, d.Ensure(podOf(v1.ResourceRequirements{})), "Ensure with parent ", parent, " succeeded")
+		assert.Fails(t, d.RemoveParents(), "RemoveParents with parent ", parent, " succeeded")
 	}
-	if err := (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""); err == nil {
-		t.Error("Remove without a UID succeeded")
-	}
+	assert.Fails(t, (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""), "Remove without a UID succeeded")
 }
 
 func BenchmarkEnsureRemove(b *testing.B) {

@@ -139,7 +139,5 @@ func TestNoLevel(t *testing.T) {
 	root.write("pod1/memory.min", "100")
 	assert.Must(t, os.RemoveAll(burstable.dir))
 	assert.Must(t, (MemoryQoS{On: true}).cover(root, burstable))
-	if got := root.read(memoryMin); got != "100" {
-		t.Errorf("A-RES-7 memory.min of all: %s, want 100", got)
-	}
+	assert.Equal(t, "100", root.read(memoryMin), "A-RES-7 memory.min of all")
 }

@@ -54,8 +54,6 @@ func TestNamesOf(t *testing.T) {
 		{true, "/kube.slice/kube-reserved.slice", "/kube.slice/kube-reserved.slice"},
 	} {
 		d := Driver{Systemd: test.systemd}
-		if diff := cmp.Diff(test.inPath, d.path(namesOf(test.in, d.Systemd))); diff != "" {
-			t.Errorf("A-RES-6 %s: %s", test.in, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.inPath, d.path(namesOf(test.in, d.Systemd))), "A-RES-6 %s", test.in)
 	}
 }

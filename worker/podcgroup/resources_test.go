@@ -176,7 +176,5 @@ func TestOOMScoreAdjust(t *testing.T) {
 			assert.Equal(t, tc.want, OOMScoreAdjust(tc.pod, tc.container(tc.pod), nodeMemory), "OOMScoreAdjust")
 		})
 	}
-	if got := OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0); got != 999 {
-		t.Errorf("with unknown memory of the node: %d, want 999", got)
-	}
+	assert.Equal(t, 999, OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0), "with unknown memory of the node")
 }

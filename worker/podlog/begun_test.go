@@ -78,9 +78,7 @@ func TestKeepBegunFollowsNoLinks(t *testing.T) {
 	put(t, victim, "20260101-000001\n"+record)
 	link := filepath.Join(filepath.Dir(log), ".0.log.begun")
 	assert.Must(t, os.Symlink(victim, link))
-	if got := readRecords(t, log); got != record {
-		t.Errorf("read %q", got)
-	}
+	assert.Equal(t, record, readRecords(t, log), "read")
 	assert.NoError(t, KeepBegun(log, log+".20260101-000001", log+".20260101-000002"))
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "20260101-000001\n"+record {
 		t.Errorf("written: %q, %v", text, err)

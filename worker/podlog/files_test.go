@@ -51,9 +51,7 @@ func TestFilesRotatedUnseen(t *testing.T) {
 				put(t, at, text)
 			}
 			assert.NoDiffIn(t, cmp.Diff(test.want, look(t, f)), "second look")
-			if f.Missed() != test.wantMiss {
-				t.Errorf("missed: %v", f.Missed())
-			}
+			assert.Equal(t, test.wantMiss, f.Missed(), "missed")
 		})
 	}
 }

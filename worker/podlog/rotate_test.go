@@ -88,9 +88,7 @@ func TestRotate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := logWith(t, append(test.files, others...)...)
 			err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, test.reopen))
-			if !errors.Is(err, test.reopen) {
-				t.Errorf("error %v, want %v", err, test.reopen)
-			}
+			assert.ErrorIs(t, test.reopen, err)
 			var got []string
 			for _, name := range namesOf(t, log) {
 				if strings.HasPrefix(name, "0.log") && name != "0.log.old" {
@@ -189,9 +187,7 @@ func TestCompressCancelled(t *testing.T) {
 	log := logWith(t, "0.log.20260101-000001", "0.log.20260101-000002")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := compressOlder(ctx, log); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
+	assert.ErrorIs(t, context.Canceled, compressOlder(ctx, log))
 	assert.NoDiffIn(t, cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)), "files")
 }
 
@@ -213,9 +209,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 	if err := os.Truncate(ballast, info.Size()-int64(os.Getpagesize())); err != nil { // room for the beginning
 		t.Fatal(err)
 	}
-	if err := compressOlder(t.Context(), log); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("error %v, want %v", err, unix.ENOSPC)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
 	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log)), "files")
 }
 
@@ -228,9 +222,7 @@ func TestCompressAwaitsWriter(t *testing.T) {
 	defer func() { _ = writer.Close() }()
 	patient, cancel := context.WithTimeout(t.Context(), 2*rotatedWriterPeriod)
 	defer cancel()
-	if err := compressOlder(patient, log); err == nil {
-		t.Error("compressed a file that is still being written")
-	}
+	assert.Fails(t, compressOlder(patient, log), "compressed a file that is still being written")
 	assert.Must(t, assert.ErrorOf(writer.WriteString(" and its end")))
 	_ = writer.Close()
 	assert.Must(t, compressOlder(t.Context(), log))

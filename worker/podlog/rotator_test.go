@@ -201,9 +201,7 @@ func TestWatchAfterLeave(t *testing.T) {
 	r.Watch("1", []RotatedLog{{ContainerID: "c", Path: "0.log"}})
 	r.Leave("1")
 	r.Watch("1", nil)
-	if len(r.pods) > 0 {
-		t.Errorf("pods %v", r.pods)
-	}
+	assert.Empty(t, r.pods, "pods")
 }
 
 // TestWithoutInotify: a machine may have no instance of it left.

@@ -168,7 +168,7 @@ func TestPodCertificate(t *testing.T) {
 			want := map[string]string{"both.pem": "KEYCHAIN", "tls/key.pem": "KEY", "tls/chain.pem": "CHAIN"}
 			assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)), "A-CERT-2")
 			for file := range want {
-				assert.Equal(t, test.mode, owners(t, filepath.Join(path, file)), "A-CERT-2 %s is", file)
+				assert.Equal(t, test.mode, owners(t, filepath.Join(path, file)), "A-CERT-2 %s", file)
 			}
 		})
 	}
@@ -193,9 +193,7 @@ func TestCertificateOfBefore(t *testing.T) {
 	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {
 		t.Errorf("A-CERT-5 error = %v, want %s", err, want)
 	}
-	if got := contents(t, path, "both.pem")["both.pem"]; got != "KEY" {
-		t.Errorf("A-CERT-5 containers see %q", got)
-	}
+	assert.Equal(t, "KEY", contents(t, path, "both.pem")["both.pem"], "A-CERT-5 containers see")
 }
 
 // TestEmptySource: A-VOL-5, an API server has left out what it does not know.
@@ -247,7 +245,5 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 		t.Errorf("%d mounts, want the %d of before", got, before)
 	}
 	cache, _ := m.Path("cache")
-	if got := contents(t, cache, "data")["data"]; got != "kept" {
-		t.Errorf("emptyDir has %q", got)
-	}
+	assert.Equal(t, "kept", contents(t, cache, "data")["data"], "emptyDir")
 }

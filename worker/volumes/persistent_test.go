@@ -116,12 +116,8 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 	}
 	first, err := podOf("1", 2000, nil)
 	assert.Must(t, err)
-	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
-		t.Errorf("file %s", got)
-	}
-	if got := owners(t, disk); got != "dgrwxrwx--- 0 2000" {
-		t.Errorf("top %s", got)
-	}
+	assert.Equal(t, "-rw-rw---- 0 2000", owners(t, file), "file")
+	assert.Equal(t, "dgrwxrwx--- 0 2000", owners(t, disk), "top")
 	second, err := podOf("2", 3000, nil)
 	assert.Must(t, err)
 	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
@@ -129,9 +125,7 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 	}
 	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
 	assert.Must(t, assert.ErrorOf(podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch))))
-	if got := owners(t, file); got != "-rw-rw---- 0 0" {
-		t.Errorf("file %s, want it spared as the top is the group's (OnRootMismatch)", got)
-	}
+	assert.Equal(t, "-rw-rw---- 0 0", owners(t, file), "file")
 }
 
 func TestReadOnlyClaims(t *testing.T) {
@@ -151,9 +145,7 @@ func TestReadOnlyClaims(t *testing.T) {
 		t.Errorf("A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
 	}
 	path, _ := m.Path("local")
-	if err := os.WriteFile(filepath.Join(path, "x"), nil, 0o600); !errors.Is(err, unix.EROFS) {
-		t.Errorf("a write to the mount: %v, want %v", err, unix.EROFS)
-	}
+	assert.ErrorIs(t, unix.EROFS, os.WriteFile(filepath.Join(path, "x"), nil, 0o600), "a write to the mount")
 }
 
 // TestEphemeralVolume: its claim is named by pod and volume.
@@ -214,14 +206,10 @@ func TestClaimIsRemembered(t *testing.T) {
 		}
 		return err
 	}
-	if err := with(api{err: away}); !errors.Is(err, unix.ECONNREFUSED) {
-		t.Errorf("never known: %v", err)
-	}
+	assert.ErrorIs(t, unix.ECONNREFUSED, with(api{err: away}), "never known")
 	known := api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", t.TempDir())}}
 	assert.NoError(t, errors.Join(with(known), with(api{err: away})))
-	if err := with(api{}); err == nil {
-		t.Error("a claim that is not bound any more is used")
-	}
+	assert.Fails(t, with(api{}), "a claim that is not bound any more is used")
 }
 
 // TestReadWriteOncePod: the second pod is refused.

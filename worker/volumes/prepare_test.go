@@ -302,9 +302,7 @@ func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: new(true)}))
-	if _, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}}); !errors.Is(err, broken) {
-		t.Errorf("error = %v, want %v", err, broken)
-	}
+	assert.ErrorIs(t, broken, assert.ErrorOf(Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}})))
 }
 
 type brokenObjects struct{ err error }
@@ -350,7 +348,5 @@ func TestHostPathTypesThatFit(t *testing.T) {
 	}
 	none := host + "/absent"
 	prepare(t, podWith(hostPathVolume(none, v1.HostPathUnset)), testPodDir(t), objects{})
-	if _, err := os.Lstat(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a type something was made: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(none)), "without a type something was made")
 }

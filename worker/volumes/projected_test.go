@@ -73,9 +73,7 @@ func TestDownwardAPI(t *testing.T) {
 
 	pod.Labels["app"] = "store"
 	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
-	if got := contents(t, path, "app")["app"]; got != "store" {
-		t.Errorf("after a change of the label: %q, want store (A-VOL-5)", got)
-	}
+	assert.Equal(t, "store", contents(t, path, "app")["app"], "after a change of the label")
 }
 
 func TestProjected(t *testing.T) {

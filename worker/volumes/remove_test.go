@@ -96,9 +96,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
 	assert.Must(t, err)
 	defer func() { _ = unix.Close(fd) }()
-	if err := removeTree(fd, "pod"); err == nil {
-		t.Error("no error although something is mounted below")
-	}
+	assert.Fails(t, removeTree(fd, "pod"), "no error although something is mounted below")
 	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "deleted through the mount")
 }
 

@@ -1,7 +1,6 @@
 package volumes
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,7 +20,5 @@ func TestRemoveMany(t *testing.T) {
 		}
 	}
 	assert.NoError(t, Remove(dir))
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(dir)), "the folder is left")
 }

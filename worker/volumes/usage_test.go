@@ -52,9 +52,7 @@ func TestUsage(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Usage(ended, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(Usage(ended, dir)), "cancelled")
 }
 
 // TestUsageUnderAttack: folders that are swapped for links meanwhile are no error
