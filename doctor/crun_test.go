@@ -27,6 +27,6 @@ func TestCrun(t *testing.T) {
 		},
 		"crun: not checked: only root can try": {system: fakeSystem{user: true}, options: answer(bundle.InstalledCrun{}, nil)},
 	} {
-		assert.Equal(t, want, verdict(checkCrun(t.Context(), hostWith(tc.system, nil), tc.options)), "want %q", want)
+		assert.Equal(t, want, verdict(checkCrun(t.Context(), hostWith(tc.system, nil), tc.options)), "verdict")
 	}
 }

@@ -214,7 +214,7 @@ func TestRuntime(t *testing.T) {
 		"runtime: error: /run/x.sock: connection refused [advice]": answer("", errors.New("/run/x.sock: connection refused")),
 	}
 	for want, options := range cases {
-		assert.Equal(t, want, verdict(checkRuntime(t.Context(), options)), "want %q", want)
+		assert.Equal(t, want, verdict(checkRuntime(t.Context(), options)), "verdict")
 	}
 }
 

@@ -76,7 +76,7 @@ func TestFindProcesses(t *testing.T) {
 		got = append(got, leftover.Name)
 	}
 	assert.NoDiffIn(t, cmp.Diff([]string{"12", "14", "11", "13"}, got), "processes, containerd first")
-	assert.Equal(t, (pidfd.ID{PID: 12, StartTicks: 777}), found[0].process, "identity: want 12 started at 777")
+	assert.Equal(t, (pidfd.ID{PID: 12, StartTicks: 777}), found[0].process, "identity")
 }
 
 func TestFindCgroups(t *testing.T) {
@@ -137,7 +137,7 @@ func TestIsDisk(t *testing.T) {
 		{mountinfo.Info{Root: "net:[4026]", Source: "nsfs", FSType: "nsfs"}, false},
 	}
 	for _, c := range cases {
-		assert.Equal(t, c.want, isDisk(&c.mount), "isDisk(%s of %s): want %v", c.mount.Root, c.mount.Source, c.want)
+		assert.Equal(t, c.want, isDisk(&c.mount), "isDisk(%s of %s)", c.mount.Root, c.mount.Source)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestRestartsAreCounted(t *testing.T) {
 			})
 		})
 	}
-	assert.Empty(t, want, "there is no")
+	assert.Empty(t, want, "not counted")
 }
 
 // more are causes that only the counts tell apart.

@@ -209,7 +209,7 @@ func TestCreated(t *testing.T) {
 	<-r.dirty
 	assert.Must(t, r.remember())
 	for _, agent := range []*Resources{r, mustOpen(t, dir, nil)} {
-		assert.Empty(t, agent.Memory("a", "init"), "A-NUMA-13: it has")
+		assert.Empty(t, agent.Memory("a", "init"), "A-NUMA-13")
 	}
 }
 

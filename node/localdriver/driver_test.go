@@ -196,7 +196,7 @@ func TestExpandOnline(t *testing.T) {
 	before := size(t, target)
 	m.expand("a", 128*megabyte)
 	_, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})
-	assert.Equal(t, (err == nil), mayGrowOnline(t), "online expansion: %v; CAP_SYS_RESOURCE", err)
+	assert.Equal(t, err == nil, mayGrowOnline(t), "online expansion: %v; CAP_SYS_RESOURCE", err)
 	if err != nil {
 		if text := err.Error(); !strings.Contains(text, "resize2fs: Permission denied") || strings.Contains(text, "\n") {
 			t.Errorf("the error is not one line that says why: %q", text)
@@ -221,7 +221,7 @@ func TestExpandWhileCopied(t *testing.T) {
 	m.expand("a", 128*megabyte)
 	request := &csi.NodeStageVolumeRequest{VolumeId: m.id("a"), StagingTargetPath: m.staging("a"), VolumeCapability: writer(false)}
 	_, err := m.NodeStageVolume(t.Context(), request)
-	assert.Equal(t, (err == nil), mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
+	assert.Equal(t, err == nil, mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
 	assert.Must(t, errors.Join(mount.Unmount(other), mount.Unmount(target)))
 	if _, err = m.NodeStageVolume(t.Context(), request); err != nil {
 		t.Fatal(err)

@@ -223,7 +223,7 @@ func TestMaxParallel(t *testing.T) {
 	assert.ErrorIs(t, context.Canceled, <-second, "queued caller")
 	close(gate.open)
 	assert.NoError(t, <-first)
-	assert.Equal(t, 1, len(fake.attempts()), "pulls that reached the runtime: want 1")
+	assert.Equal(t, 1, len(fake.attempts()), "pulls that reached the runtime")
 }
 
 func TestRemove(t *testing.T) {

@@ -164,7 +164,7 @@ func TestDNSLeavesTheResolverAlone(t *testing.T) {
 		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("9")}}}
 	})
 	DNS(pod, Cluster{}, resolver)
-	assert.Equal(t, "ndots:1", resolver.Pod.Options[0], "the shared resolver's option became")
+	assert.Equal(t, "ndots:1", resolver.Pod.Options[0], "the option of the shared resolver")
 }
 
 func TestHostResolver(t *testing.T) {
