@@ -49,7 +49,7 @@ func choose(since string, limit time.Duration, run bool) error {
 
 // changedSince is what git knows to be another than in a commit, new files included, by paths; all: everything is.
 func changedSince(commit string) (paths []string, all bool, err error) {
-	if commit == "" || exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
+	if commit == "" || !isCommit(commit) {
 		return nil, true, nil
 	}
 	for _, arguments := range [][]string{{"diff", "--name-only", commit}, {"ls-files", "--others", "--exclude-standard"}} {
@@ -60,6 +60,10 @@ func changedSince(commit string) (paths []string, all bool, err error) {
 		paths = append(paths, strings.Fields(string(out))...)
 	}
 	return paths, everything(paths), nil
+}
+
+func isCommit(name string) bool {
+	return exec.Command("git", "cat-file", "-e", name+"^{commit}").Run() == nil
 }
 
 // runAll runs suites one after the other. One that would not end in time is left out, and said.
