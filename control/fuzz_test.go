@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 )
@@ -97,9 +98,7 @@ func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 		"initContainers":[{"name":"prep","image":"i"},{"name":"side","image":"i","restartPolicy":"Always"}],
 		"containers":[{"name":"main","image":"i","resources":{"limits":{"cpu":"100m","memory":"64Mi"}}},{"name":"other","image":"i"}]}}`
 	set, err := manifest.Read([]manifest.Source{{Name: "pod", Data: []byte(text)}}, manifest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	set.Pod.Status = v1.PodStatus{Phase: v1.PodRunning}
 	var facts []lifecycle.Fact
 	return &Server{Config: Config{

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -34,12 +35,8 @@ func after(c v1.ContainerStatus, code int32) v1.ContainerStatus {
 func (s *served) write(instance int, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.LogDir, criconfig.ContainerLogPath("main", instance))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("2026-01-02T03:04:05Z stdout F "+text+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	assert.Must(s.t, os.WriteFile(path, []byte("2026-01-02T03:04:05Z stdout F "+text+"\n"), 0o600))
 }
 
 func (s *served) status(phase v1.PodPhase, c v1.ContainerStatus) {
@@ -70,9 +67,7 @@ func TestLogInstance(t *testing.T) {
 			}
 			s.status(v1.PodRunning, tc.status)
 			for query, want := range map[string]string{"": tc.log, "?previous=true": tc.previous} {
-				if got := s.read("/v1/namespaces/default/pods/web/log" + query); got != want {
-					t.Errorf("log%s: %q, want %q", query, got, want)
-				}
+				assert.Equal(t, want, s.read("/v1/namespaces/default/pods/web/log"+query), "log%s", query)
 			}
 		})
 	}
@@ -85,14 +80,10 @@ func (s *served) read(path string) string {
 		return got
 	}
 	response, err := http.Get(s.url + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	return string(text[:max(0, len(text)-1)])
 }
 
@@ -104,9 +95,7 @@ func TestFollowLog(t *testing.T) {
 			s := serveTest(t)
 			s.status(v1.PodRunning, waiting(0, "PodInitializing"))
 			response, err := http.Get(s.url + "/v1/namespaces/default/pods/web/log?follow=true")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			defer func() { _ = response.Body.Close() }()
 			s.write(0, "zero")
 			s.status(v1.PodRunning, running(0))
@@ -134,13 +123,9 @@ func TestFollowLogWithoutClient(t *testing.T) {
 	s.status(v1.PodRunning, running(0))
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/namespaces/default/pods/web/log?follow=true", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	line := make([]byte, len("zero\n"))
 	if _, err := io.ReadFull(response.Body, line); err != nil || string(line) != "zero\n" {
 		t.Fatalf("%q, %v", line, err)
@@ -176,9 +161,7 @@ func TestEndedForGood(t *testing.T) {
 		if tc.change != nil {
 			tc.change(pod)
 		}
-		if got := endedForGood(pod, "main"); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, endedForGood(pod, "main"), "%s", tc.name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -53,9 +54,7 @@ func TestWatch(t *testing.T) {
 		{third, []string{"ADDED 3 Running", "DELETED 3 Running"}},
 	} {
 		<-tc.watcher.Ready()
-		if diff := cmp.Diff(tc.want, take(tc.watcher)); diff != "" {
-			t.Errorf("watcher %d (-want +got):\n%s", i, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, take(tc.watcher)), "watcher %d", i)
 	}
 }
 
@@ -119,9 +118,7 @@ func TestEvents(t *testing.T) {
 	for _, e := range o.Events() {
 		got = append(got, fmt.Sprintf("%s %d %v %s", e.Reason, e.Count, e.LastTimestamp.Sub(at), e.InvolvedObject.UID))
 	}
-	if diff := cmp.Diff([]string{"Created 1 1s uid-1", "Pulled 2 2s uid-1"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff([]string{"Created 1 1s uid-1", "Pulled 2 2s uid-1"}, got))
 	for i := range 2 * maxEvents {
 		o.Event(at, lifecycle.RecordEvent{Message: fmt.Sprint(i)})
 	}

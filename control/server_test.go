@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -67,18 +68,12 @@ func (fakeAdmission) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 func (s *served) ask(method, path, body string) string {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	if response.StatusCode < 400 {
 		return fmt.Sprint(response.StatusCode)
 	}
@@ -136,9 +131,7 @@ func TestRequests(t *testing.T) {
 			if got := s.ask(method, path, tc.body); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
-			if got := strings.Join(s.facts, " "); got != tc.fact {
-				t.Errorf("posted %q, want %q", got, tc.fact)
-			}
+			assert.Equal(t, tc.fact, strings.Join(s.facts, " "), "posted")
 		})
 	}
 }
@@ -149,17 +142,13 @@ func TestRequestsWhileEnding(t *testing.T) {
 	s := serveTest(t)
 	s.ask("DELETE", pod, "")
 	for _, request := range []string{"/restart", "/ephemeralcontainers", "/conditions"} {
-		if got := s.ask("POST", pod+request, ""); got != "409 pod web is being stopped" {
-			t.Errorf("%s: %s", request, got)
-		}
+		assert.Equal(t, "409 pod web is being stopped", s.ask("POST", pod+request, ""), "%s", request)
 	}
 	if got := s.ask("DELETE", pod, `{"gracePeriodSeconds":0}`); got != "200" || len(s.facts) != 2 {
 		t.Errorf("a second stop: %s, posted %v", got, s.facts)
 	}
 	s.Object.Gone()
-	if got := s.ask("GET", pod, ""); got != "404 pod default/web is gone" {
-		t.Errorf("gone: %s", got)
-	}
+	assert.Equal(t, "404 pod default/web is gone", s.ask("GET", pod, ""), "gone")
 }
 
 // A change of the spec is seen at once, with its generation.
@@ -176,13 +165,9 @@ func TestChangesAreSeen(t *testing.T) {
 func TestWatchRequest(t *testing.T) {
 	s := serveTest(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/namespaces/default/pods/web?watch=true", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Scan()
@@ -204,9 +189,7 @@ func word(t *testing.T, line []byte) string {
 		Type   string
 		Object v1.Pod
 	}
-	if err := json.Unmarshal(line, &e); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(line, &e))
 	return fmt.Sprintf("%s %s %s", e.Type, e.Object.Kind, e.Object.Status.Phase)
 }
 
@@ -228,8 +211,6 @@ func TestRootOnly(t *testing.T) {
 		request = request.WithContext(context.WithValue(t.Context(), peerKey{}, tc.peer))
 		got := httptest.NewRecorder()
 		handler.ServeHTTP(got, request)
-		if got.Code != tc.want {
-			t.Errorf("%s: %d, want %d", tc.name, got.Code, tc.want)
-		}
+		assert.Equal(t, tc.want, got.Code, "%s", tc.name)
 	}
 }

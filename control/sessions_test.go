@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-PROBE-13: a probe's command is told from a client's by what it runs as, its
@@ -22,9 +24,7 @@ func TestOwnCommands(t *testing.T) {
 		Lifecycle:      &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"rm", "$(FILE)"}}}},
 	}
 	want := [][]string{{"alive"}, {"test", "-f", "/ready"}, {"rm", "$(FILE)"}}
-	if diff := cmp.Diff(want, ownCommands(&c)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, ownCommands(&c)))
 }
 
 // TestSessionsBeginOneByOne: in a container one command begins at a time, and nothing is kept of
@@ -33,20 +33,14 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions(&v1.Pod{})
 		first, err := s.enter(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		impatient, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("took too long"))
 		defer cancel()
-		if _, err := s.enter(impatient, "a"); err == nil || err.Error() != "took too long" {
-			t.Errorf("beside another: %v", err)
-		}
+		assert.Error(t, "took too long", assert.ErrorOf(s.enter(impatient, "a")), "beside another")
 		second := make(chan func(), 1)
 		go func() {
 			leave, err := s.enter(t.Context(), "a")
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			second <- leave
 		}()
 		synctest.Wait()
@@ -56,9 +50,7 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 		first()
 		leave := <-second
 		other, err := s.enter(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		other()
 		leave()
 		if len(s.begun) > 0 {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -56,15 +56,11 @@ func startServer(t *testing.T) (*Server, string) {
 	s, err := Serve(Config{
 		Folder: folder, Object: NewObject(testPod()), Post: func(lifecycle.Fact) {}, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		s.Object.Gone()
 		s.Close()
-		if _, err := os.Stat(filepath.Dir(folder)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the run folder is left: %v", err)
-		}
+		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Stat(filepath.Dir(folder))), "the run folder is left")
 	})
 	return s, folder
 }
@@ -79,14 +75,10 @@ func TestSocketIsRootsOnly(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		if got := statusAt(s.path); got != "403 Forbidden" {
-			t.Errorf("this user: %s", got)
-		}
+		assert.Equal(t, "403 Forbidden", statusAt(s.path), "this user")
 		return
 	}
-	if got := statusAt(s.path); got != "200 OK" {
-		t.Errorf("root: %s", got)
-	}
+	assert.Equal(t, "200 OK", statusAt(s.path), "root")
 	program := openTo(t, folder, s.path)
 	for _, tc := range []struct {
 		uid  uint32
@@ -106,21 +98,13 @@ func TestSocketIsRootsOnly(t *testing.T) {
 func openTo(t *testing.T, folder, socket string) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
-	if err := os.WriteFile(program, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(program, text, 0o755))
 	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Chmod(dir, 0o755))
 	}
-	if err := os.Chmod(socket, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(socket, 0o666))
 	return program
 }
 
@@ -129,19 +113,13 @@ func TestDeadSocket(t *testing.T) {
 	s, folder := startServer(t)
 	dead := filepath.Join(folder, "dead.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, l.Close())
 	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {
 		t.Fatalf("%v, %v, want two", paths, err)
 	}
-	if _, err := Dial(dead); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("dial the dead socket: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(Dial(dead)), "dial the dead socket")
 	paths, err := Sockets(folder)
 	if diff := cmp.Diff([]string{s.path}, paths); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -169,9 +147,7 @@ func TestBuryNobodyAlive(t *testing.T) {
 // A killed server's socket under the same name is no obstacle.
 func TestServeAgain(t *testing.T) {
 	s, folder := startServer(t)
-	if err := os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600))
 	l, path, err := listen(folder, "uid-1")
 	if err != nil || path != s.path {
 		t.Fatalf("%s, %v", path, err)
@@ -200,7 +176,5 @@ func TestListenWhileOthersEnd(t *testing.T) {
 		})
 	}
 	pods.Wait()
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Stat(folder)), "the folder is left")
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // runtimeStreams is a runtime's streaming server that echoes a line, and tells
@@ -52,23 +54,15 @@ func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response,
 	}))
 	t.Cleanup(server.Close)
 	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	conn, err := net.Dial("tcp", at.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	in := bufio.NewReader(conn)
 	response, err := http.ReadResponse(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return conn, response, in
 }
 
@@ -97,9 +91,7 @@ func TestTunnelWithoutClient(t *testing.T) {
 		default:
 		}
 	})
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, conn.Close())
 	<-over
 }
 

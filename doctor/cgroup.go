@@ -33,7 +33,7 @@ func checkCgroups(h Host) Result {
 	if len(missing) > 0 {
 		return fail(name, version+" without the controllers "+strings.Join(missing, ", "), controllerAdvice(version, missing)...)
 	}
-	if h.IsRoot() && slices.ContainsFunc(mounts, isReadOnly) {
+	if h.IsRoot() && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return slices.Contains(strings.Split(m.Options, ","), "ro") }) {
 		return fail(name, version+", but mounted read-only", "mount it writable; in a container: run that with its own writable cgroup namespace, or privileged")
 	}
 	found := version + " with " + strings.Join(neededControllers, ", ")
@@ -77,8 +77,4 @@ func (h Host) controllers(mounts []*mountinfo.Info) (version string, controllers
 		}
 	}
 	return "v1", controllers
-}
-
-func isReadOnly(mount *mountinfo.Info) bool {
-	return slices.Contains(strings.Split(mount.Options, ","), "ro")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Nothing needs crun: whatever is wrong with it is told, and is no reason to fail.
@@ -26,8 +27,6 @@ func TestCrun(t *testing.T) {
 		},
 		"crun: not checked: only root can try": {system: fakeSystem{user: true}, options: answer(bundle.InstalledCrun{}, nil)},
 	} {
-		if got := verdict(checkCrun(t.Context(), hostWith(tc.system, nil), tc.options)); got != want {
-			t.Errorf("want %q, got %q", want, got)
-		}
+		assert.Equal(t, want, verdict(checkCrun(t.Context(), hostWith(tc.system, nil), tc.options)), "verdict")
 	}
 }

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -59,7 +60,7 @@ type Options struct {
 // Run makes every check on this machine, in the order in which a reader would
 // mend things. It takes about a second at most; when ctx ends, it returns early.
 func Run(ctx context.Context, options Options) []Result {
-	host := thisHost()
+	host := Host{Files: os.DirFS("/"), System: linux{}}
 	checks := []func(Host) Result{
 		checkKernel, checkPrivileges, checkNamespaces, checkSeccomp, checkCgroups, checkOverlay,
 		checkHostsFile, checkBridge, checkNAT, checkBridgeFilter, checkForwarding, checkInotify, checkMemory, checkClock,
@@ -97,12 +98,7 @@ func Unchecked(results []Result) bool {
 
 // Failed tells whether any of the results is an Error.
 func Failed(results []Result) bool {
-	for _, result := range results {
-		if result.Status == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(results, func(r Result) bool { return r.Status == Error })
 }
 
 func ok(name, found string) Result { return Result{Name: name, Status: OK, Found: found} }

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/unattended"
@@ -41,9 +42,7 @@ func testCheck(t *testing.T, check func(Host) Result, cases []checkCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := verdict(check(hostWith(c.system, c.files)))
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(c.want, got))
 		})
 	}
 }
@@ -215,9 +214,7 @@ func TestRuntime(t *testing.T) {
 		"runtime: error: /run/x.sock: connection refused [advice]": answer("", errors.New("/run/x.sock: connection refused")),
 	}
 	for want, options := range cases {
-		if got := verdict(checkRuntime(t.Context(), options)); got != want {
-			t.Errorf("want %q, got %q", want, got)
-		}
+		assert.Equal(t, want, verdict(checkRuntime(t.Context(), options)), "verdict")
 	}
 }
 
@@ -248,9 +245,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := checkLeftovers(t.Context(), hostWith(c.system, nil), c.options)
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, cmp.Diff(c.want, got))
 	}
 }
 
@@ -270,9 +265,7 @@ func TestUnattendedPods(t *testing.T) {
 		"default/web-n1: its lifepod agent does not run: start lifepod agent again to resume it, or `lifepod down` to end all pods of this state folder",
 	}}
 	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }
 
 func TestManyLeftoversAreSummarized(t *testing.T) {
@@ -282,34 +275,24 @@ func TestManyLeftoversAreSummarized(t *testing.T) {
 		{Kind: leftovers.Bridge, Name: "lp0"},
 	}
 	want := []string{"process 7 (containerd)", "cgroup /a and 2 more of its kind", "bridge lp0"}
-	if diff := cmp.Diff(want, summarize(found)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, summarize(found)))
 }
 
 func TestPrint(t *testing.T) {
 	results := []Result{ok("kernel", "6.1"), warn("IP forwarding", "a <b>", "do x", "then y"), notChecked("x", "why")}
 	var text, raw strings.Builder
-	if err := Print(&text, results); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Print(&text, results))
 	want := "" +
 		"ok           kernel         6.1\n" +
 		"warning      IP forwarding  a <b>\n" +
 		"             → do x\n" +
 		"             → then y\n" +
 		"not checked  x              why\n"
-	if diff := cmp.Diff(want, text.String()); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
-	}
-	if err := PrintJSON(&raw, results[1:2]); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, text.String()), "text")
+	assert.Must(t, PrintJSON(&raw, results[1:2]))
 	wantJSON := "[\n  {\n    \"name\": \"IP forwarding\",\n    \"status\": \"warning\",\n    \"found\": \"a <b>\",\n" +
 		"    \"advice\": [\n      \"do x\",\n      \"then y\"\n    ]\n  }\n]\n"
-	if diff := cmp.Diff(wantJSON, raw.String()); diff != "" {
-		t.Errorf("JSON (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(wantJSON, raw.String()), "JSON")
 }
 
 // The real machine, whatever it is: every check says something, and none of
@@ -318,9 +301,7 @@ func TestPrintIsPlain(t *testing.T) {
 	results := []Result{{Name: "x", Found: "\x1b[2J\u009b", Advice: []string{"\x1b[2J\u009b"}}}
 	for name, print := range map[string]func(io.Writer, []Result) error{"text": Print, "json": PrintJSON} {
 		var out strings.Builder
-		if err := print(&out, results); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, print(&out, results))
 		if strings.ContainsAny(out.String(), "\x1b\u009b") {
 			t.Errorf("%s: %q", name, out.String())
 		}

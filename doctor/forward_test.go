@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestForward(t *testing.T) {
@@ -44,9 +46,7 @@ func TestForward(t *testing.T) {
 			if got.Status != c.status || len(got.Advice) > 2 {
 				t.Errorf("want %s, got %+v", c.status, got)
 			}
-			if diff := cmp.Diff(c.advice, advice); diff != "" {
-				t.Errorf("advice (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(c.advice, advice), "advice")
 		})
 	}
 }

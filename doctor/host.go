@@ -48,8 +48,6 @@ type FileSystem struct {
 	Inodes, FreeInodes   uint64
 }
 
-func thisHost() Host { return Host{Files: os.DirFS("/"), System: linux{}} }
-
 type linux struct{}
 
 // KernelRelease asks uname(2).

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/garbage"
 	"github.com/lifepod/lifepod/internal/garbage/atstart"
 )
@@ -72,8 +73,6 @@ func TestGarbageAtStart(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGarbageAtStart$")
 		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC="+test.gogc)
 		_ = cmd.Run()
-		if got := cmd.ProcessState.ExitCode(); got != test.want {
-			t.Errorf("with GOGC=%q the exit code is %d, want %d", test.gogc, got, test.want)
-		}
+		assert.Equal(t, test.want, cmd.ProcessState.ExitCode(), "with GOGC=%q the exit code is", test.gogc)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
@@ -23,8 +24,6 @@ func TestFlagError(t *testing.T) {
 		c.Flags().IP("node-ip", nil, "")
 		c.SetFlagErrorFunc(commandline.FlagError)
 		c.SetArgs([]string{test.arg})
-		if err := c.Execute(); err == nil || err.Error() != test.want {
-			t.Errorf("%s: %v, want %s", test.arg, err, test.want)
-		}
+		assert.Error(t, test.want, c.Execute(), test.arg)
 	}
 }

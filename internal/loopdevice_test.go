@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
@@ -17,30 +18,20 @@ import (
 func TestLoopDeviceNumbersAreOurOwn(t *testing.T) {
 	const first, numbers = 1 << 13, 1 << 13
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer file.Close()
-	if err := file.Truncate(1 << 20); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Truncate(1<<20))
 	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var number int
 	if _, err := fmt.Sscanf(device, "/dev/loop%d", &number); err != nil || number < first || number >= first+numbers {
 		t.Errorf("the device is %s, %v", device, err)
 	}
-	if err := loopdevice.Detach(device); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, loopdevice.Detach(device))
 	if files, err := loopdevice.Files(); err != nil || files[device] != file.Name() {
 		t.Errorf("while it is open, %s is of %q, %v", device, files[device], err)
 	}
-	if err := errors.Join(hold.Close(), loopdevice.Detach(device)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(hold.Close(), loopdevice.Detach(device)))
 	if files, err := loopdevice.Files(); err != nil || files[device] != "" {
 		t.Errorf("%s is of %q, %v", device, files[device], err)
 	}

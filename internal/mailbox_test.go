@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
@@ -23,9 +24,7 @@ func TestMailboxOrder(t *testing.T) {
 	}
 	<-m.Ready()
 	got = append(got, m.Take()...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "items")
 	select {
 	case <-m.Ready():
 		t.Error("an empty mailbox is ready")
@@ -39,9 +38,7 @@ func TestMailboxBehind(t *testing.T) {
 		m := mailbox.New[int]()
 		want := func(what string, want time.Duration) {
 			t.Helper()
-			if got := m.Behind(); got != want {
-				t.Errorf("%s: behind by %v, want %v", what, got, want)
-			}
+			assert.Equal(t, want, m.Behind(), "%s: behind by", what)
 		}
 		want("empty", 0)
 		m.Post(1)
@@ -64,9 +61,7 @@ func TestMailboxCount(t *testing.T) {
 	m.Count(func(change int) { open += change })
 	want := func(what string, want int) {
 		t.Helper()
-		if open != want {
-			t.Errorf("%s: %d items, want %d", what, open, want)
-		}
+		assert.Equal(t, want, open, "%s: items", what)
 	}
 	m.Post(1)
 	m.Post(2)

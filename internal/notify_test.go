@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/notify"
 )
 
@@ -19,17 +20,13 @@ import (
 func listenAsSystemd(t *testing.T) (next func() string) {
 	path := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	return func() string {
 		text := make([]byte, 256)
 		n, err := conn.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return string(text[:n])
 	}
 }
@@ -48,9 +45,7 @@ func TestNotifyTake(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	service.Watch(ctx, func() error { return nil }, discard)
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, "WATCHDOG=1", next(), "told")
 }
 
 // What is told of a service: that it has begun, and that it is ending.
@@ -58,13 +53,9 @@ func TestNotifyReadyAndStopping(t *testing.T) {
 	next := listenAsSystemd(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	notify.Take(discard).Ready(ctx)
-	if got := next(); got != "READY=1" {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, "READY=1", next(), "told")
 	cancel()
-	if got := next(); got != "STOPPING=1" {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, "STOPPING=1", next(), "told")
 }
 
 // The watchdog hears of the service while it is alive, and of nothing while it is not: each
@@ -81,16 +72,12 @@ func TestNotifyWatch(t *testing.T) {
 		service.Watch(ctx, func() error { return <-health }, discard)
 	}()
 	health <- nil
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, "WATCHDOG=1", next(), "told")
 	for range 3 {
 		health <- errors.New("pod default/web has not been gone on with for 5m0s")
 	}
 	health <- nil // what was before has been dealt with
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, "WATCHDOG=1", next(), "told")
 	cancel()
 	select {
 	case health <- errors.New("the last look"):

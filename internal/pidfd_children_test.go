@@ -5,18 +5,15 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 func TestPIDFDKillChildren(t *testing.T) {
 	child := exec.Command("sleep", "1000")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, child.Start())
 	self, err := pidfd.OpenPID(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer self.Close()
 	self.KillChildren()
 	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {

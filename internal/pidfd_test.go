@@ -1,7 +1,6 @@
 package internal_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -18,53 +18,37 @@ import (
 func child(t *testing.T) pidfd.ID {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	id, err := pidfd.Find(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return id
 }
 
 func TestPIDFDOpenAndStop(t *testing.T) {
 	p, err := pidfd.Open(child(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer p.Close()
 	select {
 	case <-p.Ended():
 		t.Fatal("it counts as ended before it was stopped")
 	default:
 	}
-	if err := p.Stop(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Stop(t.Context(), time.Minute))
 	// It is a zombie now, and that has ended too.
-	if _, err := pidfd.Open(p.ID); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("opening a zombie: error %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(p.ID)), "opening a zombie")
 }
 
 func TestPIDFDStopKills(t *testing.T) {
 	p, err := pidfd.Open(child(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer p.Close()
-	if err := p.Signal(unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Signal(unix.SIGSTOP))
 	// Stopped, it does not notice TERM.
-	if err := p.Stop(t.Context(), time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Stop(t.Context(), time.Millisecond))
 	<-p.Ended()
 }
 
@@ -72,26 +56,16 @@ func TestPIDFDStopKills(t *testing.T) {
 func TestPIDFDOpenRefusesReusedPID(t *testing.T) {
 	id := child(t)
 	id.StartTicks++
-	if _, err := pidfd.Open(id); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
-	}
-	if _, err := pidfd.Open(pidfd.ID{PID: 1 << 22, StartTicks: 1}); !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("error %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(id)))
+	assert.ErrorIs(t, pidfd.ErrEnded, assert.ErrorOf(pidfd.Open(pidfd.ID{PID: 1 << 22, StartTicks: 1})))
 }
 
 func TestPIDFDProgram(t *testing.T) {
 	want, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	self, err := procfs.NewProc(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := pidfd.Program(self); got != want {
-		t.Errorf("program %q, want %q", got, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, want, pidfd.Program(self), "program")
 	if got := pidfd.Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
 		t.Errorf("command line %q, want %q", got, os.Args)
 	}

@@ -1,7 +1,6 @@
 package internal_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -50,23 +50,13 @@ func TestRootFolderCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, link := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "link")
-			if err := os.Mkdir(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chown(folder, test.uid, test.gid); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(folder, test.mode); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Mkdir(folder, 0o700))
+			assert.Must(t, os.Chown(folder, test.uid, test.gid))
+			assert.Must(t, os.Chmod(folder, test.mode))
 			path := folder
 			if test.link {
-				if err := os.Symlink(folder, link); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Lchown(link, test.linkOwner, 0); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.Symlink(folder, link))
+				assert.Must(t, os.Lchown(link, test.linkOwner, 0))
 				path = link
 			}
 			if test.below {
@@ -74,9 +64,7 @@ func TestRootFolderCheck(t *testing.T) {
 			}
 			err := rootfolder.Check(path)
 			if test.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				return
 			}
 			want := strings.NewReplacer("FOLDER", folder, "LINK", link).Replace(test.want)
@@ -85,20 +73,12 @@ func TestRootFolderCheck(t *testing.T) {
 			}
 		})
 	}
-	if err := rootfolder.Check(filepath.Join(t.TempDir(), "new")); err != nil {
-		t.Errorf("one that isn't there: %v", err)
-	}
+	assert.NoError(t, rootfolder.Check(filepath.Join(t.TempDir(), "new")), "one that isn't there")
 	file, dangling := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/nowhere", dangling); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
+	assert.Must(t, os.Symlink("/nowhere", dangling))
 	for path, want := range map[string]string{file: "it is no folder", dangling: "it is a link to a folder that does not exist"} {
-		if err := rootfolder.Check(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
-		}
+		assert.ErrorContains(t, want, rootfolder.Check(path), path)
 	}
 }
 
@@ -109,24 +89,16 @@ func TestRootFolderEnsure(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "above", "run")
 	for _, before := range []os.FileMode{0, 0o700, 0o777} { // 0: nobody
 		if before != 0 {
-			if err := os.Chmod(run, before); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Chmod(run, before))
 		}
-		if err := rootfolder.EnsureRun(run); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, rootfolder.EnsureRun(run))
 		if info, err := os.Stat(run); err != nil || info.Mode() != os.ModeDir|0o711 {
 			t.Errorf("after mode %#o: %v, %v, want drwx--x--x", before, info.Mode(), err)
 		}
 	}
 	file := filepath.Join(run, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := rootfolder.Ensure(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("a file in its place: %v", err)
-	}
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
+	assert.ErrorIs(t, syscall.ENOTDIR, rootfolder.Ensure(file, 0o700), "a file in its place")
 }
 
 // TestRootFolderMadeMeanwhile: several processes may begin with a folder that none of them has made yet.
@@ -136,9 +108,7 @@ func TestRootFolderMadeMeanwhile(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if err := rootfolder.Make(path); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, rootfolder.Make(path))
 			})
 		}
 		all.Wait()

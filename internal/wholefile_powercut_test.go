@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
@@ -13,15 +14,11 @@ import (
 func TestWholeFileSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
 	folder := filepath.Join(disk.Dir, "folder")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(folder, 0o700))
 	path := filepath.Join(folder, "file")
 	for _, content := range []string{"the first content", "the second one, which replaces it"} {
 		disk.Settle()
-		if err := wholefile.Write(path, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, wholefile.Write(path, []byte(content)))
 		disk.Cut()
 		text, err := os.ReadFile(path)
 		if err != nil || string(text) != content {

@@ -5,18 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 func TestWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, []byte("the old content, which is longer"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := wholefile.Write(path, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte("the old content, which is longer"), 0o644))
+	assert.Must(t, wholefile.Write(path, []byte("new")))
 	text, err := os.ReadFile(path)
 	if err != nil || string(text) != "new" {
 		t.Errorf("content %q, %v", text, err)
@@ -31,12 +28,8 @@ func TestWholeFile(t *testing.T) {
 func TestWholeFileFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "folder")
-	if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := wholefile.Write(path, []byte("new")); err == nil {
-		t.Error("a folder was replaced by a file")
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(path, "full"), 0o700))
+	assert.Fails(t, wholefile.Write(path, []byte("new")), "a folder was replaced by a file")
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left: %v, %v", entries, err)

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -32,52 +32,30 @@ func TestEnds(t *testing.T) {
 	w := create(t, dir, "u")
 	for attempt := range uint32(9) {
 		log := append(bytes.Repeat([]byte{'x'}, LogBytes), byte('0'+attempt))
-		if err := KeepEnd(w.Dir(), End{Container: "main", Attempt: attempt, Exit: Exit{Code: 1}}, log); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, KeepEnd(w.Dir(), End{Container: "main", Attempt: attempt, Exit: Exit{Code: 1}}, log))
 	}
-	if err := KeepEnd(w.Dir(), End{Container: "other"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")); diff != "" {
-		t.Errorf("ends (-want +got):\n%s", diff)
-	}
+	assert.Must(t, KeepEnd(w.Dir(), End{Container: "other"}, nil))
+	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")), "ends")
 	f := Folder{Dir: dir}
 	if log, err := f.Log("u", "main", 8); err != nil || len(log) != LogBytes || !strings.HasSuffix(string(log), "x8") {
 		t.Errorf("%d bytes of log, %v", len(log), err)
 	}
-	if _, err := f.Log("u", "main", 2); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("log of an end that was given up: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")); diff != "" {
-		t.Errorf("with a damaged one (-want +got):\n%s", diff)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(f.Log("u", "main", 2)), "log of an end that was given up")
+	assert.Must(t, os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600))
+	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")), "with a damaged one")
 }
 
 // TestEndOnAFullDisk: an end whose log finds no room is kept without it, and nothing is left of
 // the attempt.
 func TestEndOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	w := create(t, disk, "u")
-	if err := KeepEnd(w.Dir(), End{Container: "main"}, []byte("short")); err != nil {
-		t.Fatal(err)
-	}
-	if err := KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("error %v", err)
-	}
-	if diff := cmp.Diff([]uint32{0, 1}, attemptsOf(t, disk, "u", "main")); diff != "" {
-		t.Errorf("ends (-want +got):\n%s", diff)
-	}
-	if _, err := (Folder{Dir: disk}).Log("u", "main", 1); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its log: %v", err)
-	}
+	assert.Must(t, KeepEnd(w.Dir(), End{Container: "main"}, []byte("short")))
+	assert.ErrorIs(t, unix.ENOSPC, KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)))
+	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 1}, attemptsOf(t, disk, "u", "main")), "ends")
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf((Folder{Dir: disk}).Log("u", "main", 1)), "its log")
 	if left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -91,9 +69,7 @@ func TestChain(t *testing.T) {
 	step := func(fact lifecycle.Fact, effects ...lifecycle.Effect) []Entry {
 		t.Helper()
 		entries, err := w.Step(at, fact, effects)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return entries
 	}
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})
@@ -101,13 +77,9 @@ func TestChain(t *testing.T) {
 	step(lifecycle.RestartRequested{Container: "main", Because: "lifepod restart"},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindRestartRequested}},
 		lifecycle.StopContainer{ID: 2, Container: "main", ContainerID: "c", TimeoutSeconds: 30})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.Close())
 	w = create(t, dir, "u")
-	if unkept := w.Unkept(); len(unkept) > 0 {
-		t.Errorf("not kept before anything has ended: %+v", unkept)
-	}
+	assert.Empty(t, w.Unkept(), "not kept before anything has ended")
 	entries := step(lifecycle.ContainerExited{ContainerID: "c", ExitCode: 143},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: 143, Outcome: lifecycle.ThenRestart}},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", Kind: "pod-not-ready"}})
@@ -117,19 +89,11 @@ func TestChain(t *testing.T) {
 		chain = append(chain, string(e.Kind)+" "+e.Name+e.What)
 	}
 	want := []string{"fact RestartRequested", "decided restart requested", "begun StopContainer", "fact ContainerExited", "decided exited 143"}
-	if diff := cmp.Diff(want, chain); diff != "" {
-		t.Errorf("chain (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, chain), "chain")
 	if end.Container != "main" || end.Exit.Code != 143 {
 		t.Errorf("end %+v", end)
 	}
-	if diff := cmp.Diff([]End{end}, w.Unkept()); diff != "" {
-		t.Errorf("what is not kept yet (-want +got):\n%s", diff)
-	}
-	if err := KeepEnd(w.Dir(), end, nil); err != nil {
-		t.Fatal(err)
-	}
-	if unkept := w.Unkept(); len(unkept) > 0 {
-		t.Errorf("not kept: %+v", unkept)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]End{end}, w.Unkept()), "what is not kept yet")
+	assert.Must(t, KeepEnd(w.Dir(), end, nil))
+	assert.Empty(t, w.Unkept(), "not kept")
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,11 +29,6 @@ const (
 	DetailForce       = "force"     // true: at once
 	DetailAttempt     = "attempt"   // of the pod's group that a decision is about
 )
-
-func isTimer(fact lifecycle.Fact) bool {
-	_, is := fact.(lifecycle.Woke)
-	return is
-}
 
 // fact files what the machine was told; true: also if nothing follows from it.
 func (s *step) fact(fact lifecycle.Fact, effects []lifecycle.Effect) bool {
@@ -186,12 +182,10 @@ func outcome(f lifecycle.Probed) string {
 }
 
 func reports(effects []lifecycle.Effect, reason string) bool {
-	for _, effect := range effects {
-		if e, is := effect.(lifecycle.RecordEvent); is && e.Reason == reason {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(effects, func(effect lifecycle.Effect) bool {
+		e, is := effect.(lifecycle.RecordEvent)
+		return is && e.Reason == reason
+	})
 }
 
 func nameOf(fact any) string { return reflect.TypeOf(fact).Name() }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // FuzzFolder: whatever a pod's files hold, they are read or there is an error; whatever a UID is, it names a folder in the
@@ -22,13 +24,9 @@ func FuzzFolder(f *testing.F) {
 		if strings.Contains(uid, "\x00") || len(uid) > 200 || dir == folder.Dir {
 			return // no file system has it
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(dir, 0o700))
 		for name, content := range map[string][]byte{podFile: pod, firstFile: entries, "2" + suffix: entries, nowFile: now} {
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 		}
 		listed, err := folder.Pods()
 		if (len(listed) == 1) == (err != nil) && len(pod) > 0 {

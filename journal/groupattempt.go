@@ -156,7 +156,7 @@ func (r *GroupAttempt) setSteps(all []stand) {
 		if last == nil {
 			return
 		}
-		at = later(before, at)
+		at = slices.MaxFunc([]time.Time{before, at}, time.Time.Compare)
 		step := Step{What: what, Took: at.Sub(before), At: at, Last: last.Pod, Node: last.Node}
 		step.Seconds = step.Took.Seconds()
 		if what == Ended {
@@ -192,11 +192,4 @@ func lastTo(what What, all []stand) (at time.Time, last *stand) {
 		}
 	}
 	return at, last
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -38,9 +39,7 @@ func TestOf(t *testing.T) {
 		"0 at 1s; 2s heard train-c; 0s ended train-c; 1s lifted train-a; 2s told train-c; 0s runs train-c",
 		"1 at 1m0s, begun by train-b (worker exited 88); 300ms heard train-c; 900ms ended train-c; 300ms lifted train-a; 20ms told train-c; 0s runs train-c",
 	}
-	if diff := cmp.Diff(want, describe(records...)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, describe(records...)))
 }
 
 // TestOvertaken: an attempt that another one overtakes before all have started ends where it was, and of the newest
@@ -55,9 +54,7 @@ func TestOvertaken(t *testing.T) {
 		"0 at 1s; 0s heard a; 0s ended a; 1s lifted a",
 		"1 at 3s, begun by a (worker exited 1)",
 	}
-	if diff := cmp.Diff(want, describe(a.Record, b.Record)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, describe(a.Record, b.Record)))
 }
 
 // TestNewest: pods of a group that was deleted before another one of its name came are left out, a member that was
@@ -76,7 +73,5 @@ func TestNewest(t *testing.T) {
 	}, timelinetest.Moment(50)) {
 		names = append(names, r.Pod.Name)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "lost-b"}, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff([]string{"a", "b", "lost-b"}, names))
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -17,9 +18,7 @@ import (
 func openFiles(t *testing.T) int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(files)
 }
 
@@ -31,9 +30,7 @@ func TestOneFile(t *testing.T) {
 	var list []*Writer
 	for i := range 200 {
 		w, err := writers.Create(Pod{UID: strconv.Itoa(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		list = append(list, w)
 	}
 	if files := openFiles(t) - before; files != 1 {
@@ -41,18 +38,12 @@ func TestOneFile(t *testing.T) {
 	}
 	for i, w := range list {
 		if i%2 == 0 {
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, w.Close())
 		}
 	}
 	for i, w := range list {
-		if living := read(t, dir, strconv.Itoa(i)).Living; living != (i%2 != 0) {
-			t.Errorf("pod %d: living %t", i, living)
-		}
-		if err := errors.Join(w.Close(), w.Close()); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, i%2 != 0, read(t, dir, strconv.Itoa(i)).Living, "pod %d: living", i)
+		assert.NoError(t, errors.Join(w.Close(), w.Close()))
 	}
 	if files := openFiles(t) - before; files != 0 {
 		t.Errorf("%d open files after the last pod", files)
@@ -64,27 +55,15 @@ func TestSecondWriter(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
 	writers := folder.Writers()
 	first, err := writers.Create(Pod{UID: "u"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, other := range map[string]*Writers{"same file": writers, "another file": folder.Writers()} {
-		if _, err := other.Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(other.Create(Pod{UID: "u"})), name)
 	}
-	if err := report(first, 1); err != nil {
-		t.Error(err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, report(first, 1))
+	assert.Must(t, first.Close())
 	second := create(t, folder.Dir, "u")
-	if _, err := writers.Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("the first after it was handed over: %v", err)
-	}
-	if err := report(second, 1); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(writers.Create(Pod{UID: "u"})), "the first after it was handed over")
+	assert.NoError(t, report(second, 1))
 }
 
 // TestEarlierLock: a lifepod of before, which locks pod.json, leads its pod for readers, writers and whoever removes what is too old;
@@ -92,25 +71,17 @@ func TestSecondWriter(t *testing.T) {
 func TestEarlierLock(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
 	w := create(t, folder.Dir, "u")
-	if err := errors.Join(report(w, 1), w.Close(), os.Remove(folder.lockPath())); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(report(w, 1), w.Close(), os.Remove(folder.lockPath())))
 	earlier, err := os.OpenFile(filepath.Join(folder.Dir, "u", podFile), os.O_RDWR, 0)
 	if err == nil {
 		err = unix.Flock(int(earlier.Fd()), unix.LOCK_EX)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !read(t, folder.Dir, "u").Living {
 		t.Error("the pod has a lifepod")
 	}
-	if _, err := folder.Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("a second writer: %v", err)
-	}
-	if err := folder.Sweep(time.Now().Add(time.Hour), Bounds{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(folder.Writers().Create(Pod{UID: "u"})), "a second writer")
+	assert.Must(t, folder.Sweep(time.Now().Add(time.Hour), Bounds{}))
 	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {
 		t.Errorf("%d entries", len(r.Entries))
 	}
@@ -120,9 +91,7 @@ func TestEarlierLock(t *testing.T) {
 	if read(t, folder.Dir, "u").Living {
 		t.Error("the pod has no lifepod any more")
 	}
-	if err := report(create(t, folder.Dir, "u"), 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, report(create(t, folder.Dir, "u"), 1))
 	if r := read(t, folder.Dir, "u"); !r.Living || len(r.Entries) != 2 {
 		t.Errorf("living %t, %d entries", r.Living, len(r.Entries))
 	}
@@ -131,21 +100,13 @@ func TestEarlierLock(t *testing.T) {
 // TestWriterAwaitsRemoval: a pod that comes back while its folder is removed waits, and has a new one.
 func TestWriterAwaitsRemoval(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
-	if err := create(t, folder.Dir, "u").Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, create(t, folder.Dir, "u").Close())
 	dir, removing := folder.of("u"), folder.newLocks()
-	if err := removing.take(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, removing.take(dir))
 	time.AfterFunc(2*lockPause, func() {
-		if err := errors.Join(os.RemoveAll(dir), removing.release(dir)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(os.RemoveAll(dir), removing.release(dir)))
 	})
-	if err := report(create(t, folder.Dir, "u"), 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, report(create(t, folder.Dir, "u"), 1))
 	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {
 		t.Errorf("%d entries", len(r.Entries))
 	}

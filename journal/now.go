@@ -65,7 +65,7 @@ func OfObject(pod *v1.Pod, unanswered error) *Record {
 		scheduling.On = strings.TrimPrefix(scheduling.On+", "+g.Name, ", ")
 	}
 	for _, c := range pod.Status.Conditions {
-		now.At = latest(now.At, c.LastTransitionTime.Time)
+		now.At = slices.MaxFunc([]time.Time{now.At, c.LastTransitionTime.Time}, time.Time.Compare)
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
 			scheduling.Since, scheduling.Because = c.LastTransitionTime.Time, c.Message
 		}
@@ -74,13 +74,6 @@ func OfObject(pod *v1.Pod, unanswered error) *Record {
 		now.Waits = append(now.Waits, scheduling)
 	}
 	return &Record{Pod: PodOf(pod), Now: &now, Object: true}
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // nowOf is how a container is.

@@ -58,7 +58,7 @@ func NewRecorder(before []Entry) *Recorder {
 func (r *Recorder) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) []Entry {
 	s := &step{Recorder: r, at: at}
 	keep := s.fact(fact, effects)
-	s.timer = isTimer(fact)
+	_, s.timer = fact.(lifecycle.Woke)
 	for _, effect := range effects {
 		s.effect(effect)
 	}

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -62,25 +62,17 @@ func TestCluster(t *testing.T) {
 		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
 		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
-		t.Errorf("what is told (-want +got):\n%s", diff)
-	}
-	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of a pod that there isn't: %v", err)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, cmp.AllowUnexported(answer{})), "what is told")
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(c.Read("other")), "of a pod that there isn't")
 }
 
 // newCluster has a node with a journal, one that doesn't answer and one that refuses.
 func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	t.Helper()
 	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = w.Close() }) // only written to below
-	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 	list := v1.PodList{Items: []v1.Pod{
 		podOn("n1", "told"), podOn("n1", "untold"), podOn("broken", "lost"), podOn("refuses", "hidden"),
 		podOn("", "waits", v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/1 nodes are available"}),
@@ -99,8 +91,6 @@ func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return &remote.Cluster{Context: t.Context(), Client: client, Namespace: "default"}
 }

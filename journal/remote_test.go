@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"errors"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -24,16 +24,10 @@ import (
 func TestRemote(t *testing.T) {
 	in := journal.Folder{Dir: t.TempDir()}
 	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = w.Close() }() // only written to below
-	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
+	assert.Must(t, w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}))
 	node := served(t, in)
 	pods, err := node.Pods()
 	want, wantErr := in.Pods()
@@ -46,9 +40,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("record (-want +got):\n%s%v %v", diff, err, wantErr)
 	}
 	for _, uid := range []string{"other", "..", "../u/x"} {
-		if _, err := node.Read(uid); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("pod %s: %v", uid, err)
-		}
+		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(node.Read(uid)), "pod ", uid)
 	}
 }
 
@@ -61,15 +53,11 @@ func served(t *testing.T, in journal.Source) remote.Node {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client, err := rest.RESTClientFor(&rest.Config{
 		Host: address.Host, APIPath: "/api",
 		ContentConfig: rest.ContentConfig{GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return remote.Node{Context: t.Context(), Client: client, Name: "n1"}
 }

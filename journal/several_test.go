@@ -1,12 +1,12 @@
 package journal_test
 
 import (
-	"errors"
 	"io/fs"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -16,15 +16,9 @@ func TestSeveral(t *testing.T) {
 	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
 		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
+		assert.Must(t, w.Close())
 	}
 	all := journal.Several{first, journal.Folder{Dir: filepath.Join(t.TempDir(), "none")}, second}
 	pods, err := all.Pods()
@@ -36,7 +30,5 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("%s: %+v, %v", uid, r, err)
 		}
 	}
-	if _, err := all.Read("c"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a pod that none has: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(all.Read("c")), "a pod that none has")
 }

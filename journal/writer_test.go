@@ -16,15 +16,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 func create(t *testing.T, dir, uid string) *Writer {
 	t.Helper()
 	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = w.Close() }) // may be closed already
 	return w
 }
@@ -40,9 +39,7 @@ func report(w *Writer, length int) error {
 func read(t *testing.T, dir, uid string) *Record {
 	t.Helper()
 	r, err := Folder{Dir: dir}.Read(uid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -53,9 +50,7 @@ func TestBounds(t *testing.T) {
 	w := create(t, dir, "u")
 	const entries = 3000
 	for range entries {
-		if err := report(w, 1000); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, report(w, 1000))
 	}
 	r := read(t, dir, "u")
 	first, last := r.Entries[0].ID, r.Entries[len(r.Entries)-1].ID
@@ -72,24 +67,16 @@ func TestBounds(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "u")
-	if err := report(w, 1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("a second writer: %v", err)
-	}
+	assert.Must(t, report(w, 1))
+	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a second writer")
 	if r := read(t, dir, "u"); !r.Living {
 		t.Error("the pod has a lifepod")
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.Close())
 	if r := read(t, dir, "u"); r.Living {
 		t.Error("the pod has no lifepod any more")
 	}
-	if err := report(create(t, dir, "u"), 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, report(create(t, dir, "u"), 1))
 	if r := read(t, dir, "u"); len(r.Entries) != 2 || r.Entries[1].ID != 2 {
 		t.Errorf("entries %+v", r.Entries)
 	}
@@ -99,9 +86,7 @@ func TestGoesOn(t *testing.T) {
 // the journal goes on, and says how many are missing.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	w := create(t, disk, "u")
 	var err error
@@ -112,15 +97,9 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if err := report(w, 1000); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("the disk is still full: %v", err)
-	}
-	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	if err := report(w, 1000); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, report(w, 1000), "the disk is still full")
+	assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
+	assert.Must(t, report(w, 1000))
 	r := read(t, disk, "u")
 	if last := r.Entries[len(r.Entries)-1]; r.Left != 2 || last.ID != int64(written)+2 {
 		t.Errorf("%d left out, the last is %d of %d", r.Left, last.ID, written+2)
@@ -134,26 +113,18 @@ func TestSweep(t *testing.T) {
 	for i := range 4 {
 		uid := strconv.Itoa(i)
 		w := create(t, dir, uid)
-		if err := report(w, 10_000); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, report(w, 10_000))
 		if uid != "3" { // whose lifepod lives
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, w.Close())
 		}
 		age := now.Add(-time.Duration(i) * time.Hour)
 		for _, name := range []string{podFile, firstFile, ""} {
-			if err := os.Chtimes(filepath.Join(dir, uid, name), age, age); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Chtimes(filepath.Join(dir, uid, name), age, age))
 		}
 	}
 	stay := func(bounds Bounds, want ...string) {
 		t.Helper()
-		if err := (Folder{Dir: dir}).Sweep(now, bounds); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, (Folder{Dir: dir}).Sweep(now, bounds))
 		pods, err := Folder{Dir: dir}.Pods()
 		var got []string
 		for _, p := range pods {
@@ -172,30 +143,20 @@ func TestSweep(t *testing.T) {
 func TestSweepLeavesBeginnings(t *testing.T) {
 	dir := t.TempDir()
 	begun := filepath.Join(dir, "u")
-	if err := os.Mkdir(begun, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := (Folder{Dir: dir}).Sweep(time.Now(), Usual); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(begun); err != nil {
-		t.Error(err)
-	}
+	assert.Must(t, os.Mkdir(begun, 0o700))
+	assert.Must(t, (Folder{Dir: dir}).Sweep(time.Now(), Usual))
+	assert.NoError(t, assert.ErrorOf(os.Stat(begun)))
 }
 
 // TestReaderDoesNotKeepWriterOut: a reader holds the lock for a moment only, for which a writer waits.
 func TestReaderDoesNotKeepWriterOut(t *testing.T) {
 	dir := t.TempDir()
-	if err := create(t, dir, "u").Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, create(t, dir, "u").Close())
 	file, err := os.Open(filepath.Join(dir, "u", podFile))
 	if err == nil {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_SH)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	time.AfterFunc(2*lockPause, func() { _ = file.Close() }) // which unlocks
 	create(t, dir, "u")
 }
@@ -214,9 +175,7 @@ func TestKilled(t *testing.T) {
 		if err == nil {
 			err = command.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		lines := bufio.NewScanner(out)
 		for range rand.IntN(2000) + 1 {
 			if !lines.Scan() {
@@ -227,9 +186,7 @@ func TestKilled(t *testing.T) {
 		if r := read(t, dir, "u"); !r.Living {
 			t.Error("its lifepod lives")
 		}
-		if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
-			t.Errorf("a writer beside that of another process: %v", err)
-		}
+		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a writer beside that of another process")
 		_ = command.Process.Kill()
 		for lines.Scan() { // what it has said before its end
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
@@ -263,12 +220,8 @@ func TestObjectGone(t *testing.T) {
 	w := create(t, dir, "u")
 	held := []lifecycle.Wait{{Subject: "pod", For: lifecycle.WaitFinalizers, On: "example.com/keep"}}
 	for stage, left := range map[string]int{"gone": 0, "terminating": 1} {
-		if err := w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}); err != nil {
-			t.Fatal(err)
-		}
-		if err := (Folder{Dir: dir}).ObjectGone("u"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}))
+		assert.Must(t, (Folder{Dir: dir}).ObjectGone("u"))
 		if r := read(t, dir, "u"); len(r.Now.Waits) != left || r.Now.Phase != "Failed" || r.Now.Stage != stage {
 			t.Errorf("%s: %+v", stage, r.Now)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What bears another root's name, or only begins with this one's, stays.
@@ -33,9 +35,7 @@ func TestFindFilter(t *testing.T) {
 		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
 	}
 	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Leftover{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(Leftover{})))
 }
 
 func TestSweepFilter(t *testing.T) {
@@ -59,12 +59,8 @@ func TestSweepFilter(t *testing.T) {
 				}
 				return "", nil
 			}
-			if err := sweepRule(t.Context(), run, c.rule); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			assert.Must(t, sweepRule(t.Context(), run, c.rule))
+			assert.NoDiffIn(t, cmp.Diff(c.want, got), "calls")
 		})
 	}
 }

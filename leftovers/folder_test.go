@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Every trace of a pod below the root is found, and swept.
@@ -18,28 +20,20 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 		write(t, filepath.Join(root, path), "x")
 	}
 	found, err := findInFolders(Place{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(root, leftover.Name)
 		got = append(got, string(leftover.Kind)+" "+path)
 	}
 	want := []string{"pod folder pods/u1", "log folder logs/default_web_u1", "address record ipam/pods/u1", "pod record runs/.new-5", "pod record runs/u1.json"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("found (-want +got):\n%s", diff)
-	}
-	if err := Sweep(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "found")
+	assert.Must(t, Sweep(t.Context(), found))
 	if again, err := findInFolders(Place{Root: root}); len(again) > 0 || err != nil {
 		t.Errorf("after the sweep: %v, %v", again, err)
 	}
 	for _, kept := range []string{"ipam/lock", "containerd/x", "certs.d/x"} {
-		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(root, kept))))
 	}
 }
 
@@ -52,13 +46,9 @@ func TestInUse(t *testing.T) {
 		t.Errorf("nobody holds it: want false, got %v, %v", used, err)
 	}
 	record, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = record.Close() }()
-	if err := unix.Flock(int(record.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Flock(int(record.Fd()), unix.LOCK_EX))
 	if used, err := InUse(place); !used || err != nil {
 		t.Errorf("held: want true, got %v, %v", used, err)
 	}

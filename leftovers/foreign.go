@@ -2,7 +2,6 @@ package leftovers
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +50,4 @@ func endpointOf(path string) string {
 		return "" // as after a power failure
 	}
 	return record.Endpoint
-}
-
-func foreignError(leftover Leftover) error {
-	return fmt.Errorf("its pod is on another runtime, %s: lifepod ps names it, lifepod stop ends it", leftover.Detail)
 }

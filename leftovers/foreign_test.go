@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What a pod on another runtime has stays: its containers may run on.
@@ -20,9 +22,7 @@ func TestForeignPodsStay(t *testing.T) {
 	write(t, filepath.Join(place.Root, "runs/theirs.json"), `{"endpoint":"unix:///run/crio/crio.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/torn.json"), ``)
 	found, err := fakeSystem(t).find(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(place.Root, leftover.Name)
@@ -32,18 +32,12 @@ func TestForeignPodsStay(t *testing.T) {
 		"pod folder pods/ours", "log folder logs/default_web_ours",
 		"pod record runs/ours.checkpoint", "pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("found (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "found")
 	err = Sweep(t.Context(), found)
 	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
 		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"
-	if err == nil || err.Error() != wantErr {
-		t.Errorf("sweep: want %q, got %v", wantErr, err)
-	}
+	assert.Error(t, wantErr, err, "sweep")
 	for _, kept := range []string{"pods/theirs/x", "logs/default_web_theirs/x", "runs/theirs.json", "runs/theirs.checkpoint"} {
-		if _, err := os.Stat(filepath.Join(place.Root, kept)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(place.Root, kept))))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const nftHostPorts = `table ip cni_hostport { # handle 7
@@ -45,9 +47,7 @@ func TestFindHostPorts(t *testing.T) {
 		return "", errors.New("no such table")
 	}}
 	place := Place{RunDir: t.TempDir()}
-	if got := s.findHostPorts(t.Context(), place); len(got) > 0 {
-		t.Errorf("without sandboxes: want none, got %v", got)
-	}
+	assert.Empty(t, s.findHostPorts(t.Context(), place), "without sandboxes")
 	write(t, filepath.Join(place.RunDir, "state/io.containerd.grpc.v1.cri/sandboxes/mine/shm"), "")
 	var got []string
 	for _, leftover := range s.findHostPorts(t.Context(), place) {
@@ -58,9 +58,7 @@ func TestFindHostPorts(t *testing.T) {
 		"host port's nft rule ip cni_hostport masquerading handle 15",
 		"host port's iptables rule " + iptablesMine,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }
 
 func TestSweepHostPortChain(t *testing.T) {
@@ -69,11 +67,7 @@ func TestSweepHostPortChain(t *testing.T) {
 		got = name + "\n" + input
 		return "", nil
 	}
-	if err := sweepHostPortChain(t.Context(), run, iptablesMine); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, sweepHostPortChain(t.Context(), run, iptablesMine))
 	want := "iptables-restore\n*nat\n" + strings.Replace(iptablesMine, "-A", "-D", 1) + "\n-F CNI-DN-0123\n-X CNI-DN-0123\nCOMMIT\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

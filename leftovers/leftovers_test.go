@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -37,9 +38,7 @@ func fakeSystem(t *testing.T, processes ...fakeProcess) system {
 		}
 		write(t, filepath.Join(folder, "stat"), strconv.Itoa(p.pid)+" (a) b) "+state+" "+strconv.Itoa(p.parent)+
 			" 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 777 20"+strings.Repeat(" 0", 29))
-		if err := os.Symlink(p.program, filepath.Join(folder, "exe")); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(p.program, filepath.Join(folder, "exe")))
 	}
 	return system{proc: proc, cgroup: t.TempDir(), run: func(context.Context, string, string, ...string) (string, error) {
 		return "", errors.New("not installed")
@@ -48,12 +47,8 @@ func fakeSystem(t *testing.T, processes ...fakeProcess) system {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func TestFindProcesses(t *testing.T) {
@@ -75,19 +70,13 @@ func TestFindProcesses(t *testing.T) {
 		fakeProcess{pid: os.Getpid(), program: root + "/bin/lifepod", arguments: []string{"lifepod"}, parent: 30},
 	)
 	found, err := s.findProcesses(Place{Root: root, RunDir: run})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, leftover := range found {
 		got = append(got, leftover.Name)
 	}
-	if diff := cmp.Diff([]string{"12", "14", "11", "13"}, got); diff != "" {
-		t.Errorf("processes, containerd first (-want +got):\n%s", diff)
-	}
-	if id := found[0].process; id != (pidfd.ID{PID: 12, StartTicks: 777}) {
-		t.Errorf("identity: want 12 started at 777, got %+v", id)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"12", "14", "11", "13"}, got), "processes, containerd first")
+	assert.Equal(t, (pidfd.ID{PID: 12, StartTicks: 777}), found[0].process, "identity")
 }
 
 func TestFindCgroups(t *testing.T) {
@@ -111,23 +100,17 @@ func TestFindCgroups(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := fakeSystem(t)
 			for _, folder := range c.folders {
-				if err := os.MkdirAll(filepath.Join(s.cgroup, folder), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.MkdirAll(filepath.Join(s.cgroup, folder), 0o755))
 			}
 			if c.name != "v1" {
 				write(t, filepath.Join(s.cgroup, "cgroup.controllers"), "cpu memory pids\n")
 			}
 			got, err := s.findCgroups(Place{CgroupParent: "/lifepod"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			for i := range got {
 				got[i].Name, _ = filepath.Rel(s.cgroup, got[i].Name)
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Leftover{})); diff != "" {
-				t.Errorf("cgroups (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Leftover{})), "cgroups")
 		})
 	}
 }
@@ -135,9 +118,7 @@ func TestFindCgroups(t *testing.T) {
 // An empty parent must never mean the whole hierarchy.
 func TestNoPlaceFindsNothing(t *testing.T) {
 	s := fakeSystem(t)
-	if err := os.MkdirAll(filepath.Join(s.cgroup, "memory", "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(s.cgroup, "memory", "x"), 0o755))
 	for _, place := range []Place{{}, {CgroupParent: "/"}, {CgroupParent: ".."}, {Root: "/", RunDir: "/"}} {
 		if found, err := s.find(t.Context(), place); len(found) > 0 || err != nil {
 			t.Errorf("place %+v: want nothing, got %v, %v", place, found, err)
@@ -156,19 +137,13 @@ func TestIsDisk(t *testing.T) {
 		{mountinfo.Info{Root: "net:[4026]", Source: "nsfs", FSType: "nsfs"}, false},
 	}
 	for _, c := range cases {
-		if got := isDisk(&c.mount); got != c.want {
-			t.Errorf("isDisk(%s of %s): want %v, got %v", c.mount.Root, c.mount.Source, c.want, got)
-		}
+		assert.Equal(t, c.want, isDisk(&c.mount), "isDisk(%s of %s)", c.mount.Root, c.mount.Source)
 	}
 }
 
 func TestSweepSparesAnotherProcessOfThatPID(t *testing.T) {
 	self, err := pidfd.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	self.StartTicks++
-	if err := Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}); err != nil {
-		t.Errorf("want the process spared, got %v", err)
-	}
+	assert.NoError(t, Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}), "the process that asks")
 }

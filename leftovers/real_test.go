@@ -21,6 +21,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
@@ -42,20 +43,14 @@ func startSleeper(t *testing.T, program string, network *netns.NsHandle) *exec.C
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), sleepVariable+"=1")
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	start := command.Start
 	if network != nil {
 		start = func() error { return inNetwork(*network, command.Start) }
 	}
-	if err := start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, start())
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-	if _, err := io.ReadFull(out, make([]byte, len("started"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(io.ReadFull(out, make([]byte, len("started")))))
 	return command
 }
 
@@ -101,19 +96,11 @@ func newNetwork(t *testing.T, name string) netns.NsHandle {
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	raw, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, raw, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	assert.Must(t, os.WriteFile(to, raw, 0o755))
 }
 
 // fixture is everything that a killed lifepod can leave, made by hand.
@@ -138,16 +125,12 @@ func newFixture(t *testing.T) *fixture {
 
 func (s *fixture) mount(t *testing.T, kind, source, target string) {
 	t.Helper()
-	if err := os.MkdirAll(target, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(target, 0o755))
 	flags := uintptr(0)
 	if kind == "bind" {
 		flags = unix.MS_BIND
 	}
-	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount(source, target, kind, flags, ""))
 	t.Cleanup(func() { _ = unix.Unmount(target, unix.MNT_DETACH) })
 }
 
@@ -162,22 +145,16 @@ func (s *fixture) makeMounts(t *testing.T) {
 func (s *fixture) makeCgroups(t *testing.T, pid int) {
 	t.Helper()
 	hierarchies, err := host().hierarchies()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, hierarchy := range hierarchies {
 		// A new cpuset of v1 takes no process before it has CPUs.
 		if filepath.Base(hierarchy) == "cpuset" {
 			continue
 		}
 		pod := filepath.Join(hierarchy, s.place.CgroupParent, "pod1")
-		if err := os.MkdirAll(pod, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(pod, 0o755))
 		t.Cleanup(func() { _ = cgroups.RemovePath(filepath.Dir(pod)) })
-		if err := cgroups.WriteCgroupProc(pod, pid); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, cgroups.WriteCgroupProc(pod, pid))
 		s.cgroups = append(s.cgroups, filepath.Dir(pod))
 	}
 }
@@ -189,17 +166,13 @@ func (s *fixture) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = s.place.Bridge
 	bridge := &netlink.Bridge{LinkAttrs: attributes}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, netlink.LinkAdd(bridge))
 	t.Cleanup(func() { _ = netlink.LinkDel(bridge) })
 	attributes = netlink.NewLinkAttrs()
 	attributes.Name = "lfv" + s.unique
 	attributes.MasterIndex = bridge.Index
 	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(cabled))}
-	if err := netlink.LinkAdd(cable); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, netlink.LinkAdd(cable))
 	t.Cleanup(func() { _ = netlink.LinkDel(cable) })
 	return cabled, shims
 }
@@ -247,31 +220,19 @@ func TestFindAndSweepReal(t *testing.T) {
 	s.makeRecords(t)
 
 	found, err := Find(t.Context(), s.place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if diff := cmp.Diff(s.want(shim.Process.Pid), lines(found)); diff != "" {
 		t.Fatalf("found (-want +got):\n%s", diff)
 	}
-	if err := Sweep(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Sweep(t.Context(), found))
 	after, err := Find(t.Context(), s.place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string(nil), lines(after)); diff != "" {
-		t.Errorf("after the sweep (-want +got):\n%s", diff)
-	}
-	if err := bystander.Process.Signal(unix.Signal(0)); err != nil {
-		t.Errorf("a process outside: want it alive, got %v", err)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff([]string(nil), lines(after)), "after the sweep")
+	assert.NoError(t, bystander.Process.Signal(unix.Signal(0)), "a process outside")
 	if data, err := os.ReadFile(filepath.Join(s.keep, "data")); string(data) != "precious" || err != nil {
 		t.Errorf("the host's folder that a pod had mounted: want its data, got %q, %v", data, err)
 	}
-	if err := Sweep(t.Context(), found); err != nil {
-		t.Errorf("sweeping the same again: want no error, got %v", err)
-	}
+	assert.NoError(t, Sweep(t.Context(), found), "sweeping the same again")
 }
 
 func (s *fixture) want(shim int) []string {
@@ -320,9 +281,7 @@ func TestLoops(t *testing.T) {
 			return strings.TrimSpace(string(out))
 		}
 		write(t, image, "")
-		if err := os.Truncate(image, 16<<20); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Truncate(image, 16<<20))
 		run("mkfs.ext4", "-q", "-F", image)
 		device := run("losetup", "--find", "--show", image)
 		t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
@@ -333,9 +292,7 @@ func TestLoops(t *testing.T) {
 	s.mount(t, "ext4", mounted, target)
 	s.mount(t, "ext4", disk, filepath.Join(s.place.Root, "data"))
 	found, err := Find(t.Context(), s.place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want, got := []string{"loop device " + mounted, "loop device " + used, "mount " + target, "run folder " + s.place.RunDir}, lines(found)
 	slices.Sort(want)
 	slices.Sort(got)
@@ -343,9 +300,7 @@ func TestLoops(t *testing.T) {
 		t.Fatalf("found (-want +got):\n%s", diff)
 	}
 	for range 2 {
-		if err := Sweep(t.Context(), found); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, Sweep(t.Context(), found))
 	}
 	// The kernel detaches a device once nobody has it open any more, and another process may just be looking at it.
 	var files map[string]string
@@ -376,10 +331,6 @@ func TestSweepSparesMountedFolder(t *testing.T) {
 	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
 	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})
 	want := "remove pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
-	if err == nil || err.Error() != want {
-		t.Errorf("want %q, got %v", want, err)
-	}
-	if _, err := os.Stat(filepath.Join(s.keep, "data")); err != nil {
-		t.Error(err)
-	}
+	assert.Error(t, want, err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(s.keep, "data"))))
 }

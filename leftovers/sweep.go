@@ -54,7 +54,7 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 	case FilterRule:
 		return sweepRule(ctx, runCommand, leftover.Name)
 	case ForeignPod:
-		return foreignError(leftover)
+		return fmt.Errorf("its pod is on another runtime, %s: lifepod ps names it, lifepod stop ends it", leftover.Detail)
 	case HostPortRule:
 		return sweepHostPortRule(ctx, runCommand, leftover.Name)
 	case HostPortChain:

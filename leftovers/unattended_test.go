@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What unattended pods use is no leftover; folders of others are.
@@ -15,9 +17,7 @@ func TestWithout(t *testing.T) {
 		{Kind: PodRecord, Name: "/r/runs/u1.json"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}, {Kind: RunFolder, Name: "/run/lifepod"},
 	}
 	want := []Leftover{{Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}}
-	if diff := cmp.Diff(want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{})))
 	if got := Without(found, []string{"u1"}, false); len(got) != 6 {
 		t.Errorf("while none of them runs: %v", got)
 	}

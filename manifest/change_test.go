@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const runs = `
@@ -27,12 +29,8 @@ spec:
 func readPod(t *testing.T) *v1.Pod {
 	t.Helper()
 	set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Warnings) > 0 {
-		t.Errorf("warnings: %q", set.Warnings)
-	}
+	assert.Must(t, err)
+	assert.Empty(t, set.Warnings, "warnings")
 	return set.Pod
 }
 
@@ -59,9 +57,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			pod := readPod(t)
 			var c v1.EphemeralContainer
-			if err := yaml.UnmarshalStrict([]byte(test.container), &c); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, yaml.UnmarshalStrict([]byte(test.container), &c))
 			changed, err := WithEphemeralContainer(pod, c)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -69,9 +65,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			got := changed.Spec.EphemeralContainers[0]
 			if got.ImagePullPolicy != v1.PullIfNotPresent || got.TerminationMessagePath != "/dev/termination-log" {
 				t.Errorf("no defaults: %+v", got)
@@ -79,9 +73,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 			if changed.Generation != pod.Generation+1 || len(pod.Spec.EphemeralContainers) != 0 {
 				t.Errorf("generation %d after %d", changed.Generation, pod.Generation)
 			}
-			if _, err := WithEphemeralContainer(changed, c); err == nil {
-				t.Error("the same name again is accepted")
-			}
+			assert.Fails(t, assert.ErrorOf(WithEphemeralContainer(changed, c)), "the same name again is accepted")
 		})
 	}
 }
@@ -104,9 +96,7 @@ func TestWithResources(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			pod, requested := readPod(t), &v1.Pod{}
-			if err := yaml.UnmarshalStrict([]byte(test.spec), &requested.Spec); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, yaml.UnmarshalStrict([]byte(test.spec), &requested.Spec))
 			changed, err := WithResources(pod, requested)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -114,19 +104,13 @@ func TestWithResources(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			want := pod.Generation
 			if test.name != "nothing" {
 				want++
 			}
-			if changed.Generation != want {
-				t.Errorf("generation %d, want %d", changed.Generation, want)
-			}
-			if diff := cmp.Diff(readPod(t).Spec, pod.Spec); diff != "" {
-				t.Errorf("the pod itself is changed: %s", diff)
-			}
+			assert.Equal(t, want, changed.Generation, "generation")
+			assert.NoDiffIn(t, cmp.Diff(readPod(t).Spec, pod.Spec), "the pod itself is changed")
 		})
 	}
 }

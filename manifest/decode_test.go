@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // decodesAsKubernetes decodes every object of a file, and fails if one that is accepted comes out
@@ -56,9 +58,7 @@ func newObject(kind string) any {
 
 func TestDecodeAsKubernetes(t *testing.T) {
 	entries, err := os.ReadDir("testdata/examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := map[string]int{"full.yaml": 4, "minimal.yaml": 1, "list.json": 2, "anchors.yaml": 1}
 	got := map[string]int{}
 	for _, entry := range entries {
@@ -67,9 +67,7 @@ func TestDecodeAsKubernetes(t *testing.T) {
 			got[entry.Name()] = n
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("objects accepted by strict decoding (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "objects accepted by strict decoding")
 
 	odd := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": null}, "annotations": {}},
 		"spec": {"volumes": [], "containers": [null, {"resources": {"limits": {"cpu": 2, "memory": null}}, "env": [],

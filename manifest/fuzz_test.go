@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // FuzzRead wants of any input: no panic, either a Pod or an Error, decoding as Kubernetes does, and that
@@ -53,13 +55,9 @@ func FuzzRead(f *testing.F) {
 // TestReadAgain is FuzzRead's claim for a Pod with every field.
 func TestReadAgain(t *testing.T) {
 	first, err := Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	second, err := Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if first.Pod.UID == "" || first.Pod.UID == second.Pod.UID {
 		t.Errorf("UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
 	}
@@ -83,9 +81,7 @@ func written(t *testing.T, set *Set) []byte {
 	var documents [][]byte
 	for _, o := range objects {
 		text, err := yaml.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		documents = append(documents, text)
 	}
 	return bytes.Join(documents, []byte("---\n"))
@@ -108,9 +104,7 @@ func TestGeneratedName(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
 		set, err := Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if name := set.Pod.Name; len(name) != len("hello-")+5 || name[:6] != "hello-" {
 			t.Fatalf("name %q for generateName hello-", name)
 		}
@@ -128,8 +122,6 @@ func TestGeneratedName(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	data := example(b, "examples/minimal.yaml")
 	for b.Loop() {
-		if _, err := Read([]Source{{Name: "minimal.yaml", Data: data}}, Options{Now: now}); err != nil {
-			b.Fatal(err)
-		}
+		assert.Must(b, assert.ErrorOf(Read([]Source{{Name: "minimal.yaml", Data: data}}, Options{Now: now})))
 	}
 }

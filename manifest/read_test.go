@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // now is the time of creation in all tests.
@@ -62,9 +64,7 @@ func arg(d *datadriven.TestData, key string) string {
 func example(t testing.TB, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return content
 }
 
@@ -148,8 +148,6 @@ func inShort(set *Set) string {
 func asYAML(t *testing.T, object any) string {
 	t.Helper()
 	text, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(text)
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestReferences lists what each place of a Pod that can name a ConfigMap or Secret asks for, also those
@@ -56,7 +58,5 @@ func TestReferences(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("references (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "references")
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/util/hash"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const staticWeb = `apiVersion: v1
@@ -44,13 +46,9 @@ status: {}
 func upstreamUID(t *testing.T, text, suffix string) string {
 	t.Helper()
 	json, err := utilyaml.ToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	object, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), json)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	sum := fnv.New128a()
 	hash.DeepHashObject(sum, object)
 	fmt.Fprint(sum, suffix)
@@ -72,15 +70,9 @@ func TestStaticUID(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			set, err := ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, string(set.Pods[0].UID)); diff != "" {
-				t.Errorf("UID (-want +got):\n%s", diff)
-			}
-			if len(set.Warnings) != 0 {
-				t.Errorf("warnings: %q", set.Warnings)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, string(set.Pods[0].UID)), "UID")
+			assert.Empty(t, set.Warnings, "warnings")
 		})
 	}
 }
@@ -103,15 +95,11 @@ func TestStaticIdentity(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			set, err := ReadStatic(Source{Name: "web", Data: []byte(text)}, StaticOptions{NodeName: "node-1", FromURL: tc.fromURL})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			pod := set.Pods[0]
 			want := identity{"web-node-1", "default", "node-1", "", string(pod.UID), tc.tolerations, v1.PodPending}
 			got := identity{pod.Name, pod.Namespace, pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Annotations[ConfigHashAnnotation], pod.Spec.Tolerations, pod.Status.Phase}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(want, got))
 		})
 	}
 }
@@ -140,9 +128,7 @@ func TestStaticErrors(t *testing.T) {
 			if err != nil {
 				got, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(tc.want, got))
 		})
 	}
 }
@@ -170,27 +156,19 @@ metadata: {name: s}
 stringData: {k: v}
 `
 	set, err := ReadStatic(Source{Name: "f", Data: []byte(text)}, StaticOptions{NodeName: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var names []string
 	for _, p := range set.Pods {
 		names = append(names, p.Name)
 	}
-	if diff := cmp.Diff([]string{"a-n", "b-n"}, names); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"a-n", "b-n"}, names), "pods")
 	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
-	if diff := cmp.Diff(want, set.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, set.Warnings), "warnings")
 	if err := Unsatisfied(set.Pods[1], nil, set.Secrets); err != nil || set.Secrets[0].Namespace != "x" {
 		t.Errorf("Secret in %s: %v", set.Secrets[0].Namespace, err)
 	}
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`
-	if got := Unsatisfied(set.Pods[1], nil, nil); got == nil || got.Error() != wantErr {
-		t.Errorf("got %v", got)
-	}
+	assert.Error(t, wantErr, Unsatisfied(set.Pods[1], nil, nil))
 }
 
 // TestWithoutData: a mirror pod may not name ConfigMaps and Secrets (B-STA-9).
@@ -222,13 +200,9 @@ func TestWithoutData(t *testing.T) {
 		},
 		Containers: []v1.Container{{Env: []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}}},
 	}
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got.Spec))
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
-	if diff := cmp.Diff(wantFields, fields); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(wantFields, fields), "fields")
 	if diff := cmp.Diff(before, pod); diff != "" {
 		t.Errorf("the pod itself was changed:\n%s", diff)
 	}

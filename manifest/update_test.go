@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const running = `
@@ -74,9 +76,7 @@ func TestUpdate(t *testing.T) {
 	read := func(t *testing.T, text string) *Set {
 		t.Helper()
 		set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return set
 	}
 	for _, tc := range tests {
@@ -88,17 +88,11 @@ func TestUpdate(t *testing.T) {
 			}
 			got, err := read(t, running).Update(read(t, strings.NewReplacer(tc.edits...).Replace(running)))
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Errorf("error = %v\nwant %s", err, tc.wantErr)
-				}
+				assert.Error(t, tc.wantErr, err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiff(t, cmp.Diff(tc.want, got))
 		})
 	}
 }

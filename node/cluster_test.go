@@ -6,18 +6,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Events about the Node have its UID once it is known (A-EVT-1).
 func TestNodeReference(t *testing.T) {
 	c := &cluster{name: "node-1"}
 	want := v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
-	if diff := cmp.Diff(want, c.nodeReference()); diff != "" {
-		t.Errorf("A-EVT-1 before the Node is known (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, c.nodeReference()), "A-EVT-1 before the Node is known")
 	c.nodeUID.Store(types.UID("uid"))
 	want.UID = "uid"
-	if diff := cmp.Diff(want, c.nodeReference()); diff != "" {
-		t.Errorf("A-EVT-1 once it is known (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, c.nodeReference()), "A-EVT-1 once it is known")
 }

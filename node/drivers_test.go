@@ -4,10 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLetDriversIn: with SELinux the folders of drivers are labelled, all of them, even if one can't
@@ -16,9 +17,7 @@ func TestLetDriversIn(t *testing.T) {
 	root := t.TempDir()
 	var labelled []string
 	err := letDriversIn(root, func(folder string) error {
-		if _, err := os.Stat(folder); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(folder)))
 		name, _ := filepath.Rel(root, folder)
 		labelled = append(labelled, name)
 		if name == "plugins" {
@@ -26,10 +25,6 @@ func TestLetDriversIn(t *testing.T) {
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"plugins_registry", "plugins", "device-plugins"}, labelled); diff != "" {
-		t.Errorf("labelled (-want +got):\n%s", diff)
-	}
-	if err == nil || !strings.Contains(err.Error(), "read-only") {
-		t.Errorf("error %v", err)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"plugins_registry", "plugins", "device-plugins"}, labelled), "labelled")
+	assert.ErrorContains(t, "read-only", err)
 }

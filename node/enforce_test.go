@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
@@ -28,25 +29,17 @@ kubeReservedCgroup: /kube.slice
 	if len(got) != 2 || got[0].cgroup != "/system.slice" || got[0].compressible || got[1].cgroup != "/kube.slice" || !got[1].compressible {
 		t.Fatalf("A-RES-6 %+v", got)
 	}
-	if memory := got[0].list.Memory().Value(); memory != 1<<30 {
-		t.Errorf("A-RES-6 memory of the system: %d", memory)
-	}
+	assert.Equal(t, 1<<30, got[0].list.Memory().Value(), "A-RES-6 memory of the system")
 	proc := procOf(t, "10", false)
 	for name, count := range map[string]string{"pid_max": "40000\n", "threads-max": "30000\n"} {
-		if err := os.WriteFile(filepath.Join(proc, "sys/kernel", name), []byte(count), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(proc, "sys/kernel", name), []byte(count), 0o600))
 	}
 	node, err := register.New(register.Config{Name: "n", Resources: register.Resources{
 		RootDir: t.TempDir(), MaxPods: 110, KubeReserved: c.Kubelet.KubeReserved, SystemReserved: c.Kubelet.SystemReserved,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	all, err := podsLimit(c, node, host.Kernel{Proc: proc})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	capacity := node.Node().Status.Capacity
 	pids := all[podcgroup.ResourcePIDs]
 	if pids.Value() != 29_700 || all.Memory().Value() != capacity.Memory().Value()-1<<30 {

@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // lists is a runtime that tells its version, whatever becomes of its lists.
@@ -89,19 +90,13 @@ const pleg = "PLEG is not healthy: pleg was last seen active 4m0s ago; threshold
 // smallDisk is a folder on a disk of its own, with so many bytes, so many of them in use.
 func smallDisk(t *testing.T, size, used int) string {
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)))
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, unix.Unmount(dir, 0))
 	})
-	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, used), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "file"), make([]byte, used), 0o600))
 	return dir
 }

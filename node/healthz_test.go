@@ -8,14 +8,14 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The port for health has the paths of the node's API, which are as true (A-SYNC-11).
 func TestHealthz(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -28,30 +28,20 @@ func TestHealthz(t *testing.T) {
 		"/healthz/syncloop":         "500 internal server error: the disk is full\n",
 		"/metrics":                  "404 404 page not found\n",
 	} {
-		if got := fetch(t, "http://"+l.Addr().String()+path); got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
-		}
+		assert.Equal(t, want, fetch(t, "http://"+l.Addr().String()+path), "%s: got", path)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-ended)
 }
 
 // fetch is the code and the text of an answer.
 func fetch(t *testing.T, url string) string {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return response.Status[:4] + string(text)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/config"
 )
 
@@ -15,13 +16,9 @@ func configured(t *testing.T, content string) (*config.Config, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	content = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + content
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(content), 0o600))
 	c, err := config.Load(file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return c, file
 }
 
@@ -43,12 +40,8 @@ func procOf(t *testing.T, panicAfter string, swap bool) string {
 	}
 	for name, content := range files {
 		path := filepath.Join(proc, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.Must(t, os.WriteFile(path, []byte(content+"\n"), 0o600))
 	}
 	return proc
 }
@@ -88,13 +81,9 @@ func TestCheckKernel(t *testing.T) {
 // This machine's kernel can be asked.
 func TestThisKernel(t *testing.T) {
 	kernel := host.ThisKernel()
-	if _, err := kernel.SwapOn(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(kernel.SwapOn()))
 	unexpected, err := kernel.Unexpected()
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	for _, sentence := range unexpected {
 		if !strings.Contains(sentence, ": should be ") {
 			t.Error(sentence)
@@ -109,11 +98,7 @@ func TestCheckCgroup(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "configuration "+file+": cgroupRoot: Invalid value: \"/pods\": with the containerd that lifepod carries") {
 		t.Errorf("with the bundled runtime: %v", err)
 	}
-	if err := (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c); err != nil {
-		t.Errorf("with another runtime: %v", err)
-	}
+	assert.NoError(t, (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c), "with another runtime")
 	whole, _ := configured(t, "cgroupRoot: /\n")
-	if err := (Options{Bundled: true}).checkCgroup(whole); err != nil {
-		t.Errorf("with the kubelet's default: %v", err)
-	}
+	assert.NoError(t, (Options{Bundled: true}).checkCgroup(whole), "with the kubelet's default")
 }

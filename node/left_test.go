@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
@@ -21,23 +22,15 @@ func TestLeft(t *testing.T) {
 	root := t.TempDir()
 	m := pods.MemoryFolder{Dir: filepath.Join(root, "lifepod")}
 	at := place{Command: unattended.Agent, Memory: m.Dir, LogRoot: "/var/log/pods", Endpoint: "unix:///run/other.sock"}
-	if err := at.save(root); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, at.save(root))
 	release, err := m.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
 	file := m.Pod(roster.Remembered{Source: roster.File, Pod: pod})
-	if err := file.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Keep())
 	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
 	c.Reported.Phase = v1.PodRunning
-	if err := file.Save(c); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Save(c))
 	if left := Left(root); left != nil || !Running(root) {
 		t.Errorf("while the agent runs: %v, running %v", left, Running(root))
 	}
@@ -51,9 +44,7 @@ func TestLeft(t *testing.T) {
 	}
 	p := left[0]
 	got := []string{p.FullName(), p.Command, p.LogDir, string(p.Status.Phase), p.Status.Reason}
-	if diff := cmp.Diff([]string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff([]string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got))
 	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it") {
 		t.Error(text)
 	}
@@ -62,12 +53,8 @@ func TestLeft(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(staged, []byte(`{"driverName":"d","volumeHandle":"h","lifepod.dev/done-in-boot":"b"}`), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Forget(t.Context(), root, at.Endpoint); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, Forget(t.Context(), root, at.Endpoint))
 	if record, err := os.ReadFile(staged); err != nil || string(record) != `{"driverName":"d","volumeHandle":"h"}` {
 		t.Errorf("the next agent has to ask the driver again (A-CSI-12), and finds the record %s, error %v", record, err)
 	}

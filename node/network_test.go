@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -55,16 +56,12 @@ func TestNetworkAwaitsTraffic(t *testing.T) {
 				}
 				began := time.Now()
 				err := (&network{runtime: connected{}, traffic: traffic}).Ready(t.Context(), pod)
-				if took := time.Since(began); took != test.takes {
-					t.Errorf("it took %v, want %v", took, test.takes)
-				}
+				assert.Equal(t, test.takes, time.Since(began), "it took")
 				if refused := err != nil; refused != test.refuse || refused && !strings.Contains(err.Error(), "default/kubernetes") {
 					t.Errorf("error %v", err)
 				}
 			})
 		})
 	}
-	if err := (&network{runtime: connected{}}).Ready(t.Context(), &v1.Pod{}); err != nil {
-		t.Errorf("where others do the traffic: %v", err)
-	}
+	assert.NoError(t, (&network{runtime: connected{}}).Ready(t.Context(), &v1.Pod{}), "where others do the traffic")
 }

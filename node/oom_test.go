@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/space"
 )
 
@@ -18,9 +19,7 @@ func TestSystemOOM(t *testing.T) {
 	o.event = func(kind, reason, message string) { got = append(got, kind, reason, message) }
 	o.tell(space.OOMVictim{Process: "hog", PID: 42})
 	want := "Warning|SystemOOM|System OOM encountered, victim process: hog, pid: 42"
-	if event := strings.Join(got, "|"); event != want {
-		t.Errorf("B-OOM-2 event %q, want %q", event, want)
-	}
+	assert.Equal(t, want, strings.Join(got, "|"), "B-OOM-2 event")
 }
 
 // A node that can't read the kernel's log says so and goes on.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -25,9 +26,7 @@ func TestEffective(t *testing.T) {
 	} {
 		pod := &v1.Pod{Status: *test.is.DeepCopy()}
 		got := effective(roster.View{Pod: pod, Published: test.published})
-		if diff := cmp.Diff(test.want, got.Status); diff != "" {
-			t.Errorf("A-NODE-8 %s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.want, got.Status), "A-NODE-8 %s", name)
 		if diff := cmp.Diff(test.is, pod.Status); diff != "" {
 			t.Errorf("%s: the roster's pod was changed (-was +is):\n%s", name, diff)
 		}

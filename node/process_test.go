@@ -10,6 +10,8 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // asProcess is set for a run of this test as the process that is settled.
@@ -25,9 +27,7 @@ func TestSettleProcess(t *testing.T) {
 	group := fmt.Sprintf("/lifepod-test-agent-%d/inner", os.Getpid())
 	t.Cleanup(func() { removeCgroup(t, group) })
 	score, err := os.ReadFile("/proc/self/oom_score_adj")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for content, want := range map[string]struct{ score, group string }{
 		"":                         {string(bytes.TrimSpace(score)), ""},
 		"oomScoreAdj: 321":         {"321", ""},
@@ -51,17 +51,11 @@ func TestSettleProcess(t *testing.T) {
 // settled is the process: it prints what it has become.
 func settled(t *testing.T, content string) {
 	c, _ := configured(t, content)
-	if err := settleProcess(c); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, settleProcess(c))
 	score, err := os.ReadFile("/proc/self/oom_score_adj")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	groups, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	fmt.Printf("score %s%s", score, groups)
 }
 
@@ -72,8 +66,6 @@ func removeCgroup(t *testing.T, path string) {
 		if err == nil {
 			err = m.Destroy()
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
 )
 
@@ -66,9 +67,7 @@ func (imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) (
 func TestImageServiceEndpoint(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, imageService{})
 	go func() { _ = server.Serve(listener) }()

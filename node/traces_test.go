@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/component-base/tracing/api/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
@@ -28,9 +29,7 @@ import (
 func newTraces(t *testing.T, endpoint string, perMillion int32) *tracing.Traces {
 	t.Helper()
 	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return traces
 }
 
@@ -64,9 +63,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
 	traces, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	call(t, traces)
 	traces.Close(t.Context())
 	if span := onlySpan(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
@@ -74,17 +71,13 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	traces, err = tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	call(t, traces)
 	traces.Close(t.Context())
 	onlySpan(t, collector) // the one from before
 
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
-	if _, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("A-TRC-8: a protocol that nobody knows is taken")
-	}
+	assert.Fails(t, assert.ErrorOf(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))), "A-TRC-8: a protocol that nobody knows is taken")
 	traces = newTraces(t, configured.Endpoint, 1_000_000)
 	call(t, traces)
 	traces.Close(t.Context())
@@ -100,12 +93,8 @@ func TestCalls(t *testing.T) {
 	heard := call(t, traces)
 	traces.Close(t.Context())
 	span := onlySpan(t, collector)
-	if span.Name != "grpc.health.v1.Health/Check" {
-		t.Errorf("the span is %q", span.Name)
-	}
-	if want := "00-" + span.Trace + "-" + span.ID + "-01"; heard != want {
-		t.Errorf("the other side was told %q, want %q", heard, want)
-	}
+	assert.Equal(t, "grpc.health.v1.Health/Check", span.Name, "the span")
+	assert.Equal(t, "00-"+span.Trace+"-"+span.ID+"-01", heard, "the other side was told")
 	if service, name := span.Resource["service.name"], span.Resource["host.name"]; service != "kubelet" || name != "worker-1" {
 		t.Errorf("the resource is %q on %q", service, name)
 	}
@@ -115,9 +104,7 @@ func TestCalls(t *testing.T) {
 func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if values := metadata.ValueFromIncomingContext(ctx, "traceparent"); len(values) == 1 {
 			traceparent = values[0]
@@ -128,13 +115,9 @@ func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	go func() { _ = server.Serve(l) }() // until Stop
 	defer server.Stop()
 	conn, err := grpc.NewClient(l.Addr().String(), append(traces.Calls(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{})))
 	return traceparent
 }
 
@@ -149,9 +132,7 @@ func TestRequests(t *testing.T) {
 		server := httptest.NewServer(traces.Served(public, mux))
 		client := http.Client{Transport: traces.API(http.DefaultTransport)}
 		answer, err := client.Get(server.URL + "/containerLogs/default/web/main")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		answer.Body.Close()
 		server.Close()
 		traces.Close(t.Context())
@@ -197,9 +178,7 @@ func TestNoCollector(t *testing.T) {
 	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
 	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_, span := traces.Tracer().Start(t.Context(), "lost")
 	span.End()
 	closed := make(chan struct{})

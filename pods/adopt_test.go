@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/admit"
@@ -26,9 +27,7 @@ func TestStaticPodsStatus(t *testing.T) {
 		s.apply(podOf("forged", hashed))
 		s.heard()
 		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
-		if diff := cmp.Diff(want, s.hashes); diff != "" {
-			t.Errorf("statuses with the hashes (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.hashes), "statuses with the hashes")
 	}, roster.File, roster.API)
 }
 
@@ -68,9 +67,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				for _, phase := range s.api.sets {
-					if phase != v1.PodRunning {
-						t.Errorf("the pod was told to be %s", phase)
-					}
+					assert.Equal(t, v1.PodRunning, phase, "the pod was told to be")
 				}
 				after := s.status(pod.UID)
 				if !test.heard { // what the mirror pod alone knows
@@ -79,9 +76,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 						after.Conditions[i].LastTransitionTime = before.Conditions[i].LastTransitionTime
 					}
 				}
-				if diff := cmp.Diff(before, after); diff != "" {
-					t.Errorf("status of the adopted pod (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(before, after), "status of the adopted pod")
 				s.wantActed("RunPodSandbox web attempt=0", 1)
 			}, roster.File, roster.API)
 		})
@@ -140,9 +135,7 @@ func TestStatusIsNoAdmission(t *testing.T) {
 				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
 					t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
 				}
-				if diff := cmp.Diff(test.deleted, s.deletions()); diff != "" {
-					t.Errorf("deletions (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(test.deleted, s.deletions()), "deletions")
 				if c := pod.Status.ContainerStatuses; test.runs > 0 && (len(c) != 1 || c[0].RestartCount != 5 || c[0].LastTerminationState.Terminated.Reason != "ContainerStatusUnknown") {
 					t.Errorf("it goes on as %+v, want its fifth restart", c)
 				}
@@ -225,8 +218,6 @@ func TestLookWithoutAnAnswer(t *testing.T) {
 		s.heard()
 		s.deletes(podOf("web"), 1)
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"web Failed"}, s.deletions()), "deletions")
 	})
 }

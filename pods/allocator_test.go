@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -48,9 +49,7 @@ func TestDevices(t *testing.T) {
 		s.heard()
 		s.wantPhase("other", v1.PodRunning)
 		s.wantPhase("asks", "")
-		if len(d.held) > 0 {
-			t.Errorf("A-DEV-9: held %v", d.held)
-		}
+		assert.Empty(t, d.held, "A-DEV-9: held")
 		time.Sleep(time.Minute)
 		s.settle()
 		s.wantPhase("asks", v1.PodRunning)

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -67,9 +68,7 @@ func TestCreatedAndDeletedWhileAway(t *testing.T) {
 	tell(t, func(s *story) {
 		s.apply(podOf("big", requesting("64"), deleting))
 		s.heard()
-		if diff := cmp.Diff([]string{"big Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
 		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }) {
 			t.Errorf("calls %q", calls)
 		}
@@ -88,9 +87,7 @@ func TestDeletedAfterItRan(t *testing.T) {
 				pod.Status = s.status(pod.UID)
 				s.stop()
 				if forgotten {
-					if err := os.RemoveAll(s.memory().Dir); err != nil {
-						t.Fatal(err)
-					}
+					assert.Must(t, os.RemoveAll(s.memory().Dir))
 				}
 				s.node.Status.Allocatable[v1.ResourceCPU] = *resourceOf(1)
 				s.agent()
@@ -118,12 +115,8 @@ func TestSucceededBeforeTheDelete(t *testing.T) {
 		s.apply(pod)
 		s.heard()
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"job Succeeded"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"job Succeeded"}, s.deletions()), "deletions")
+		assert.Empty(t, s.Acted(), "calls")
 	})
 }
 
@@ -179,9 +172,7 @@ func TestRestartAllWithoutAPI(t *testing.T) {
 		for _, c := range slices.Concat(shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses) {
 			got[c.Name] = c.RestartCount
 		}
-		if diff := cmp.Diff(map[string]int32{"init": 1, "side": 1, "main": 1, "other": 1}, got); diff != "" {
-			t.Errorf("restart counts in /pods (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"init": 1, "side": 1, "main": 1, "other": 1}, got), "restart counts in /pods")
 		s.wantPhase("web", v1.PodRunning)
 	}, roster.File)
 }

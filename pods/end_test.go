@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -49,9 +50,7 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 				s.wantPhase("web", v1.PodRunning)
 				s.stop()
 				if test.forgotten {
-					if err := os.RemoveAll(s.memory().Dir); err != nil {
-						t.Fatal(err)
-					}
+					assert.Must(t, os.RemoveAll(s.memory().Dir))
 				}
 				since := len(s.Acted())
 				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: "lifepod down"}}.Run(s.Context())
@@ -62,9 +61,7 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 				if test.forgotten {
 					slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(test.want, got), "calls")
 			}, roster.API)
 		})
 	}

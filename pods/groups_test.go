@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/lifecycle/group"
 	"github.com/lifepod/lifepod/roster"
@@ -81,9 +82,7 @@ func TestGroup(t *testing.T) {
 		s.agent()
 		s.settle()
 		want := []string{"member " + lifecycle.AttemptAnnotation + "=0", "member " + lifecycle.AttemptAnnotation + "=1"}
-		if diff := cmp.Diff(want, s.notes); diff != "" {
-			t.Errorf("B-GRP-3: annotations (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.notes), "B-GRP-3: annotations")
 		waits := func() bool {
 			pod, _ := s.pods.Pod("default", "member")
 			return pod.Status.ContainerStatuses[0].State.Waiting != nil

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func linksIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -34,9 +34,7 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 		"web_default_main-own.log": "/logs/default_web_2/main/0.log", // another pod of that name
 		"db_default_main-own.log":  "/logs/default_db_3/main/0.log",
 	} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
 	status := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://new", RestartCount: 1}}}
@@ -44,14 +42,10 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 	l := &LogLinks{Folder: folder}
 	l.Follow(pod, "/logs/default_web_1", status)
 	want := []string{"db_default_main-own.log", "web_default_main-new.log", "web_default_main-own.log"}
-	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
-		t.Errorf("links after a status (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, linksIn(t, dir)), "links after a status")
 	(&LogLinks{Folder: &LogLinksFolder{Dir: dir}}).Remove(pod, "/logs/default_web_1") // of an agent that was told no status
 	want = []string{"db_default_main-own.log", "web_default_main-own.log"}
-	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
-		t.Errorf("links after the end (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, linksIn(t, dir)), "links after the end")
 }
 
 // TestLinksOfALifeBefore: what a life of the pod has linked that ended without removing it goes with the next life's first status, and
@@ -65,13 +59,9 @@ func TestLinksOfALifeBefore(t *testing.T) {
 	shows(&LogLinks{Folder: folder}, "a")
 	l := &LogLinks{Folder: folder}
 	shows(l, "b")
-	if diff := cmp.Diff([]string{"web_default_main-b.log"}, linksIn(t, folder.Dir)); diff != "" {
-		t.Errorf("links of the next life (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"web_default_main-b.log"}, linksIn(t, folder.Dir)), "links of the next life")
 	shows(l, "c")
-	if diff := cmp.Diff([]string{"web_default_main-c.log"}, linksIn(t, folder.Dir)); diff != "" {
-		t.Errorf("links after a restart (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"web_default_main-c.log"}, linksIn(t, folder.Dir)), "links after a restart")
 	l.Remove(pod, "/logs/default_web_1")
 	if left := linksIn(t, folder.Dir); len(left) > 0 || len(folder.names) > 0 {
 		t.Errorf("left: %q, %q", left, folder.names)
@@ -81,21 +71,15 @@ func TestLinksOfALifeBefore(t *testing.T) {
 // TestFolderIsReadLater: a folder that can't be read is read the next time, and what an agent before has linked there goes.
 func TestFolderIsReadLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "containers")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(dir, nil, 0o600))
 	folder := &LogLinksFolder{Dir: dir}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
 	l := &LogLinks{Folder: folder}
 	l.Follow(pod, "/logs/default_web_1", &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://a"}}})
 	link := filepath.Join(dir, "web_default_main-old.log")
-	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o755), os.Symlink("/logs/default_web_1/main/0.log", link)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o755), os.Symlink("/logs/default_web_1/main/0.log", link)))
 	l.Remove(pod, "/logs/default_web_1")
-	if left := linksIn(t, dir); len(left) > 0 {
-		t.Errorf("left: %q", left)
-	}
+	assert.Empty(t, linksIn(t, dir), "left")
 }
 
 // TestLongNames: instances of a container have links of their own, however long the names are (A-CRI-1).

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
@@ -18,25 +19,15 @@ import (
 func TestKeptSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
 	m := MemoryFolder{Dir: filepath.Join(disk.Dir, "memory")}
-	if err := os.Mkdir(m.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(m.Dir, 0o700))
 	disk.Settle()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "uid-a"}}
 	file := m.Pod(roster.Remembered{Source: roster.API, Pod: pod})
-	if err := file.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Keep())
 	disk.Cut() // between the pod's acceptance and its first step
-	if _, err := os.Stat(m.path(pod.UID, podSuffix)); err != nil {
-		t.Error(err)
-	}
-	if err := file.Save(lifecycle.Checkpoint{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(m.path(pod.UID, podSuffix))))
+	assert.Must(t, file.Save(lifecycle.Checkpoint{}))
+	assert.Must(t, file.Sync())
 	disk.Cut()
 	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
 		t.Errorf("after a power cut: %v, %v", kept, err)
@@ -46,9 +37,7 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 // What an agent that was killed was just writing does not stay.
 func TestUnfinishedIsRemoved(t *testing.T) {
 	m := MemoryFolder{Dir: t.TempDir()}
-	if err := os.WriteFile(filepath.Join(m.Dir, ".new-123"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(m.Dir, ".new-123"), []byte("{"), 0o600))
 	if list, useless, err := m.All(); len(list) > 0 || len(useless) > 0 || err != nil {
 		t.Errorf("kept: %v, %v, %v", list, useless, err)
 	}

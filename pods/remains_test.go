@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // When the node needs space, what pods can spare of their dead containers goes: all of a
@@ -28,27 +30,21 @@ func TestSpaceNeeded(t *testing.T) {
 			}
 			return list
 		}
-		if diff := cmp.Diff([]string{"crashes", "runs"}, names()); diff != "" {
-			t.Errorf("pods that may create containers (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"crashes", "runs"}, names()), "pods that may create containers")
 		remains.NeedSpace()
 		s.settle()
 		want := []string{"sandbox crashes attempt=0 ready", "sandbox runs attempt=0 ready", "runs/main attempt=0 running"}
 		got := s.Left()
 		slices.Sort(want)
 		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the runtime has (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "the runtime has")
 		time.Sleep(time.Minute)
 		s.settle()
 		status := s.status("uid-crashes").ContainerStatuses[0]
 		if status.State.Running == nil || status.RestartCount != 2 || status.LastTerminationState.Terminated == nil {
 			t.Errorf("crashes goes on as %+v", status)
 		}
-		if phase := s.phase("ended"); phase != v1.PodSucceeded {
-			t.Errorf("ended is %s", phase)
-		}
+		assert.Equal(t, v1.PodSucceeded, s.phase("ended"), "ended")
 	})
 }
 
@@ -60,14 +56,10 @@ func TestClearDisk(t *testing.T) {
 		remains := Remains{s.pods}
 		dirs := []string{"pods/gone/volumes", "pods/uid-runs", "logs/default_gone_gone", "logs/default_runs_uid-runs", "logs/other", "links"}
 		for _, dir := range dirs {
-			if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.MkdirAll(filepath.Join(s.dir, dir), 0o755))
 		}
 		for name, target := range map[string]string{"gone_default_main-0123.log": "/not/there", "elsewhere_default_main-0456.log": s.dir} {
-			if err := os.Symlink(target, filepath.Join(s.dir, "links", name)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Symlink(target, filepath.Join(s.dir, "links", name)))
 		}
 		there := func() (list []string) {
 			for _, path := range append(dirs, "links/gone_default_main-0123.log", "links/elsewhere_default_main-0456.log") {
@@ -78,20 +70,14 @@ func TestClearDisk(t *testing.T) {
 			return list
 		}
 		all := there()
-		if err := remains.ClearDisk(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, remains.ClearDisk(s.Context()))
 		if diff := cmp.Diff(all, there()); diff != "" {
 			t.Errorf("removed before all sources were heard:\n%s", diff)
 		}
 		s.heard()
-		if err := remains.ClearDisk(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, remains.ClearDisk(s.Context()))
 		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}
-		if diff := cmp.Diff(want, there()); diff != "" {
-			t.Errorf("left on the disk (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, there()), "left on the disk")
 	})
 }
 
@@ -101,9 +87,7 @@ func TestClearDiskOfAPodThatBeginsAgain(t *testing.T) {
 	for _, dir := range []string{"pods/uid-again", "logs/default_again_uid-again"} {
 		tell(t, func(s *story) {
 			s.heard()
-			if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.MkdirAll(filepath.Join(s.dir, dir), 0o755))
 			before := s.pods.files.queue("uid-again")
 			cleared := make(chan error, 1)
 			go func() { cleared <- Remains{s.pods}.ClearDisk(s.Context()) }()
@@ -111,12 +95,8 @@ func TestClearDiskOfAPodThatBeginsAgain(t *testing.T) {
 			s.apply(podOf("again"))
 			s.settle()
 			before(func() {})
-			if err := <-cleared; err != nil {
-				t.Error(err)
-			}
-			if _, err := os.Stat(filepath.Join(s.dir, dir)); err != nil {
-				t.Errorf("B-GC-5: %v", err)
-			}
+			assert.NoError(t, <-cleared)
+			assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(s.dir, dir))), "B-GC-5")
 			s.settle()
 			s.wantPhase("again", v1.PodRunning)
 		})

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -116,9 +117,7 @@ func TestDeferredResizes(t *testing.T) {
 		s.settle()
 		for name, want := range map[string]string{"early": "3", "late": "1"} {
 			got := s.status(podOf(name).UID).ContainerStatuses[0].AllocatedResources.Cpu()
-			if got.String() != want {
-				t.Errorf("%s was allocated %s, want %s", name, got, want)
-			}
+			assert.Equal(t, want, got.String(), "%s was allocated", name)
 		}
 	})
 }
@@ -180,9 +179,7 @@ func TestPanicIsOnePods(t *testing.T) {
 func TestDiskIsFull(t *testing.T) {
 	tell(t, func(s *story) {
 		dir := s.memory().Dir
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(dir))
 		if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
 			t.Fatal(err)
 		}
@@ -193,13 +190,9 @@ func TestDiskIsFull(t *testing.T) {
 		if err := s.pods.Healthy(); err == nil || !strings.HasPrefix(err.Error(), "the state of pod default/web can't be saved: remember the pod: ") {
 			t.Errorf("on a full disk: %v", err)
 		}
-		if err := os.Remove(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(dir))
 		time.Sleep(time.Minute)
-		if err := s.pods.Healthy(); err != nil {
-			t.Errorf("with room again: %v", err)
-		}
+		assert.NoError(t, s.pods.Healthy(), "with room again")
 		if kept := s.memory().Pods(); len(kept) != 1 || kept[0].Pod.Name != "web" {
 			t.Errorf("remembered: %v", kept)
 		}

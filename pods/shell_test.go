@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -30,14 +31,10 @@ func TestBeginInOrderOfCreation(t *testing.T) {
 		// one has room at a time: which one begins is seen from which one is refused
 		s.apply(podOf("young", age(1), requesting("3")), podOf("old", age(9), requesting("3")), podOf("middle", age(5), requesting("1")))
 		s.settle()
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("before the source was heard: %q", calls)
-		}
+		assert.Empty(t, s.Acted(), "before the source was heard")
 		s.heard()
 		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
-		if diff := cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got); diff != "" {
-			t.Errorf("phases (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got), "phases")
 	})
 }
 
@@ -75,9 +72,7 @@ func TestGoesOnAfterAStop(t *testing.T) {
 		s.settle()
 		s.apply(podOf("stays"))
 		s.settle()
-		if more := s.Acted()[calls:]; len(more) > 0 {
-			t.Errorf("calls before all sources were heard: %q", more)
-		}
+		assert.Empty(t, s.Acted()[calls:], "calls before all sources were heard")
 		if diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("status (-before +after):\n%s", diff)
 		}
@@ -99,9 +94,7 @@ func TestAfterAReboot(t *testing.T) {
 		for range 3 { // the guard holds however often the agent starts
 			s.agent()
 			s.settle()
-			if calls := s.Acted(); len(calls) > 0 {
-				t.Errorf("before the API was heard: %q", calls)
-			}
+			assert.Empty(t, s.Acted(), "before the API was heard")
 			s.stop()
 		}
 		s.agent()
@@ -113,9 +106,7 @@ func TestAfterAReboot(t *testing.T) {
 		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox goes") }) {
 			t.Errorf("a pod that nobody wants is started again: %q", calls)
 		}
-		if _, err := os.Stat(filepath.Join(s.dir, "pods", "uid-goes")); err == nil {
-			t.Error("the folder of a pod that nobody wants is still there")
-		}
+		assert.Fails(t, assert.ErrorOf(os.Stat(filepath.Join(s.dir, "pods", "uid-goes"))), "the folder of a pod that nobody wants is still there")
 	})
 }
 
@@ -137,9 +128,7 @@ func TestDeletedWhileAway(t *testing.T) {
 		s.heard()
 		s.wantActed("StopContainer web/main timeout=10", 1)
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"web Failed"}, s.deletions()), "deletions")
 	})
 }
 
@@ -240,12 +229,8 @@ func TestRejectedPod(t *testing.T) {
 		s.wantPhase("big", v1.PodFailed)
 		s.deletes(s.deletes(changed, 30), 0)
 		s.settle()
-		if diff := cmp.Diff([]string{"big Failed"}, s.deletions()); diff != "" {
-			t.Errorf("deletions (-want +got):\n%s", diff)
-		}
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
+		assert.Empty(t, s.Acted(), "calls")
 	})
 }
 

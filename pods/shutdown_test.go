@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -94,9 +95,7 @@ func TestShutdown(t *testing.T) {
 		want := []string{
 			"StopContainer stubborn/main timeout=8", "StopContainer web/main timeout=20", "StopContainer web/side timeout=17", "StopContainer dns/main timeout=10",
 		}
-		if diff := cmp.Diff(want, stops); diff != "" {
-			t.Errorf("stops (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, stops), "stops")
 		if slices.ContainsFunc(s.events(), func(e string) bool { return strings.HasSuffix(e, " Terminated") }) {
 			t.Errorf("an event tells of the reason: %q", s.events()) // B-SHD-5
 		}
@@ -184,9 +183,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 			s.pods.Wanted(roster.File, staticPod("static", "1"))
 			s.pods.Heard(roster.File)
 			s.settle()
-			if calls := slices.DeleteFunc(s.Acted(), func(c string) bool { return strings.Contains(c, " static") }); len(calls) > 0 {
-				t.Errorf("before the API was heard: %q", calls)
-			}
+			assert.Empty(t, slices.DeleteFunc(s.Acted(), func(c string) bool { return strings.Contains(c, " static") }), "before the API was heard")
 			s.wantPhase("static", v1.PodRunning)
 			s.stop()
 		}

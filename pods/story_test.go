@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
@@ -66,9 +67,7 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 		s.agent()
 		play(s)
 		s.stop()
-		if doubled := s.Doubled(); len(doubled) > 0 {
-			t.Errorf("two instances of one container ran at the same time: %q", doubled)
-		}
+		assert.Empty(t, s.Doubled(), "two instances of one container ran at the same time")
 	})
 }
 

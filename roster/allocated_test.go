@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestShrunk: who gives something back lets others grow (A-ACT-15).
@@ -27,9 +29,7 @@ func TestShrunk(t *testing.T) {
 		{"nothing of one", of("1", "1Gi"), of("1", ""), true},
 		{"begun", &v1.PodStatus{}, of("1", "1Gi"), false},
 	} {
-		if got := shrunk(test.before, test.now); got != test.want {
-			t.Errorf("%s: shrunk %t, want %t", test.name, got, test.want)
-		}
+		assert.Equal(t, test.want, shrunk(test.before, test.now), "%s: shrunk", test.name)
 	}
 }
 
@@ -68,9 +68,7 @@ func TestListsRequests(t *testing.T) {
 		{"the overhead is not in it", over, asWhole("4", "1"), false},
 		{"a pod without resources of its own", container, asWhole("2", "2"), true},
 	} {
-		if got := listsRequests(test.pod, &test.status); got != test.want {
-			t.Errorf("%s: tells %t, want %t", test.name, got, test.want)
-		}
+		assert.Equal(t, test.want, listsRequests(test.pod, &test.status), "%s: tells", test.name)
 	}
 }
 
@@ -92,8 +90,6 @@ func TestGaveBack(t *testing.T) {
 		{"a resize is over", resizing, statusOf(v1.PodRunning, "1"), true},
 		{"it has less", statusOf(v1.PodRunning, "2"), statusOf(v1.PodRunning, "1"), true},
 	} {
-		if got := gaveBack(&test.before, &test.now); got != test.want {
-			t.Errorf("%s: gave back %t, want %t", test.name, got, test.want)
-		}
+		assert.Equal(t, test.want, gaveBack(&test.before, &test.now), "%s: gave back", test.name)
 	}
 }

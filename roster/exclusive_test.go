@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -30,7 +31,5 @@ func TestExclusive(t *testing.T) {
 	want := []Effect{AnswerResize{ID: 1, Refusal: &admit.Refusal{
 		Reason: v1.PodReasonInfeasible, Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`,
 	}}}
-	if diff := cmp.Diff(want, effects); diff != "" {
-		t.Errorf("A-ACT-15 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, effects), "A-ACT-15")
 }

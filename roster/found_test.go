@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -20,7 +21,5 @@ func TestStandIn(t *testing.T) {
 			RestartPolicy: v1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(1)), Containers: []v1.Container{{Name: "a"}, {Name: "b"}},
 		},
 	}
-	if diff := cmp.Diff(want, found.StandIn()); diff != "" {
-		t.Errorf("pod (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, found.StandIn()), "pod")
 }

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -37,9 +38,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for position := Unheard; position <= Over; position++ {
 		if !strings.Contains(string(text), "\n# "+position.String()) {
 			t.Errorf("position %s has no place in the matrix", position)
@@ -55,18 +54,14 @@ func TestMatrix(t *testing.T) {
 // declaredWith are the types of the package that have a method of that name.
 func declaredWith(t *testing.T, method string) []string {
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var names []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, d := range file.Decls {
 			if f, is := d.(*ast.FuncDecl); is && f.Name.Name == method && f.Recv != nil {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)

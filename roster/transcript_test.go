@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTranscripts plays testdata/*: each file is one behaviour, written as verbs and what
@@ -190,9 +192,7 @@ func (tr *transcript) feed(fact Fact) {
 // advance lets time pass; the machine is woken exactly when it asked for it.
 func (tr *transcript) advance() {
 	by, err := time.ParseDuration(tr.d.CmdArgs[0].Key)
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	assert.Must(tr.t, err)
 	end := tr.now.Add(by)
 	for !tr.wakeAt.IsZero() && !tr.wakeAt.After(end) {
 		if tr.wakeAt.After(tr.now) {

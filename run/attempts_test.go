@@ -2,13 +2,13 @@ package run
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -40,9 +40,7 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 +0.000s a ErrImageNeverPull: absent
 +0.000s a started
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("stderr (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, out.String()), "stderr")
 }
 
 // The hint for an image that may not be pulled comes once, and names the folder.
@@ -57,9 +55,7 @@ func TestHintForAbsentImage(t *testing.T) {
 	}
 	p.close()
 	want := `warning: a: load the image with "lifepod --root /srv/pods image load FILE", or have it pulled: imagePullPolicy: IfNotPresent` + "\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("stderr (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, out.String()), "stderr")
 }
 
 // stopped is a pod whose end was asked for.
@@ -84,12 +80,8 @@ func TestFailFast(t *testing.T) {
 		counting.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImagePull", Message: "not found", Again: true, Blocks: true})
 	}
 	s.timeout(time.Second) // it ends already
-	if diff := cmp.Diff([]string{"--fail-fast"}, pod.because); diff != "" {
-		t.Errorf("asked to end (-want +got):\n%s", diff)
-	}
-	if err := s.failure(); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
-		t.Errorf("error %v", err)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"--fail-fast"}, pod.because), "asked to end")
+	assert.ErrorContains(t, "can't start: a ErrImagePull: not found", s.failure())
 	if code := s.exitCode(7); code != 7 {
 		t.Errorf("exit code %d: the pod was not interrupted", code)
 	}

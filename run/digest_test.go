@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -15,9 +16,7 @@ func TestDigest(t *testing.T) {
 		set := &manifest.Set{Pod: podOf("a", "b")}
 		change(set)
 		digest, err := digestOf(set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return digest
 	}
 	plain := newSet(func(*manifest.Set) {})
@@ -35,9 +34,7 @@ func TestDigest(t *testing.T) {
 		"container":     {false, func(s *manifest.Set) { s.Pod.Spec.Containers[1].Image = "other" }},
 		"runtime class": {false, func(s *manifest.Set) { s.RuntimeClasses = []*nodev1.RuntimeClass{{Handler: "kata"}} }},
 	} {
-		if same := newSet(test.change) == plain; same != test.same {
-			t.Errorf("another %s: the same pod: %t, want %t", name, same, test.same)
-		}
+		assert.Equal(t, test.same, newSet(test.change) == plain, "another %s: the same pod", name)
 	}
 }
 
@@ -48,9 +45,7 @@ func TestDigestOfGeneratedName(t *testing.T) {
 		set := &manifest.Set{Pod: podOf("a")}
 		set.Pod.GenerateName, set.Pod.Name = generateName, name
 		text, err := digestOf(set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return text
 	}
 	if digest("job-", "job-abcde") != digest("job-", "job-vwxyz") {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -35,13 +36,9 @@ func newFollow(t *testing.T, output string, containers ...string) *follow {
 func (f *follow) start(name string, attempt int32, records ...string) *os.File {
 	f.t.Helper()
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath(name, int(attempt)))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
+	assert.Must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	file, err := os.Create(path)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.Must(f.t, err)
 	f.t.Cleanup(func() { _ = file.Close() })
 	f.write(file, records...)
 	f.see(&v1.ContainerStatus{
@@ -61,9 +58,7 @@ func (f *follow) exit(name string, attempt int32) {
 func (f *follow) write(file *os.File, records ...string) {
 	f.t.Helper()
 	for _, record := range records {
-		if _, err := file.WriteString("2026-01-02T03:04:05.000000006Z " + record + "\n"); err != nil {
-			f.t.Fatal(err)
-		}
+		assert.Must(f.t, assert.ErrorOf(file.WriteString("2026-01-02T03:04:05.000000006Z "+record+"\n")))
 	}
 }
 
@@ -99,9 +94,7 @@ func TestOutput(t *testing.T) {
 			if len(test.containers) > 1 {
 				_ = f.start("b", 0, "stdout F b").Close()
 			}
-			if diff := cmp.Diff(test.want, f.end()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(test.want, f.end()))
 		})
 	}
 }
@@ -124,18 +117,14 @@ func TestOutputWithoutNewline(t *testing.T) {
 	f.exit("a", 1)
 	f.readers.Wait()
 	_ = f.start("b", 0, "stdout F z").Close()
-	if diff := cmp.Diff("a | x\na | y\nb | z\n", f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("a | x\na | y\nb | z\n", f.end()))
 }
 
 func TestOutputAsJSON(t *testing.T) {
 	f := newFollow(t, "json", "a", "b")
 	_ = f.start("a", 0, "stdout P x", "stdout F y").Close()
 	var got line
-	if err := json.Unmarshal([]byte(f.end()), &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(f.end()), &got))
 	if got.Type != "output" || got.Subject != "a" || got.Stream != "stdout" || *got.Text != "xy\n" || got.Time.Nanosecond() != 6 {
 		t.Errorf("got %+v", got)
 	}
@@ -146,17 +135,13 @@ func TestLastLine(t *testing.T) {
 	f := newFollow(t, "", "a")
 	file := f.start("a", 0, "stdout F first")
 	f.exit("a", 0)
-	if err := os.RemoveAll(f.logDir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(f.logDir))
 	done := make(chan string)
 	go func() { done <- f.end() }()
 	<-f.gone
 	f.write(file, "stdout F last")
 	_ = file.Close()
-	if diff := cmp.Diff("first\nlast\n", <-done); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("first\nlast\n", <-done))
 }
 
 // A log that the runtime still has open long after the exit is followed until
@@ -172,9 +157,7 @@ func TestLateLine(t *testing.T) {
 	}
 	f.write(file, "stdout F y")
 	_ = file.Close()
-	if diff := cmp.Diff("xy\n", f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("xy\n", f.end()))
 }
 
 func TestManyLines(t *testing.T) {
@@ -186,9 +169,7 @@ func TestManyLines(t *testing.T) {
 		fmt.Fprintf(&want, "line %d\n", i)
 		fmt.Fprintf(&records, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
 	}
-	if _, err := file.WriteString(records.String()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteString(records.String())))
 	_ = file.Close()
 	if got := f.end(); got != want.String() {
 		t.Errorf("%d bytes, want %d", len(got), want.Len())

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec: {containers: [{name: c, image: 'i:1', ports: [{containerPort: PORT}]}]}\n"
@@ -27,12 +29,8 @@ func TestInputs(t *testing.T) {
 		"all/1.yaml": podText("first", "80"), "all/README.md": "no manifest", "all/below/3.yaml": podText("below", "80"), "one.yaml": podText("one", "81"),
 		"none/README.md": "no manifest",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		assert.Must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/pod.yaml" {
@@ -45,16 +43,12 @@ func TestInputs(t *testing.T) {
 
 	o := Options{Files: []string{"one.yaml", "all", server.URL + "/pod.yaml", "-"}, Stdin: strings.NewReader(podText("typed", "83")), Ports: []string{"8080:82"}}
 	group, err := readManifests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, pod := range podsOf(group) {
 		got = append(got, pod.Name)
 	}
-	if diff := cmp.Diff([]string{"one", "first", "second", "fetched", "typed"}, got); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"one", "first", "second", "fetched", "typed"}, got), "pods")
 	if port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]; port.HostPort != 8080 {
 		t.Errorf("-p is not at the pod that declares the port: %+v", port)
 	}
@@ -65,9 +59,7 @@ func TestInputs(t *testing.T) {
 		"-p 1:80: there are 2 pods, and 0 of them have port 80 as a containerPort or behind a Service: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
 		"read manifest: open gone.yaml: no such file": {Files: []string{"all", "gone.yaml"}},
 	} {
-		if _, err := readManifests(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		assert.ErrorContains(t, want, assert.ErrorOf(readManifests(o)))
 	}
 }
 
@@ -98,11 +90,7 @@ func TestPrefix(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff("one | text\ntwo/a | text\n", stdout.String()); diff != "" {
-			t.Errorf("stdout (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff("one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String()); diff != "" {
-			t.Errorf("stderr (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff("one | text\ntwo/a | text\n", stdout.String()), "stdout")
+		assert.NoDiffIn(t, cmp.Diff("one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String()), "stderr")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -67,9 +68,7 @@ func TestJob(t *testing.T) {
 				case i == 0:
 				case what[0] == '+':
 					pause, err := time.ParseDuration(what[1:])
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.Must(t, err)
 					now = now.Add(pause)
 				case strings.HasSuffix(what, "ok"):
 					_, _ = fmt.Sscan(what, &number)
@@ -91,9 +90,7 @@ func TestJob(t *testing.T) {
 				}
 				got = append(got, facts)
 			}
-			if diff := cmp.Diff(strings.Split(tc.story, "; "), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(strings.Split(tc.story, "; "), got))
 		})
 	}
 }
@@ -151,9 +148,7 @@ spec:
   parallelism: 2
   template: {spec: {restartPolicy: Never, containers: [{name: c, image: i:1}]}}
 `)}}, manifest.Options{Now: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for range 20 { // which of two events a select takes is chance
 		p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
 		s := &stopper{printer: p, done: make(chan struct{})}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -47,9 +48,7 @@ func TestKeys(t *testing.T) {
 		for key := range strings.FieldsSeq(tc.keys) {
 			got = append(got, v.Press(key))
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestLayout(t *testing.T) {
@@ -38,9 +40,7 @@ func TestLayout(t *testing.T) {
 			for _, it := range test.items {
 				got = test.layout.add(got, it)
 			}
-			if diff := cmp.Diff(test.want, string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(test.want, string(got)))
 		})
 	}
 }

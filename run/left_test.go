@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/unattended"
@@ -24,9 +25,7 @@ import (
 func deadPID(t *testing.T) int {
 	t.Helper()
 	ended := exec.Command("true")
-	if err := ended.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, ended.Run())
 	return ended.Process.Pid
 }
 
@@ -36,12 +35,8 @@ func killed(t *testing.T, root string, r *record) {
 	dead := *r
 	dead.PID = deadPID(t)
 	data, err := json.Marshal(dead)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(recordsDir(root), string(r.UID)+".json"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.WriteFile(filepath.Join(recordsDir(root), string(r.UID)+".json"), data, 0o600))
 }
 
 func namedPod(name string, uid types.UID) *v1.Pod {
@@ -56,19 +51,13 @@ func namedPod(name string, uid types.UID) *v1.Pod {
 func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) *record {
 	t.Helper()
 	digest, err := digestOf(&manifest.Set{Pod: pod})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r, err := newRecord(runtime, pod, digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if begun {
 		c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
 		c.Reported.Phase = v1.PodRunning
-		if err := worker.NewCheckpointFile(checkpointPath(recordsDir(runtime.Root), pod.UID)).Save(c); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, worker.NewCheckpointFile(checkpointPath(recordsDir(runtime.Root), pod.UID)).Save(c))
 	}
 	r.leave()
 	killed(t, runtime.Root, r)
@@ -81,34 +70,24 @@ func TestLeft(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir(), Endpoint: "unix:///run/c.sock"}
 	leaveKilled(t, runtime, namedPod("dead", "1"), true)
 	leaveKilled(t, runtime, namedPod("barely", "2"), false)
-	if err := os.Remove(podPath(recordsDir(runtime.Root), "2")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(podPath(recordsDir(runtime.Root), "2")))
 	alive, err := newRecord(runtime, namedPod("alive", "3"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer alive.leave()
-	if err := os.WriteFile(filepath.Join(recordsDir(runtime.Root), "4.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(recordsDir(runtime.Root), "4.json"), []byte("{"), 0o600))
 	left := Left(runtime.Root)
 	var got []string
 	for _, p := range left {
 		got = append(got, strings.Join([]string{p.FullName(), string(p.Status.Phase), p.Status.Reason, p.Endpoint}, " "))
 	}
 	want := []string{"default/barely Pending Unattended unix:///run/c.sock", "default/dead Running Unattended unix:///run/c.sock"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "left")
 	if dead := left[1]; dead.Spec.Containers[0].Image != "i:1" || dead.LogDir != filepath.Join(runtime.Root, "logs", "default_dead_1") {
 		t.Errorf("%+v in %s", dead.Spec, dead.LogDir)
 	}
 	wantText := "pod default/dead is unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " +
 		runtime.Root + " stop default/dead` to end it"
-	if diff := cmp.Diff(wantText, unattended.Notice(left[1:])); diff != "" {
-		t.Errorf("notice (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(wantText, unattended.Notice(left[1:])), "notice")
 	if text := unattended.Notice(left); !strings.HasPrefix(text, "2 pods are unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
 		t.Error(text)
 	}
@@ -119,9 +98,7 @@ func TestLeft(t *testing.T) {
 func TestCheckName(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
 	alive, err := newRecord(runtime, namedPod("alive", "1"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer alive.leave()
 	leaveKilled(t, runtime, namedPod("dead", "2"), true)
 	elsewhere := namedPod("alive", "9")
@@ -171,34 +148,22 @@ func TestOneNameAtOnce(t *testing.T) {
 // stays, also to one of a lifepod that lives.
 func TestForgetScraps(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
-	if err := forgetScraps(runtime.Root); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, forgetScraps(runtime.Root))
 	alive, err := newRecord(runtime, namedPod("alive", "1"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer alive.leave()
 	leaveKilled(t, runtime, namedPod("dead", "2"), true)
 	dir := recordsDir(runtime.Root)
 	for _, name := range []string{".new-17", ".new-3.pod", "3.pod", "4.checkpoint", "4.shown", ".other", "lost+found"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	if err := forgetScraps(runtime.Root); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, forgetScraps(runtime.Root))
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
 	want := []string{".other", "1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown", "lost+found"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("records (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "records")
 }

@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -93,9 +94,7 @@ func start(t *testing.T, how string) (u *terminal.Terminal, same func() bool, pi
 		return string(text)
 	}
 	pid = func() (pid int) {
-		if _, err := fmt.Sscan(read("pid"), &pid); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(fmt.Sscan(read("pid"), &pid)))
 		return pid
 	}
 	return terminal.Start(t, c), func() bool { return read("before") == read("after") }, pid
@@ -146,17 +145,13 @@ func TestEndsCleanly(t *testing.T) {
 
 	u, same, pid := start(t, "run")
 	u.Await("back-off")
-	if err := unix.Kill(pid(), unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Kill(pid(), unix.SIGTERM))
 	over(t, u, same, "after the view")
 
 	u, same, pid = start(t, "fail")
 	u.Await("back-off")
 	u.Await("the live view has ended: ")
-	if err := unix.Kill(pid(), unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Kill(pid(), unix.SIGTERM))
 	over(t, u, same, "after the view")
 }
 
@@ -173,14 +168,10 @@ func TestGate(t *testing.T) {
 	g.Shut()
 	write("b\nhalf")
 	write(" a line\n")
-	if out.String() != "a\n" {
-		t.Errorf("written while it is shut: %q", out.String())
-	}
+	assert.Equal(t, "a\n", out.String(), "written while it is shut")
 	g.Open()
 	write("c\n")
-	if out.String() != "a\nb\nhalf a line\nc\n" {
-		t.Errorf("written: %q", out.String())
-	}
+	assert.Equal(t, "a\nb\nhalf a line\nc\n", out.String(), "written")
 	out.Reset()
 	g.Shut()
 	for range mostHeldLines + 7 {
@@ -195,14 +186,10 @@ func TestGate(t *testing.T) {
 // TestUsable: neither a pipe nor a terminal without abilities, nor one that is another job's.
 func TestUsable(t *testing.T) {
 	ours, theirs, err := terminal.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _, _ = ours.Close(), theirs.Close() }()
 	pipe, other, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _, _ = pipe.Close(), other.Close() }()
 	if LiveUsable(pipe, other, "xterm") || LiveUsable(theirs, theirs, "dumb") || LiveUsable(theirs, theirs, "") || LiveUsable(theirs, theirs, "xterm") {
 		t.Error("usable")

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func portsPod() *v1.Pod {
@@ -46,9 +48,7 @@ func TestPublishPorts(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(tc.want, hostPorts(pod)); diff != "" {
-				t.Errorf("host ports (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, hostPorts(pod)), "host ports")
 		})
 	}
 }
@@ -69,9 +69,7 @@ func TestUnreachablePorts(t *testing.T) {
 		{"[::1]:8080:80", other, false},
 	} {
 		pod := portsPod()
-		if err := publishAll([]*v1.Pod{pod}, nil, []string{tc.flag}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, publishAll([]*v1.Pod{pod}, nil, []string{tc.flag}))
 		if err := checkReachable(tc.options, pod); (err != nil) != tc.refused {
 			t.Errorf("-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
 		}

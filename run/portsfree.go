@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,12 +85,9 @@ func hostPorts(pod *v1.Pod) []hostPort {
 }
 
 func (p hostPort) clashesWith(others []hostPort) bool {
-	for _, other := range others {
-		if p.Port == other.Port && p.Protocol == other.Protocol && (p.IP == other.IP || p.anyIP() || other.anyIP()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(o hostPort) bool {
+		return p.Port == o.Port && p.Protocol == o.Protocol && (p.IP == o.IP || p.anyIP() || o.anyIP())
+	})
 }
 
 func (p hostPort) anyIP() bool { return p.IP == "" || p.IP == "0.0.0.0" || p.IP == "::" }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
@@ -24,22 +25,16 @@ func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
 func TestCheckFree(t *testing.T) {
 	root := t.TempDir()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	used := listener.Addr().(*net.TCPAddr).Port
 	defer func() { _ = listener.Close() }()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
 	other, err := newRecord(&host.Runtime{Root: root}, podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	byOther := func(text string) string {
 		return fmt.Sprintf("host port %s is published already by pod default/other (lifepod run with PID %d)", text, os.Getpid())
 	}
@@ -58,13 +53,7 @@ func TestCheckFree(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := ""
-			if err := checkFree(root, c.pod); err != nil {
-				got = err.Error()
-			}
-			if got != c.want {
-				t.Errorf("want %q, got %q", c.want, got)
-			}
+			assert.Error(t, c.want, checkFree(root, c.pod))
 		})
 	}
 	other.leave()
@@ -74,7 +63,5 @@ func TestCheckFree(t *testing.T) {
 		t.Errorf("of an unattended pod: %v, want %q", err, want)
 	}
 	other.remove()
-	if err := checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)); err != nil {
-		t.Errorf("after the other pod's end: %v", err)
-	}
+	assert.NoError(t, checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)), "after the other pod's end")
 }

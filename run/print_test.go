@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -34,9 +35,7 @@ func podOf(containers ...string) *v1.Pod {
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return r, w
 }
@@ -53,16 +52,12 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 		p.setStatus(v1.PodStatus{Phase: v1.PodRunning})
 	}
 	p.endCountDown()
-	if got := p.status().Phase; got != v1.PodRunning {
-		t.Errorf("phase %q", got)
-	}
+	assert.Equal(t, v1.PodRunning, p.status().Phase, "phase")
 
 	decoder, seen := json.NewDecoder(r), 0
 	for seen < lines {
 		var got line
-		if err := decoder.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, decoder.Decode(&got))
 		if got.Type == "lifecycle" {
 			if got.What != fmt.Sprint(seen) {
 				t.Fatalf("line %d is %q", seen, got.What)
@@ -131,9 +126,7 @@ func TestCloseGivesUp(t *testing.T) {
 		p.close()
 		p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
 		p.stdout.putOutput(item{text: "nobody waits for this"})
-		if diff := cmp.Diff("warning: standard output was not read to its end\n", stderr.String()); diff != "" {
-			t.Errorf("stderr with output %q (-want +got):\n%s", output, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff("warning: standard output was not read to its end\n", stderr.String()), "stderr with output %q", output)
 	}
 }
 
@@ -186,15 +179,11 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 // What can't be written is lifepod's error, not silence.
 func TestDiskFull(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p := newPrinter(Options{Stdout: full, Stderr: io.Discard}, podOf("a"))
 	p.stdout.put(item{text: "lost\n"})
 	p.close()
-	if err := p.failure(); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("failure %v, want ENOSPC", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, p.failure(), "failure")
 }
 
 func TestBrokenPipe(t *testing.T) {
@@ -231,9 +220,7 @@ func TestBrokenPipe(t *testing.T) {
 			if test.late {
 				p.onBroken(func() { called++ })
 			}
-			if called != test.want {
-				t.Errorf("onBroken was called %d times, want %d", called, test.want)
-			}
+			assert.Equal(t, test.want, called, "calls of onBroken")
 		})
 	}
 }
@@ -273,9 +260,7 @@ func TestKept(t *testing.T) {
 	p := newPrinter(Options{Stdout: io.Discard, Stderr: &stderr}, podOf("a"))
 	p.kept("/r/pods/uid", "/r/logs/default_p_uid")
 	p.close()
-	if diff := cmp.Diff("kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String()))
 }
 
 // Only containers write to the terminal as they like: what lifepod says of a pod has no
@@ -305,9 +290,7 @@ func TestOwnLinesArePlain(t *testing.T) {
 	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))
 	p.output(&source{container: "a"}, podlog.Record{Text: evil, Stream: "stdout"}, podlog.Place{})
 	p.close()
-	if stdout.String() != evil {
-		t.Errorf("a container's output is %q, want %q", stdout.String(), evil)
-	}
+	assert.Equal(t, evil, stdout.String(), "a container's output")
 }
 
 // On a terminal output of containers has colours, and nothing else that a terminal obeys.
@@ -324,7 +307,5 @@ func TestOutputOnATerminal(t *testing.T) {
 	}
 	p.close()
 	want := "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n"
-	if diff := cmp.Diff(want, stdout.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, stdout.String()))
 }

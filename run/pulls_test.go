@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -51,9 +52,7 @@ s pod pulling app:1 for 10s, 120.0 MiB downloaded, unpacking
 			}
 			got.WriteString(text)
 		}
-		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Errorf("output %q (-want +got):\n%s", output, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got.String()), "output %q", output)
 	}
 }
 
@@ -86,15 +85,11 @@ func TestPullsOnATerminal(t *testing.T) {
 		{"other:1", images.Progress{}, eraseLine},
 	} {
 		p.pullProgress(nil, step.image, step.is)
-		if diff := cmp.Diff(step.want, shown()); diff != "" {
-			t.Errorf("%s at %v (-want +got):\n%s", step.image, step.is.Elapsed, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(step.want, shown()), "%s at %v", step.image, step.is.Elapsed)
 	}
 	p.counter = &countdown{}
 	p.pullProgress(nil, "app:1", pullAt(3, 22))
-	if got := shown(); got != "" {
-		t.Errorf("while it is being stopped: %q", got)
-	}
+	assert.Equal(t, "", shown(), "while it is being stopped")
 	p.close()
 }
 
@@ -105,9 +100,7 @@ func TestFitPull(t *testing.T) {
 		80:  "pulling …:0123456789abcdef for 2s, 22.0 of 120.0 MiB at 4.5 MiB/s, layer 2 of 3",
 		40:  "pulling …456789abcdef for 2s, 22.0 of 1",
 	} {
-		if got := fitPull(long, pullAt(2, 22), width); got != want {
-			t.Errorf("%d columns: %q, want %q", width, got, want)
-		}
+		assert.Equal(t, want, fitPull(long, pullAt(2, 22), width), "%d columns", width)
 	}
 	if got := fitPull("evil\x1b[2J\n:1", images.Progress{Elapsed: time.Second}, 80); got != "pulling evil^[[2J :1 for 1s" {
 		t.Errorf("%q", got)

@@ -9,14 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
 	r, err := newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -47,9 +46,7 @@ func TestTakenOverIsNotAbandoned(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
 	killed := testRecord(t, runtime)
 	seen, err := os.Open(recordPath(runtime)) // by one that looks for what was left
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	next := testRecord(t, runtime) // takes its place
 	defer next.leave()
 	killed.leave()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"golang.org/x/sys/unix"
 )
@@ -56,19 +57,13 @@ func TestReload(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			write := func(text string) {
-				if err := os.WriteFile("next", []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename("next", "pod.yaml"); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.WriteFile("next", []byte(text), 0o600))
+				assert.Must(t, os.Rename("next", "pod.yaml"))
 			}
 			write(reloadable)
 			options := Options{Files: []string{"pod.yaml"}}
 			group, err := readManifests(options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			objects := objectsOf(group.Sets...)
 			synctest.Test(t, func(t *testing.T) {
 				var posts, warns []string
@@ -78,17 +73,13 @@ func TestReload(t *testing.T) {
 				go r.run(t.Context())
 				time.Sleep(time.Second)
 				if tc.edits == nil {
-					if err := os.Remove(filepath.Join(dir, "pod.yaml")); err != nil {
-						t.Fatal(err)
-					}
+					assert.Must(t, os.Remove(filepath.Join(dir, "pod.yaml")))
 				} else {
 					write(strings.NewReplacer(tc.edits...).Replace(reloadable))
 				}
 				time.Sleep(3 * lookPeriod)
 				synctest.Wait()
-				if diff := cmp.Diff(tc.posts, posts); diff != "" {
-					t.Errorf("posted (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(tc.posts, posts), "posted")
 				for i, want := range tc.warns {
 					if i >= len(warns) || !strings.HasPrefix(warns[i], want) {
 						t.Errorf("warnings %q, want %q", warns, tc.warns)
@@ -109,19 +100,13 @@ func TestReload(t *testing.T) {
 func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(text string) {
-		if err := os.WriteFile("next", []byte(strings.Replace(reloadable, "hello", text, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename("next", "pod.yaml"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile("next", []byte(strings.Replace(reloadable, "hello", text, 1)), 0o600))
+		assert.Must(t, os.Rename("next", "pod.yaml"))
 	}
 	write("hello")
 	options := Options{Files: []string{"pod.yaml"}}
 	group, err := readManifests(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		posts := 0
 		pod := &reloaded{set: group.Sets[0], post: func(lifecycle.Fact) { posts++ }}
@@ -143,9 +128,7 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 // would wait for a writer, and lifepod for that at its end.
 func TestReloadOfPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pod.yaml")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(pipe, 0o600))
 	r := reloader{options: Options{Files: []string{pipe}}}
 	r.run(t.Context()) // it ends before its context does
 	if !r.reload(nil) {

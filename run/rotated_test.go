@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -22,13 +23,9 @@ func TestFollowAcrossRotation(t *testing.T) {
 	file := f.start("a", 0, "stdout F 1", "stdout P 2a")
 	path := file.Name()
 	for i, stamp := range []string{"20260102-030405", "20260102-030406", "20260102-030407"} {
-		if err := os.Rename(path, path+"."+stamp); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Rename(path, path+"."+stamp))
 		next, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		f.write(file, "stdout P 2b") // the runtime writes on in the old one for a moment
 		_ = file.Close()
 		file = next
@@ -38,9 +35,7 @@ func TestFollowAcrossRotation(t *testing.T) {
 	_ = file.Close()
 	f.exit("a", 0)
 	want := "1\n2a2b2c\n3\n2a2b2c\n4\n2a2b2c\n5\n2a\n"
-	if diff := cmp.Diff(want, f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, f.end()))
 }
 
 // What was rotated before anybody followed is shown, compressed or not.
@@ -54,17 +49,11 @@ func TestFollowWhatWasRotated(t *testing.T) {
 	}
 	writer.stop()
 	last, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = f.start("a", 0).Close() // which begins the file anew
-	if err := os.WriteFile(path, last, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, last, 0o600))
 	f.exit("a", 0)
-	if diff := cmp.Diff(numbered(200), f.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(numbered(200), f.end()))
 }
 
 // A writer that is much faster than its log is large: every line is shown once,
@@ -110,9 +99,7 @@ type rotating struct {
 
 func newRotating(t *testing.T, path string, policy podlog.RotationPolicy) *rotating {
 	r := &rotating{t: t, path: path, done: make(chan struct{}), reopen: make(chan chan struct{}), limit: policy.MaxBytes}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	r.open()
 	r.rotator = podlog.NewRotator(policy, func(ctx context.Context, _ string) error {
 		reopened := make(chan struct{})
@@ -136,9 +123,7 @@ func newRotating(t *testing.T, path string, policy podlog.RotationPolicy) *rotat
 
 func (r *rotating) open() {
 	file, err := os.OpenFile(r.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Must(r.t, err)
 	r.file, r.written = file, 0
 	r.opened++
 }
@@ -148,9 +133,7 @@ func (r *rotating) open() {
 func (r *rotating) lines(n int) {
 	for i := range n {
 		size, err := fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		assert.Must(r.t, err)
 		r.written += int64(size)
 		wait := (i+1)%(n/8) == 0 && r.written > r.limit
 		for asked := true; asked; {

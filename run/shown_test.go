@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -28,9 +29,7 @@ func TestShownOnce(t *testing.T) {
 	f = newFollow(t, "", "a", "b")
 	f.already = openShown(path)
 	file := f.start("a", 0, "stdout F 1", "stderr F x")
-	if _, err := file.WriteString("2026-01-02T03:04:05.000000007Z stdout F 2\n"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteString("2026-01-02T03:04:05.000000007Z stdout F 2\n")))
 	_ = file.Close()
 	_ = f.start("b", 0, "stdout F b").Close()
 	got := f.end()
@@ -42,9 +41,7 @@ func TestShownOnce(t *testing.T) {
 // A file that can't be read means that everything is shown.
 func TestShownDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.shown")
-	if err := os.WriteFile(path, []byte(`{"a/stdout":12345678901234567890123`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(`{"a/stdout":12345678901234567890123`), 0o600))
 	s := openShown(path)
 	place := func(end int64) podlog.Place { return podlog.Place{File: 7, End: end} }
 	if s.before("a", "stdout", place(1)) {
@@ -96,15 +93,11 @@ func TestShownAcrossRotation(t *testing.T) {
 	}
 	write := func(path, records string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(records), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(records), 0o600))
 	}
 	f := open()
 	log := filepath.Join(dir, criconfig.ContainerLogPath("a", 0))
-	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(log), 0o700))
 	first := now(1, "1") + now(5, "2")
 	write(log, first)
 	if diff := cmp.Diff("1\n2\n", read(f)); diff != "" {
@@ -116,7 +109,5 @@ func TestShownAcrossRotation(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	write(log, now(3, "3")+now(2, "4")) // the clock was set back
-	if diff := cmp.Diff("4\n", read(open())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("4\n", read(open())))
 }

@@ -89,12 +89,10 @@ func forgetScraps(root string) error {
 
 // begun says whether anything was done for a pod. Its checkpoint is saved before.
 func begun(root string, uid types.UID) bool {
-	for _, path := range []string{checkpointPath(recordsDir(root), uid), filepath.Join(host.PodsDir(root), string(uid))} {
-		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{checkpointPath(recordsDir(root), uid), filepath.Join(host.PodsDir(root), string(uid))}, func(path string) bool {
+		_, err := os.Lstat(path)
+		return !errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // A runtime is busy for a while with a call whose caller was killed: what it

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -27,9 +28,7 @@ func TestUsersOf(t *testing.T) {
 	} {
 		etc := t.TempDir()
 		for _, file := range []string{"subuid", "subgid"} {
-			if err := os.WriteFile(filepath.Join(etc, file), []byte(c.subuid+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(filepath.Join(etc, file), []byte(c.subuid+"\n"), 0o600))
 		}
 		got, err := usersOf(&v1.Pod{Spec: v1.PodSpec{HostUsers: c.users}}, etc)
 		if (err != nil) != c.wrong || err == nil && got != c.want {

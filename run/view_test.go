@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -192,9 +193,7 @@ func TestScreen(t *testing.T) {
 func viewCheck(t *testing.T, name, got string, columns, rows int) {
 	t.Helper()
 	lines := strings.Split(got, "\n")
-	if len(lines) != rows {
-		t.Errorf("%s has %d rows of %d", name, len(lines), rows)
-	}
+	assert.Equal(t, rows, len(lines), "rows of %s", name)
 	for _, line := range lines {
 		if w := ansi.StringWidthWc(line); w > columns {
 			t.Errorf("%s has a row of %d columns, more than %d: %q", name, w, columns, line)
@@ -211,18 +210,12 @@ func golden(t *testing.T, name, got string) {
 	path := filepath.Join("testdata", name)
 	got = strings.ReplaceAll(got, "\x1b", `\e`) + "\n"
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(string(want), got), "%s", name)
 }
 
 // TestEverySize: a screen has the terminal's size, however small that is.

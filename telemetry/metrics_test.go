@@ -10,6 +10,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
@@ -32,16 +33,10 @@ func TestMetricsAreSent(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 		t.Setenv("OTEL_SERVICE_NAME", "shop")
 		of, err := Resource(t.Context(), "lifepod")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		m, err := OpenMetrics(t.Context(), counted(), of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, m.Close(t.Context()))
 		sent := collector.Metrics()
 		if sent["lifepod_test_total"].Value != 3 || sent["lifepod_test_seconds"].Count != 1 || sent["lifepod_test_seconds"].Value != 1.5 ||
 			sent["lifepod_test_total"].Resource["service.name"] != "shop" {
@@ -53,9 +48,7 @@ func TestMetricsAreSent(t *testing.T) {
 // Prometheus scrapes them where the environment says, until the end.
 func TestMetricsAreServed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", host)
@@ -65,22 +58,16 @@ func TestMetricsAreServed(t *testing.T) {
 	}
 	_ = l.Close()
 	m, err := OpenMetrics(t.Context(), counted(), resource.Empty())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	url := "http://" + net.JoinHostPort(host, port) + "/metrics"
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	page, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	if !strings.Contains(string(page), "\nlifepod_test_total 3\n") {
 		t.Errorf("the page is %s", page)
 	}
-	if err := m.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.Close(t.Context()))
 	if answer, err := http.Get(url); err == nil {
 		_ = answer.Body.Close()
 		t.Error("it is served after the end")
@@ -104,9 +91,7 @@ func TestMetricsAsked(t *testing.T) {
 				t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 			}
 			t.Setenv(tc.variable, tc.value)
-			if got := MetricsAsked(); got != tc.asked {
-				t.Errorf("asked: %v", got)
-			}
+			assert.Equal(t, tc.asked, MetricsAsked(), "asked")
 			m, err := OpenMetrics(t.Context(), client.NewRegistry(), resource.Empty())
 			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || err.Error() != tc.refused) || tc.refused == "" && (m != nil) != tc.asked {
 				t.Errorf("%v, %v", m, err)

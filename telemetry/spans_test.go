@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -38,9 +39,7 @@ func testSend(t *testing.T, protocol string) {
 	record := timelinetest.Web()
 	record.Pod.TraceParent = parent
 	web := timeline.Of(record, time.Time{})
-	if err := SendSpans(t.Context(), []*timeline.Chart{web}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, SendSpans(t.Context(), []*timeline.Chart{web}))
 	sent := collector.Spans()
 	bars := 0
 	for _, r := range web.Rows {

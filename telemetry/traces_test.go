@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
@@ -64,19 +65,13 @@ func TestProvider(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x")
 	t.Setenv("OTEL_SERVICE_NAME", "shop")
 	to, err := OpenTraces(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	of, err := Resource(t.Context(), "lifepod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	provider := to.Provider(of)
 	_, span := provider.Tracer("test").Start(t.Context(), "one")
 	span.End()
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, provider.Shutdown(t.Context()))
 	sent := collector.Spans()
 	if len(sent) != 1 || sent[0].Name != "one" || sent[0].Resource["service.name"] != "shop" || collector.Header("Authorization") != "Bearer x" {
 		t.Errorf("the collector has %+v, sent with %q", sent, collector.Header("Authorization"))

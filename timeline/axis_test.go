@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
@@ -42,9 +43,7 @@ func TestCuts(t *testing.T) {
 	record, _ := timelinetest.Crashing()
 	all["crashed long ago"] = timeline.Of(record, timelinetest.At(10*time.Minute)) // the wait is what matters
 	for _, name := range []string{"web", "crashing", "unpullable", "crashed long ago"} {
-		if cuts := timeline.Together([]*timeline.Chart{all[name]}).Cuts(); len(cuts) > 0 {
-			t.Errorf("%s: cuts %v", name, cuts)
-		}
+		assert.Empty(t, timeline.Together([]*timeline.Chart{all[name]}).Cuts(), name, ": cuts")
 	}
 }
 
@@ -65,9 +64,7 @@ func TestTicks(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{all[test.chart]}).Ticks(test.most) {
 			got = append(got, tick.Label)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s, %d (-want +got):\n%s", test.chart, test.most, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.want, got), "%s, %d", test.chart, test.most)
 	}
 }
 
@@ -89,8 +86,6 @@ func TestTicksBehindACut(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{c}).Ticks(5) {
 			got = append(got, tick.Label)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", after, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "%v", after)
 	}
 }

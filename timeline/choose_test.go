@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -64,7 +65,5 @@ func TestFrom(t *testing.T) {
 			t.Errorf("%s: %q, %q", test.name, uids, text)
 		}
 	}
-	if _, err := (Wanted{Names: []string{"web"}}).From(source{}); err == nil {
-		t.Error("an empty journal has a pod")
-	}
+	assert.Fails(t, assert.ErrorOf((Wanted{Names: []string{"web"}}).From(source{})), "an empty journal has a pod")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -37,9 +38,7 @@ func TestGolden(t *testing.T) {
 	for name, charts := range lives() {
 		for _, width := range []int{60, 80, 120} {
 			var text bytes.Buffer
-			if err := draw.WriteText(&text, charts, draw.TextOptions{Width: width}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, draw.WriteText(&text, charts, draw.TextOptions{Width: width}))
 			timelinetest.Golden(t, fmt.Sprintf("%s-%d.txt", name, width), text.Bytes())
 		}
 	}
@@ -57,9 +56,7 @@ func TestCutIsSeen(t *testing.T) {
 	}}
 	for width := draw.MinWidth; width < 220; width++ {
 		var text bytes.Buffer
-		if err := draw.WriteText(&text, []*timeline.Chart{c}, draw.TextOptions{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, draw.WriteText(&text, []*timeline.Chart{c}, draw.TextOptions{Width: width}))
 		if strings.Count(text.String(), "⫽") != 1 {
 			t.Errorf("%d columns:\n%s", width, text.String())
 		}
@@ -74,9 +71,7 @@ func TestEveryWidth(t *testing.T) {
 		for width := range 220 {
 			var text, coloured bytes.Buffer
 			for _, err := range []error{draw.WriteText(&text, charts, draw.TextOptions{Width: width}), draw.WriteText(&coloured, charts, draw.TextOptions{Width: width, Colour: true})} {
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 			}
 			for line := range strings.Lines(text.String()) {
 				if columns := len([]rune(line)) - 1; columns > max(width, draw.MinWidth) {
@@ -103,9 +98,7 @@ func TestComparison(t *testing.T) {
 		for _, width := range []int{60, 120} {
 			var text, coloured bytes.Buffer
 			for _, err := range []error{draw.WriteComparison(&text, &c, draw.TextOptions{Width: width}), draw.WriteComparison(&coloured, &c, draw.TextOptions{Width: width, Colour: true})} {
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 			}
 			for line := range strings.Lines(text.String()) {
 				if columns := len([]rune(line)) - 1; columns > width {

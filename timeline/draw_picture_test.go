@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -46,9 +47,7 @@ func drawn(t *testing.T) (svgs, pages map[string]string) {
 	for name, charts := range pictureLives() {
 		var svg, page bytes.Buffer
 		for _, err := range []error{draw.WriteSVG(&svg, charts), draw.WritePage(&page, charts)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 		}
 		svgs[name], pages[name] = svg.String(), page.String()
 	}
@@ -91,15 +90,11 @@ func TestHarmless(t *testing.T) {
 	svgs, pages := drawn(t)
 	for name, scripts := range map[*map[string]string]int{&svgs: 0, &pages: 1} {
 		for life, text := range *name {
-			if found := outside.FindString(strings.ReplaceAll(text, "data-zoom=", "")); found != "" {
-				t.Errorf("%s needs something else: %s", life, found)
-			}
+			assert.Equal(t, "", outside.FindString(strings.ReplaceAll(text, "data-zoom=", "")), "%s needs something else", life)
 			if n := strings.Count(text, "<script"); n != scripts {
 				t.Errorf("%s has %d scripts, want %d", life, n, scripts)
 			}
-			if handler := handlers.FindString(quoted.ReplaceAllString(text, "")); handler != "" {
-				t.Errorf("%s: %s", life, handler)
-			}
+			assert.Equal(t, "", handlers.FindString(quoted.ReplaceAllString(text, "")), "%s", life)
 			if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }) {
 				t.Errorf("%s has characters that nobody sees", life)
 			}

@@ -51,9 +51,7 @@ func InTime(charts []*Chart) []*Chart {
 		if order := x.Begin.Compare(y.Begin); order != 0 {
 			return order
 		}
-		return compareNames(x.Pod, y.Pod)
+		return strings.Compare(x.Pod.FullName(), y.Pod.FullName())
 	})
 	return list
 }
-
-func compareNames(x, y Pod) int { return strings.Compare(x.FullName(), y.FullName()) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline"
@@ -149,9 +150,7 @@ func TestOf(t *testing.T) {
 			"start of worker 280ms to 330ms",
 		},
 	} {
-		if diff := cmp.Diff(want, lines(all[name])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, lines(all[name])), "%s", name)
 	}
 }
 
@@ -167,9 +166,7 @@ func TestNotes(t *testing.T) {
 				{Text: "liveness probe failed: HTTP probe failed with statuscode: 503 → stop it, then restart (2 times in a row)", Rule: "A-ACT-8"},
 				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
 			}
-			if diff := cmp.Diff(want, b.Detail()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(want, b.Detail()))
 			return
 		}
 	}
@@ -212,9 +209,7 @@ func laws(t *testing.T, c *timeline.Chart) {
 	for _, s := range c.Path.Shares {
 		sum += s.Took
 	}
-	if sum != c.Path.Duration() {
-		t.Errorf("%s: the shares are %v, the path %v", c.Pod.Name, sum, c.Path.Duration())
-	}
+	assert.Equal(t, c.Path.Duration(), sum, "%s: the shares of the path", c.Pod.Name)
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {
 			if b.Begin.Before(c.Begin) || b.End.After(c.End) || b.End.Before(b.Begin) {
@@ -234,16 +229,12 @@ func TestNow(t *testing.T) {
 		t.Fatalf("the path leads to %s at %v", c.Path.To, c.Path.At)
 	}
 	got := c.Path.Shares[0]
-	if want := (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}), got, "got")
 }
 
 func TestJSON(t *testing.T) {
 	text, err := json.MarshalIndent(charts()["web"], "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	timelinetest.Golden(t, "web.json", append(text, '\n'))
 }
 
@@ -253,14 +244,10 @@ func TestWords(t *testing.T) {
 		9995 * time.Millisecond: "10.0s", 59949 * time.Millisecond: "59.9s", 59950 * time.Millisecond: "1m00s", 184 * time.Second: "3m04s",
 		3599700 * time.Millisecond: "1h00m", 127 * time.Minute: "2h07m", 76 * time.Hour: "3d04h", -2 * time.Second: "-2.00s",
 	} {
-		if got := timeline.Took(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
+		assert.Equal(t, want, timeline.Took(d), "%v", d)
 	}
 	for bytes, want := range map[uint64]string{0: "0 B", 820: "820 B", 1000: "1.0 KiB", 4_500_000: "4.3 MiB", 187_000_000: "178 MiB", 2_400_000_000: "2.2 GiB"} {
-		if got := timeline.Size(bytes); got != want {
-			t.Errorf("%d is %q, want %q", bytes, got, want)
-		}
+		assert.Equal(t, want, timeline.Size(bytes), "%d", bytes)
 	}
 }
 
@@ -293,9 +280,7 @@ func TestCompare(t *testing.T) {
 		"main ready, 18.7s, 15.7s, -3.00s, critical false",
 		"Ready after, 1.33s, 4.33s, 3.00s, critical false",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }
 
 // The slowest of several is the one that was Ready last.

@@ -232,7 +232,7 @@ func (t *explainer) standing() string {
 		return name + " has ended" + ifSome(" at ", t.clockOf(t.Now.At)) + ", and its object is still there; its phase is " + phase + "."
 	case t.over():
 		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
-	case lifecycle.Terminal(phaseOf(phase)):
+	case lifecycle.Terminal(v1.PodPhase(phase)):
 		return name + " is " + phase + since("phase") + "."
 	case t.ending():
 		return name + " is being ended; its phase is " + phase + "."

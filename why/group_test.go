@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -20,9 +21,7 @@ func explained(t *testing.T, after time.Duration, members ...*timelinetest.Membe
 		records = append(records, m.Record)
 	}
 	var b strings.Builder
-	if err := (Layout{Width: 100}).WriteGroup(&b, ExplainGroup("default/train", records, timelinetest.Moment(after))); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Layout{Width: 100}).WriteGroup(&b, ExplainGroup("default/train", records, timelinetest.Moment(after))))
 	return b.String()
 }
 
@@ -33,9 +32,7 @@ func TestExplainGroup(t *testing.T) {
 	c.EndsIn = 900 * time.Millisecond
 	tell := func(after time.Duration, want string) {
 		t.Helper()
-		if diff := cmp.Diff(strings.TrimLeft(want, "\n"), explained(t, after, all...)); diff != "" {
-			t.Errorf("%s after noon (-want +got):\n%s", after, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(strings.TrimLeft(want, "\n"), explained(t, after, all...)), "%s after noon", after)
 	}
 	tell(0, `
 The group default/train has 3 members, and none takes part in an attempt.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -58,9 +59,7 @@ func TestOverview(t *testing.T) {
 	}
 	var b strings.Builder
 	list, asked := Overview(records, now)
-	if err := (Layout{Width: 80}).WriteAll(&b, list, asked); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	want := `default/left
   Nobody leads this pod: its lifepod ended without it, at 11:59:00 at the
   earliest; what follows is as of then.
@@ -86,9 +85,7 @@ default/slow
   The pod's volumes are being mounted, for 5 s now.
 11 of 13 pods are not as they should be; lifepod why POD tells all of one.
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("overview (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, b.String()), "overview")
 }
 
 // TestAbout: what is said of one container is about that one, and whether it is as it should be.
@@ -107,18 +104,14 @@ func TestAbout(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"main", "side"} {
-		if err := (Layout{Width: 400}).Write(&b, Explain(r, now).About(name)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, (Layout{Width: 400}).Write(&b, Explain(r, now).About(name)))
 	}
 	want := `main of default/web is running since 11:00:00, restarted 0 times.
 It is as it should be: it waits for nothing, and nothing of it was restarted. Of other containers of its pod there is more to tell.
 side of default/web is waiting: CrashLoopBackOff, restarted 2 times.
 - side waits for its next restart: back-off, next try 12:00:00, now (exited 3).
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, b.String()))
 }
 
 // TestHeldHook: A-HOOK-2: of a hook whose own process has ended it is said what it waits for.
@@ -131,9 +124,7 @@ func TestHeldHook(t *testing.T) {
 	} {
 		var b strings.Builder
 		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now)
-		if err := (Layout{Width: 400}).WriteAll(&b, list, asked); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, (Layout{Width: 400}).WriteAll(&b, list, asked))
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q, want %q", b.String(), want)
 		}
@@ -146,13 +137,9 @@ func TestHarmless(t *testing.T) {
 	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitRetry, Because: "CreateContainerError: \x1b[31mred\x07\u202e\nnext", Rule: "A-CST-7"})
 	r.Pod.Name = "p\x1b]0;title\x07"
 	var b strings.Builder
-	if err := (Layout{Width: 80}).Write(&b, Explain(r, now)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now)))
 	list, asked := Overview([]*journal.Record{r}, now)
-	if err := (Layout{Width: 80}).WriteAll(&b, list, asked); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
 		t.Errorf("it says %q", b.String())
 	}

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // clock is a time as people read it, in now's time zone: the date only if it is another day.
@@ -160,5 +158,3 @@ func inBrackets(text string) string {
 
 // bare is a message without the full stop, the spaces and the newlines at its end.
 func bare(message string) string { return strings.TrimRight(message, " .\n\t") }
-
-func phaseOf(text string) v1.PodPhase { return v1.PodPhase(text) }

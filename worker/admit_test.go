@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 )
@@ -17,28 +18,19 @@ import (
 // A pod that the node refuses is Failed at once, and the runtime never hears of it
 // (A-ADM-1, A-ADM-2).
 func TestRejectedPodMakesNoCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Admission.Host = &admit.Host{}
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
 		web := s.run(pod)
-		if took := web.gone(); took != 0 {
-			t.Errorf("it took %v", took)
-		}
-		if calls := s.Acted(); len(calls) > 0 {
-			t.Errorf("calls %q", calls)
-		}
+		assert.Equal(t, 0, web.gone(), "it took")
+		assert.Empty(t, s.Acted(), "calls")
 		last := web.last()
 		if last.Phase != v1.PodFailed || last.Reason != "SysctlForbidden" || last.Message != `Pod was rejected: forbidden sysctl: "net.core.somaxconn" not allowlisted` {
 			t.Errorf("phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
 		}
-		if cause := web.worker.End().Cause; cause != lifecycle.NotAdmitted {
-			t.Errorf("cause %v", cause)
-		}
-		if diff := cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, lifecycle.NotAdmitted, web.worker.End().Cause, "cause")
+		assert.NoDiffIn(t, cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")), "events")
 	})
 }
 
@@ -78,8 +70,7 @@ func TestHandlersAndUsers(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.node.Handler = tc.handler
 				s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
 				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
@@ -33,9 +34,7 @@ func TestAssigners(t *testing.T) {
 		t.Errorf("assigned (-want +got), error %v:\n%s", err, diff)
 	}
 	h.engine.Assigners = append(h.engine.Assigners, assigner{err: errors.New("endpoint gone")})
-	if _, err := h.assigned(t.Context(), &pod.Spec.Containers[0]); err == nil {
-		t.Error("A-DEV-1: no error")
-	}
+	assert.Fails(t, assert.ErrorOf(h.assigned(t.Context(), &pod.Spec.Containers[0])), "A-DEV-1: no error")
 }
 
 // A-CST-7: what this machine lacks files for is no fault of the spec: the create was not made, and is made again soon.
@@ -44,9 +43,7 @@ func TestCreateLacksFiles(t *testing.T) {
 	lacks := assigner{err: os.NewSyscallError("open", unix.EMFILE)}
 	h := &executor{engine: &Engine{Assigners: []Assigner{lacks}}, pod: pod}
 	fact := h.createContainer(t.Context(), lifecycle.CreateContainer{Container: "main"}).(lifecycle.ContainerCreated)
-	if diff := cmp.Diff(&lifecycle.Failure{Class: lifecycle.Unavailable, Message: "open: too many open files"}, fact.Failure); diff != "" {
-		t.Errorf("failure (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(&lifecycle.Failure{Class: lifecycle.Unavailable, Message: "open: too many open files"}, fact.Failure), "failure")
 }
 
 // A-DEV-1: variables of devices are overridden by the container's own, which don't see them; its command does.
@@ -57,15 +54,11 @@ func TestAssignedVariables(t *testing.T) {
 	main.Command = []string{"train", "$(GPU)", "$(OWN)"}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}}, pod: pod, results: &results{}}
 	got, err := h.environment(t.Context(), main, nil, []criconfig.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := criconfig.Environment{
 		Env:     []criconfig.KeyValue{{Name: "GPU", Value: "0"}, {Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}},
 		Command: []string{"train", "0", "mine"},
 	}
 	got.Args = nil
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "environment")
 }

@@ -25,8 +25,7 @@ func TestBackOffWhenTheClockIsSet(t *testing.T) {
 	for name, by := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not at all": 0} {
 		for _, killed := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := newStory(t)
+				inStory(t, func(t *testing.T, s *story) {
 					wall := &wallClock{}
 					s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
 					s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/counts"
 )
@@ -50,9 +51,7 @@ func figures(t *testing.T, of *counts.Counts, name string) map[string]float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(of.Collectors()...)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	figures := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != name {
@@ -97,15 +96,11 @@ func TestRestartsAreCounted(t *testing.T) {
 				if cause != "" {
 					expected[cause] = 1
 				}
-				if diff := cmp.Diff(expected, figures(t, to, "lifepod_container_restarts_total")); diff != "" {
-					t.Errorf("restarts (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(expected, figures(t, to, "lifepod_container_restarts_total")), "restarts")
 			})
 		})
 	}
-	if len(want) > 0 {
-		t.Errorf("there is no %v", want)
-	}
+	assert.Empty(t, want, "not counted")
 }
 
 // more are causes that only the counts tell apart.
@@ -162,9 +157,7 @@ func TestStartsAreCounted(t *testing.T) {
 			"ok start_container": 2, "ok stop_container": 1, "ok unmount_volumes": 1, "ok remove_cgroup": 1,
 		}
 		maps.DeleteFunc(steps, func(step string, _ float64) bool { return want[step] == 0 })
-		if diff := cmp.Diff(want, steps); diff != "" {
-			t.Errorf("steps (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, steps), "steps")
 		if entries, writes := figures(t, to, "lifepod_journal_entries_total")[""], figures(t, to, "lifepod_journal_write_duration_seconds")[""]; entries < 20 || writes < 10 || writes > entries {
 			t.Errorf("%v entries in %v writes", entries, writes)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
@@ -23,15 +24,9 @@ func TestResolverOfEachSandbox(t *testing.T) {
 		t.Error("no error without the file")
 	}
 	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {
-		if err := os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600))
 		config, _, err := h.sandboxConfig(0, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{server}, config.GetDnsConfig().GetServers()); diff != "" {
-			t.Errorf("servers (-want +got):\n%s", diff)
-		}
+		assert.Must(t, err)
+		assert.NoDiffIn(t, cmp.Diff([]string{server}, config.GetDnsConfig().GetServers()), "servers")
 	}
 }

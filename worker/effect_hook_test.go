@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -18,8 +19,6 @@ func TestHeldHooks(t *testing.T) {
 	}
 	h.addTo(waits)
 	for i, want := range []string{"held", "held", "", ""} {
-		if diff := cmp.Diff(want, waits[i].Held); diff != "" {
-			t.Errorf("%s of %s (-want +got):\n%s", waits[i].For, waits[i].Subject, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, waits[i].Held), "%s of %s", waits[i].For, waits[i].Subject)
 	}
 }

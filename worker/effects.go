@@ -107,11 +107,6 @@ func rowOf(effect lifecycle.Effect) row {
 	return r
 }
 
-// do carries out one effect and returns its answer.
-func (h *executor) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
-	return rowOf(effect).carryOut(h, ctx, effect)
-}
-
 // deadline is how long an effect may take.
 func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
 	if e, is := effect.(lifecycle.Probe); is {

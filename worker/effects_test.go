@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEveryEffectHasARow: an effect whose answer the machine waits for is carried out, but
 // for Publish, which the worker's sink answers.
 func TestEveryEffectHasARow(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../lifecycle/effect.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []string{}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)

@@ -3,18 +3,17 @@ package worker
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // An ephemeral container of a pod that runs sees its target's processes, has its
 // terminal, and is not started again when it ends (A-ACT-5, A-CRI-5, A-RST-2).
 func TestEphemeralContainer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("the pod to run", running)
 
@@ -29,9 +28,7 @@ func TestEphemeralContainer(t *testing.T) {
 		web.await("its end", ephemeral(func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 3 }))
 		web.stop(1)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
@@ -60,9 +61,7 @@ func TestEventsGoWrong(t *testing.T) {
 					"CreateContainer web/main attempt=0", "StartContainer web/main",
 					"CreateContainer web/main attempt=1", "StartContainer web/main",
 				}
-				if diff := cmp.Diff(want, s.Acted()); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
 			})
 		})
 	}
@@ -70,19 +69,14 @@ func TestEventsGoWrong(t *testing.T) {
 
 // A process that ends before StartContainer has answered did run.
 func TestExitBeforeStartIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=0")
 		web := s.run(podOf("job", v1.RestartPolicyNever, "main"))
 		web.gone()
 		status := web.last()
-		if status.Phase != v1.PodSucceeded {
-			t.Errorf("phase %s, want Succeeded", status.Phase)
-		}
+		assert.Equal(t, v1.PodSucceeded, status.Phase, "phase")
 		want := []string{"Pulled", "Created", "Started"}
-		if diff := cmp.Diff(want, web.reasons(v1.EventTypeNormal)); diff != "" {
-			t.Errorf("Events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, web.reasons(v1.EventTypeNormal)), "Events")
 	})
 }
 
@@ -90,8 +84,7 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 func TestSandboxEnds(t *testing.T) {
 	for _, fault := range []string{"double STOPPED absent", "lose STOPPED web"} {
 		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
 				s.Fault(fault)
@@ -102,9 +95,7 @@ func TestSandboxEnds(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
-				if diff := cmp.Diff(want, s.Left()); diff != "" {
-					t.Errorf("what there is (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(want, s.Left()), "what there is")
 			})
 		})
 	}
@@ -123,8 +114,7 @@ func (s *story) snapshots(from, to time.Duration) int {
 
 // Without a stream of events, snapshots take their place.
 func TestNoStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Fault("fail GetContainerEvents code=Unimplemented times=1000")
 		s.BreakStreams()
 		s.Program("main", "exit=1 after=5s", "run")
@@ -138,8 +128,7 @@ func TestNoStream(t *testing.T) {
 // A stream that broke while nothing happened is not looked after for ever:
 // snapshots become rare, until an event proves the stream.
 func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)
 		time.Sleep(time.Minute)
@@ -154,16 +143,13 @@ func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 		}
 		exited := s.elapsed()
 		s.Exit("web/main", 1)
-		if took := web.await("restarted", restarts(1)) - exited; took != 25*time.Millisecond {
-			t.Errorf("restarted after %v, want at once", took)
-		}
+		assert.Equal(t, 25*time.Millisecond, web.await("restarted", restarts(1))-exited, "restarted after")
 	})
 }
 
 // A runtime that does not answer is not asked ever more.
 func TestSnapshotsDoNotPileUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)
 		s.Fault("hang ListPodSandbox times=100000", "fail GetContainerEvents times=100000")
@@ -186,8 +172,7 @@ func TestSnapshotsDoNotPileUp(t *testing.T) {
 func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
 	for _, fault := range []string{"lose STOPPED main", "lose STOPPED web"} {
 		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
 				time.Sleep(time.Minute)
@@ -224,8 +209,7 @@ func (s *story) calls(names ...string) int {
 
 // Who asks is told of pods that the runtime has and no worker, once two looks have seen them so; a look that failed is none (B-WRK-21).
 func TestPodsWithoutWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.end() // its events have no WithoutWorker
 		ctx, cancel := context.WithCancel(context.Background())
 		events := s.node.Events(nil)
@@ -241,11 +225,9 @@ func TestPodsWithoutWorker(t *testing.T) {
 			s.wait.Wait()
 		}()
 		for _, name := range []string{"unknown", "known"} {
-			if _, err := s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+			assert.Must(t, assert.ErrorOf(s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 				Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: name}, Labels: map[string]string{cri.PodUIDLabel: name},
-			}}); err != nil {
-				t.Fatal(err)
-			}
+			}})))
 		}
 		events.Add(s.node.NewWorker(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "known"}}, nil))
 		s.Fault("fail ListContainers times=3")

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -32,8 +32,7 @@ func (c *evictionsCounted) Carried(_ *v1.Pod, effect lifecycle.Effect, _ lifecyc
 // TestLocalStorageIsCounted: a pod that exceeds a limit of its own is evicted, and counted
 // once (B-LST-1).
 func TestLocalStorageIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var counted evictionsCounted
 		s.node.Watch = &counted
 		s.Program("main", "run")
@@ -43,9 +42,7 @@ func TestLocalStorageIsCounted(t *testing.T) {
 		l := s.run(pod)
 		l.await("Running", func(st v1.PodStatus) bool { return st.Phase == v1.PodRunning })
 		small := filepath.Join(s.node.Folders.Pods, string(pod.UID), "volumes", "kubernetes.io~empty-dir", "small")
-		if err := os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600))
 		l.await("Failed", func(st v1.PodStatus) bool { return st.Phase == v1.PodFailed && st.Reason == "Evicted" })
 		if want := []string{"emptydirfs.limit"}; !slices.Equal(counted.signals, want) {
 			t.Errorf("counted %q, want %q", counted.signals, want)

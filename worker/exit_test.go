@@ -10,13 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
@@ -98,9 +98,7 @@ func TestTerminationMessage(t *testing.T) {
 				ContainerID: "c1", ExitCode: test.code, Reason: test.reason, Message: test.want,
 				StartedAt: time.Unix(0, 1), FinishedAt: time.Unix(0, 2),
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("exit (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got), "exit")
 		})
 	}
 }
@@ -120,9 +118,7 @@ func TestTerminationMessageOfAnother(t *testing.T) {
 			Metadata: &runtimeapi.ContainerMetadata{Name: "main"},
 			Mounts:   []*runtimeapi.Mount{{ContainerPath: "/data", HostPath: "/x"}, {ContainerPath: "/dev/termination-log", HostPath: file}},
 		}).Message
-		if got != want {
-			t.Errorf("message of %s: %q, want %q", file, got, want)
-		}
+		assert.Equal(t, want, got, "message of %s", file)
 	}
 }
 
@@ -131,12 +127,8 @@ func write(t *testing.T, path, text string) {
 	if text == "" {
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // The log's last lines are found where it was rotated to, compressed or not, or
@@ -164,9 +156,7 @@ func TestTerminationMessageFromRotatedLog(t *testing.T) {
 				}
 				write(t, path+suffix, text)
 			}
-			if diff := cmp.Diff(test.want, lastLines(path)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(test.want, lastLines(path)))
 		})
 	}
 }
@@ -176,9 +166,7 @@ func packed(t *testing.T, text string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(err, w.Close()))
 	return b.String()
 }
 
@@ -198,15 +186,11 @@ func TestRemoveFiles(t *testing.T) {
 	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 0})
 	var left []string
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
-	if diff := cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left), "left")
 	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {
 		t.Errorf("termination message file: %v, want none", err)
 	}
@@ -232,13 +216,9 @@ func TestNewTerminationLog(t *testing.T) {
 	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	write(t, filepath.Join(h.engine.podDir(h.pod.UID), "containers", "main", "00000001"), "of an attempt before")
 	path, err := h.newTerminationLog(&v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if filepath.Base(path) != "00000001" || info.Mode().Perm() != 0o666 || info.Size() != 0 {
 		t.Errorf("%s: mode %v, %d bytes", path, info.Mode(), info.Size())
 	}
@@ -258,15 +238,12 @@ func TestExitOfUnknownContainer(t *testing.T) {
 	got := h.describeExit(&runtimeapi.ContainerStatus{
 		Id: "c9", ExitCode: 1, Metadata: &runtimeapi.ContainerMetadata{Name: "stranger"},
 	})
-	if diff := cmp.Diff(lifecycle.ContainerExited{ContainerID: "c9", ExitCode: 1}, got); diff != "" {
-		t.Errorf("exit (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(lifecycle.ContainerExited{ContainerID: "c9", ExitCode: 1}, got), "exit")
 }
 
 // What a container leaves as its message is in its status, and each instance has its own (A-VOL-6).
 func TestMessagesOfInstances(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s message=first", "exit=1 after=1s message=second", "run")
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		var got []string
@@ -280,9 +257,7 @@ func TestMessagesOfInstances(t *testing.T) {
 				return true
 			})
 		}
-		if diff := cmp.Diff([]string{"first", "second"}, got); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"first", "second"}, got), "messages")
 	})
 }
 
@@ -310,8 +285,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				test.spoil(&pod.Spec.Containers[0])
 				web := s.run(pod)
@@ -320,9 +294,7 @@ func TestConfigErrors(t *testing.T) {
 				if got := web.last().ContainerStatuses[0].State.Waiting; got == nil || !strings.Contains(got.Message, test.message) {
 					t.Errorf("waiting %+v, want %q in its message", got, test.message)
 				}
-				if diff := cmp.Diff([]string{"RunPodSandbox web attempt=0"}, s.Acted()); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff([]string{"RunPodSandbox web attempt=0"}, s.Acted()), "calls")
 				web.stop(30)
 				web.gone()
 			})
@@ -344,11 +316,7 @@ func TestSaid(t *testing.T) {
 		"long":              {"2026-01-01T00:00:00Z stdout F x" + long + "\n", "x" + long[:saidBytes-2]},
 	} {
 		path := filepath.Join(t.TempDir(), "0.log")
-		if err := os.WriteFile(path, []byte(test.log), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := said(written(path, 1<<20)); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(test.log), 0o600))
+		assert.Equal(t, test.want, said(written(path, 1<<20)), "%s", name)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Whatever becomes of one call, the pod reaches its goal: it runs, its container
@@ -94,9 +96,7 @@ func TestOneCallGoesWrong(t *testing.T) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				other := podOf("other", v1.RestartPolicyAlways, "main")
 				other.Spec.Containers[0].Image = otherImage
-				if at := s.run(other).await("restarted", restarts(1)); at != usual {
-					t.Errorf("the other pod restarted after %v, want %v", at, usual)
-				}
+				assert.Equal(t, usual, s.run(other).await("restarted", restarts(1)), "the other pod restarted after")
 				if at := web.await("restarted", restarts(1)); at > test.restarted {
 					t.Errorf("restarted after %v, want %v at the latest", at, test.restarted)
 				}
@@ -152,8 +152,7 @@ func TestRefusedCallShowsItsReason(t *testing.T) {
 
 // What cannot be started is an exit with StartError, and is restarted as such (A-CST-9).
 func TestStartError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "start-error=exec:_no_such_file")
 		web := s.run(podOf("web", v1.RestartPolicyNever, "main"))
 		web.await("failed", func(s v1.PodStatus) bool { return s.Phase == v1.PodFailed })
@@ -181,8 +180,7 @@ func TestRuntimeGoesAway(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", test.program, "run")
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				time.Sleep(test.at)
@@ -196,9 +194,7 @@ func TestRuntimeGoesAway(t *testing.T) {
 				}
 				web.stop(30)
 				web.gone()
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
-				}
+				assert.Empty(t, s.Left(), "left behind")
 			})
 		})
 	}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -25,26 +25,20 @@ func newCheckpoint(id lifecycle.EffectID) lifecycle.Checkpoint {
 
 func textOf(t testing.TB, c lifecycle.Checkpoint) string {
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(text)
 }
 
 func save(t testing.TB, f *CheckpointFile, c lifecycle.Checkpoint) {
 	t.Helper()
-	if err := f.Save(c); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, f.Save(c))
 }
 
 // loaded is the LastID of what Load finds.
 func loaded(t *testing.T, path string) lifecycle.EffectID {
 	t.Helper()
 	c, err := LoadCheckpoint(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return c.LastID
 }
 
@@ -58,13 +52,9 @@ func TestSaveAndLoad(t *testing.T) {
 			file = NewCheckpointFile(path)
 		}
 		save(t, file, newCheckpoint(id))
-		if err := file.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, file.Sync())
 		got, err := LoadCheckpoint(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got)); diff != "" {
 			t.Fatalf("%d (-want +got):\n%s", id, diff)
 		}
@@ -73,9 +63,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if err := file.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Remove())
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -89,9 +77,7 @@ func TestSaveShorter(t *testing.T) {
 	save(t, file, long)
 	save(t, file, newCheckpoint(2))
 	save(t, file, newCheckpoint(3))
-	if got := loaded(t, path); got != 3 {
-		t.Errorf("loaded %d, want 3", got)
-	}
+	assert.Equal(t, 3, loaded(t, path), "loaded")
 }
 
 // An unchanged checkpoint is not written again.
@@ -112,18 +98,10 @@ func TestTornWrite(t *testing.T) {
 	save(t, file, newCheckpoint(2))
 	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
 	written, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize); err != nil {
-		t.Fatal(err)
-	}
-	if err := written.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := loaded(t, path); got != 2 {
-		t.Errorf("loaded %d, want 2", got)
-	}
+	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize)))
+	assert.Must(t, written.Close())
+	assert.Equal(t, 2, loaded(t, path), "loaded")
 	if next := NewCheckpointFile(path); next.sequence != 2 {
 		t.Errorf("goes on after %d, want 2", next.sequence)
 	}
@@ -139,16 +117,10 @@ func TestSaveFails(t *testing.T) {
 	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
 		t.Errorf("Save: %v", err)
 	}
-	if _, err := LoadCheckpoint(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Load: %v", err)
-	}
-	if err := file.Sync(); err == nil {
-		t.Error("Sync of nothing works")
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(LoadCheckpoint(path)), "Load")
+	assert.Fails(t, file.Sync(), "Sync of nothing works")
 	save(t, file, newCheckpoint(1))
-	if err := file.Sync(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, file.Sync())
 }
 
 // A file without a complete slot is an error, whatever it holds.
@@ -160,12 +132,8 @@ func TestLoadDamaged(t *testing.T) {
 		"length": []byte("1 99999999999 0" + strings.Repeat(" ", 100)), "checksum": wrong,
 	} {
 		path := filepath.Join(t.TempDir(), "uid.checkpoint")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := LoadCheckpoint(path); err == nil || err.Error() != "read checkpoint: the file is damaged" {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Must(t, os.WriteFile(path, content, 0o600))
+		assert.Error(t, "read checkpoint: the file is damaged", assert.ErrorOf(LoadCheckpoint(path)), name)
 	}
 }
 

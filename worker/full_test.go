@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -15,9 +16,7 @@ import (
 // of the one before it, and the pod stays one that can be gone on with.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	path := filepath.Join(disk, "uid.checkpoint")
 	file := NewCheckpointFile(path)
@@ -27,8 +26,6 @@ func TestFullDisk(t *testing.T) {
 	}
 	for id := range lifecycle.EffectID(5) {
 		save(t, file, newCheckpoint(id+2))
-		if got := loaded(t, path); got != id+2 {
-			t.Errorf("loaded %d, want %d", got, id+2)
-		}
+		assert.Equal(t, id+2, loaded(t, path), "loaded")
 	}
 }

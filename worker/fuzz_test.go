@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // FuzzDamagedFile writes any bytes anywhere over a file with two checkpoints, or
@@ -54,9 +56,7 @@ func forged(bytes []byte) bool {
 func overwrite(t *testing.T, path string, at int64, bytes []byte, length int64) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = file.WriteAt(bytes, min(at, size))
@@ -64,7 +64,5 @@ func overwrite(t *testing.T, path string, at int64, bytes []byte, length int64) 
 	if err == nil && length < size {
 		err = file.Truncate(length)
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(err, file.Close()))
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -74,8 +74,7 @@ func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *jou
 // TestJournalOfARestart: every entry of a restart after a failed liveness probe says what
 // led to it, back to the first failure.
 func TestJournalOfARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Command("main", "out=fine", "exit=1 out=sick", "exit=1 out=sick", "exit=1 out=sick", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
@@ -99,8 +98,7 @@ func TestJournalOfARestart(t *testing.T) {
 
 // TestJournalOfBackOff: what a timer begins follows from the decision that set it.
 func TestJournalOfBackOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Program("main", "exit=1 after=1s", "exit=3 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
@@ -125,51 +123,39 @@ func TestJournalOfPull(t *testing.T) {
 		pulls := func() []journal.Pull {
 			synctest.Wait()
 			record, err := in.Read(string(pod.UID))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			return record.Now.Pulls
 		}
 		if got := pulls(); len(got) != 1 || got[0].Image != image || got[0].Elapsed != 5*time.Second {
 			t.Errorf("pulls after 5.5 s: %+v", got)
 		}
 		web.await("running", running)
-		if got := pulls(); len(got) != 0 {
-			t.Errorf("pulls of a pod that runs: %+v", got)
-		}
+		assert.Empty(t, pulls(), "pulls of a pod that runs")
 	})
 }
 
 // TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing.
 func TestJournalOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Folders.Journal = journal.Folder{Dir: disk}.Writers()
 		s.Program("main", "exit=1 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("the disk is not full: %v", err)
-		}
+		assert.ErrorIs(t, unix.ENOSPC, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600), "the disk is not full")
 		web.stop(30)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 
 // TestJournalGoesOn: the journal of a pod whose lifepod was killed goes on with the next one,
 // whose entries know what the first one began.
 func TestJournalGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")

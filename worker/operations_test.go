@@ -4,18 +4,17 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // What is done for volumes is counted, by the plugin that Kubernetes has for them (A-VOL-7).
 func TestVolumeOperations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var mu sync.Mutex
 		var counted []string
 		s.node.API.Volumes = boundTo{"claim": hostPathVolume(t.TempDir(), "77")}
@@ -46,8 +45,6 @@ func TestVolumeOperations(t *testing.T) {
 			"kubernetes.io/empty-dir volume_mount success", "kubernetes.io/empty-dir volume_unmount success",
 			"kubernetes.io/host-path volume_mount success", "kubernetes.io/host-path volume_unmount success",
 		}
-		if diff := cmp.Diff(want, counted); diff != "" {
-			t.Errorf("operations (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, counted), "operations")
 	})
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -37,8 +37,7 @@ func (l *recordingLife) Event(at time.Time, e lifecycle.RecordEvent) {
 
 // An event comes after the status that it explains (A-EVT-7).
 func TestEventsAfterStatuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		l := &recordingLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		l.worker = s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l)
@@ -57,8 +56,6 @@ func TestEventsAfterStatuses(t *testing.T) {
 			return again
 		})
 		want := []string{"running, restarts 0", "Started", "running, restarts 1", "Started", "waiting", "BackOff", "running, restarts 2", "Started"}
-		if diff := cmp.Diff(want, first); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, first), "told")
 	})
 }

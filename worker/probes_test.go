@@ -3,11 +3,12 @@ package worker
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func execProbe(period int32, command ...string) *v1.Probe {
@@ -30,19 +31,14 @@ func (s *story) when(text string) (all []time.Duration) {
 // TestLivenessProbe: A-PROBE-2, A-PROBE-14: attempts come at their period, by the
 // moment, and the third failure in a row ends the container.
 func TestLivenessProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "exit=1 out=sick", "hang", "exit=1 out=sick", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		if diff := cmp.Diff([]time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3]); diff != "" {
-			t.Errorf("probed at (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30")); diff != "" {
-			t.Errorf("stopped at (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3]), "probed at")
+		assert.NoDiffIn(t, cmp.Diff([]time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30")), "stopped at")
 		var messages []string
 		for _, e := range web.recorded {
 			if e.Reason == "Unhealthy" || e.Reason == "Killing" {
@@ -53,25 +49,20 @@ func TestLivenessProbe(t *testing.T) {
 			"Liveness probe failed: sick", `Liveness probe failed: command timed out: "alive" timed out after 1s`, "Liveness probe failed: sick",
 			"Container main failed liveness probe, will be restarted",
 		}
-		if diff := cmp.Diff(want, messages); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, messages), "events")
 	})
 }
 
 // TestProbeErrors: A-PROBE-7: an attempt that can't be made is made again at
 // once, and counts for nothing.
 func TestProbeErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "error=no_such_file", "error=no_such_file", "error=no_such_file", "out=fine")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ReadinessProbe = execProbe(10, "ready")
 		web := s.run(pod)
 		at := web.await("ready", func(s v1.PodStatus) bool { return len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].Ready })
-		if got := at.Round(time.Second); got != 10*time.Second {
-			t.Errorf("ready after %v", got)
-		}
+		assert.Equal(t, 10*time.Second, at.Round(time.Second), "ready after")
 		if got := s.when("ExecSync web/main ready"); !slices.Equal(got, []time.Duration{0, 0, 0, 10 * time.Second}) {
 			t.Errorf("probed at %v", got)
 		}
@@ -83,8 +74,7 @@ func TestProbeErrors(t *testing.T) {
 
 // TestProbeEndsWithPod: an attempt under way holds up nothing.
 func TestProbeEndsWithPod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "hang")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ReadinessProbe = execProbe(10, "ready")
@@ -118,8 +108,7 @@ func TestPreStop(t *testing.T) {
 		{"fails", "run", "exit=1", "StopContainer web/main timeout=10", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", tc.program)
 				s.Command("main", tc.hook)
 				pod := podOf("web", v1.RestartPolicyNever, "main")
@@ -128,9 +117,7 @@ func TestPreStop(t *testing.T) {
 				web.await("running", running)
 				asked := s.elapsed()
 				web.stop(10)
-				if took := (web.gone() - asked).Round(time.Second); took != tc.gone {
-					t.Errorf("gone after %v, want %v", took, tc.gone)
-				}
+				assert.Equal(t, tc.gone, (web.gone() - asked).Round(time.Second), "gone after")
 				if acted := s.Acted(); !slices.Contains(acted, tc.stop) {
 					t.Errorf("calls %q, want %q", acted, tc.stop)
 				}
@@ -141,8 +128,7 @@ func TestPreStop(t *testing.T) {
 
 // TestPostStart: A-HOOK-1: the next container waits for the hook.
 func TestPostStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("first", "after=3s")
 		pod := podOf("web", v1.RestartPolicyAlways, "first", "second")
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm")}
@@ -156,8 +142,7 @@ func TestPostStart(t *testing.T) {
 
 // TestPostStartFails: A-HOOK-1: the waiting reason says why.
 func TestPostStartFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Command("main", "exit=2 err=cold")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm", "up")}
@@ -170,8 +155,6 @@ func TestPostStartFails(t *testing.T) {
 			return got != ""
 		})
 		want := `Exec lifecycle hook ([warm up]) for Container "main" in Pod "web_default(uid-web)" failed - error: command 'warm up' exited with 2: cold, message: "cold"`
-		if got != want {
-			t.Errorf("waiting: %s, want %s", got, want)
-		}
+		assert.Equal(t, want, got, "waiting")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -29,9 +30,7 @@ func TestMissingPullSecrets(t *testing.T) {
 			Message: "Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed.",
 		}
 		events := slices.DeleteFunc(web.recorded, func(e lifecycle.RecordEvent) bool { return e.Reason != want.Reason })
-		if diff := cmp.Diff([]lifecycle.RecordEvent{want}, events); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]lifecycle.RecordEvent{want}, events), "events")
 	})
 }
 

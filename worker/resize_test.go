@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -41,8 +41,7 @@ func resizeCalls(s *story) []string {
 
 // A resize sets no quota where CPU limits are not enforced (A-CRI-7), and ends.
 func TestResizeWithoutQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Config.CPULimits = podcgroup.CPULimits{Off: true}
 		web := resizedWith(s, requirements("200m", "64Mi"))
 		web.await("the resize to end", resized(requirements("200m", "64Mi")))
@@ -50,17 +49,14 @@ func TestResizeWithoutQuota(t *testing.T) {
 			"UpdatePodSandboxResources web shares=204 quota=-1 memory=67108864",
 			"UpdateContainerResources web/main shares=204 quota=0 memory=67108864",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 	})
 }
 
 // The runtime is told of the pod's new values, the container is changed, memory
 // before cpu, and its status says what the runtime says (A-ACT-12, A-CST-15).
 func TestResizeInPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		web := resizedWith(s, requirements("200m", "128Mi"))
 		web.await("the resize to end", resized(requirements("200m", "128Mi")))
 		want := []string{
@@ -68,9 +64,7 @@ func TestResizeInPlace(t *testing.T) {
 			"UpdateContainerResources web/main shares=102 quota=10000 memory=134217728",
 			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 		if got := web.last().ContainerStatuses[0].RestartCount; got != 0 {
 			t.Errorf("%d restarts, want none", got)
 		}
@@ -82,8 +76,7 @@ func TestResizeInPlace(t *testing.T) {
 // The pod as a whole is resized with its container that declares no limits: its cgroup
 // before the container's limit grows, after it when it shrinks (A-ACT-17, A-ACT-18).
 func TestResizeWhole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		own := requirements("100m", "64Mi")
 		pod.Spec.Resources = &own
@@ -104,9 +97,7 @@ func TestResizeWhole(t *testing.T) {
 			"UpdateContainerResources web/main shares=153 quota=15000 memory=100663296",
 			"UpdatePodSandboxResources web shares=153 quota=15000 memory=100663296",
 		}
-		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
 		web.stop(1)
 		web.gone()
 	})
@@ -120,8 +111,7 @@ func TestRuntimeRefusesResize(t *testing.T) {
 		{"fail UpdatePodSandboxResources code=Unknown message=not_implemented_yet", ""},
 	} {
 		t.Run(tc.fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Fault(tc.fault)
 				web := resizedWith(s, requirements("200m", "64Mi"))
 				if tc.want != "" {
@@ -140,8 +130,7 @@ func TestRuntimeRefusesResize(t *testing.T) {
 
 // A container that is restarted for its new memory is made with it (A-ACT-12).
 func TestResizeRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		restart := v1.ContainerResizePolicy{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}
 		web := resizedWith(s, requirements("100m", "128Mi"), restart)
 		web.await("the restart", restarts(1))
@@ -153,8 +142,7 @@ func TestResizeRestarts(t *testing.T) {
 
 // What is used is looked at before a memory limit shrinks (A-ACT-12).
 func TestResizeBelowUsage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Uses(40 << 20)
 		web := resizedWith(s, requirements("100m", "32Mi"))
 		web.await("the error", func(status v1.PodStatus) bool {
@@ -172,8 +160,7 @@ func TestResizeBelowUsage(t *testing.T) {
 
 // A node without room defers the resize (A-ACT-15, A-COND-10).
 func TestResizeDeferred(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.node.Admission.Host = &admit.Host{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")}}
 		web := resizedWith(s, requirements("3", "64Mi"))
 		web.await("the refusal", func(status v1.PodStatus) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -72,8 +73,7 @@ func (m *mortal) resume() {
 // After a kill of lifepod no call is made for a healthy pod, its status is told
 // anew as it was, and what happens to it later is seen (B-RST-1, B-RST-6).
 func TestResumeTouchesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1m", "run term=1s")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -86,9 +86,7 @@ func TestResumeTouchesNothing(t *testing.T) {
 			t.Errorf("status (-before +after):\n%s", diff)
 		}
 		time.Sleep(20 * time.Second)
-		if more := s.Acted()[acted:]; len(more) > 0 {
-			t.Errorf("calls after the resume: %q", more)
-		}
+		assert.Empty(t, s.Acted()[acted:], "calls after the resume")
 		pod.await("restarted", restarts(1))
 		pod.stop(30)
 		pod.gone()
@@ -98,8 +96,7 @@ func TestResumeTouchesNothing(t *testing.T) {
 // A container that exited while no lifepod lived is restarted once, in the
 // sandbox that the other lifepod made (B-RST-4).
 func TestResumeAfterExit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1m", "run term=1s")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -111,9 +108,7 @@ func TestResumeAfterExit(t *testing.T) {
 			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
 			"CreateContainer web/main attempt=1", "StartContainer web/main",
 		}
-		if diff := cmp.Diff(want, s.Acted()); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
 		pod.stop(30)
 		pod.gone()
 	})
@@ -121,8 +116,7 @@ func TestResumeAfterExit(t *testing.T) {
 
 // A termination gets what is left of its deadline (B-WRK-10).
 func TestResumeTermination(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "run term=ignore")
 		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -138,9 +132,7 @@ func TestResumeTermination(t *testing.T) {
 		if want := "StopContainer web/main timeout=8"; !slices.Contains(s.Acted(), want) {
 			t.Errorf("calls %q, want %s", s.Acted(), want)
 		}
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 
@@ -220,8 +212,7 @@ func TestNothingCanBeSaved(t *testing.T) {
 
 // nothingCanBeSaved but each works-th time, if that is above 0.
 func nothingCanBeSaved(t *testing.T, works int) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		l := &reports{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), l)
 		w.Remember(&forgetful{until: 1000, works: works})
@@ -244,8 +235,7 @@ func nothingCanBeSaved(t *testing.T, works int) {
 // A status that must be confirmed is confirmed when it is on disk, and refused
 // when it is not (B-RAC-23).
 func TestConfirm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), &life{story: s})
 		disk := &forgetful{until: 1, saves: 1}
 		w.Remember(disk)

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,8 +12,7 @@ import (
 func TestFirstRunningStatusIsComplete(t *testing.T) {
 	for _, fault := range []string{"", "lose STARTED main", "lose CREATED main", "drop CREATED main", "fail GetContainerEvents code=Unimplemented times=1000"} {
 		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				if fault != "" {
 					s.Fault(fault)
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -24,15 +25,9 @@ func TestServiceVariables(t *testing.T) {
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
 	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
-	if diff := cmp.Diff(want, got.Env); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got.Env), "environment")
 	h.engine.API.Services = services{err: errors.New("unread")}
-	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil); err == nil || err.Error() != "unread" {
-		t.Errorf("A-ENV-1: error %v", err)
-	}
+	assert.Error(t, "unread", assert.ErrorOf(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)), "A-ENV-1")
 }

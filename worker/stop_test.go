@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -42,8 +43,7 @@ func TestStopDuringStart(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				if test.fault != "" {
 					s.Fault(test.fault)
@@ -75,9 +75,7 @@ func TestStopDuringStart(t *testing.T) {
 						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
 					}
 				}
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
-				}
+				assert.Empty(t, s.Left(), "left behind")
 			})
 		})
 	}
@@ -103,8 +101,7 @@ func TestStopHarder(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				s.Program("main", "run term=ignore")
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
@@ -112,18 +109,14 @@ func TestStopHarder(t *testing.T) {
 				asked := s.elapsed()
 				time.Sleep(10 * time.Second)
 				web.worker.Stop(test.harder)
-				if took := web.gone() - asked; took != test.gone {
-					t.Errorf("gone after %v, want %v", took, test.gone)
-				}
+				assert.Equal(t, test.gone, web.gone()-asked, "gone after")
 				var stops []string
 				for _, text := range s.Acted() {
 					if strings.HasPrefix(text, "StopContainer") {
 						stops = append(stops, text)
 					}
 				}
-				if diff := cmp.Diff(test.calls, stops); diff != "" {
-					t.Errorf("stops (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(test.calls, stops), "stops")
 				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
 					t.Errorf("ended as %+v, want 137", end)
 				}
@@ -134,16 +127,13 @@ func TestStopHarder(t *testing.T) {
 
 // A container that ignores the stop signal is killed when the grace is over.
 func TestGraceIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "run term=ignore")
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		web.await("running", running)
 		asked := s.elapsed()
 		web.stop(30)
-		if got, want := web.gone()-asked, 30*time.Second+(19+100+14)*time.Millisecond; got != want {
-			t.Errorf("gone after %v, want %v", got, want)
-		}
+		assert.Equal(t, 30*time.Second+(19+100+14)*time.Millisecond, web.gone()-asked, "gone after")
 	})
 }
 
@@ -155,8 +145,6 @@ func TestStopAfterSandboxWasRefused(t *testing.T) {
 		time.Sleep(time.Second)
 		web.stop(30)
 		web.gone()
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
@@ -38,6 +40,12 @@ const (
 	otherImage = "example.org/other:1"
 )
 
+// inStory runs a test in virtual time, with a new story.
+func inStory(t *testing.T, test func(t *testing.T, s *story)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newStory(t)) })
+}
+
 // newStory begins with an event stream that is already registered.
 func newStory(t *testing.T, faults ...string) *story {
 	s := &story{T: t, Runtime: crifake.New(image, otherImage), start: time.Now()}
@@ -58,9 +66,7 @@ func newStory(t *testing.T, faults ...string) *story {
 	s.start = time.Now()
 	t.Cleanup(func() {
 		s.end()
-		if doubled := s.Doubled(); len(doubled) > 0 {
-			t.Errorf("two instances of one container ran at the same time: %q", doubled)
-		}
+		assert.Empty(t, s.Doubled(), "two instances of one container ran at the same time")
 	})
 	return s
 }

@@ -13,6 +13,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // traced has the spans of a story recorded.
@@ -63,8 +65,7 @@ func line(span sdktrace.ReadOnlySpan) string {
 // The start of a pod is one trace with a span for each step (A-TRC-5), its end another one
 // (A-TRC-6), and nothing is traced of a pod that only runs.
 func TestTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		recorder := traced(s)
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		pod.await("running", running)
@@ -73,9 +74,7 @@ func TestTraces(t *testing.T) {
 			"syncPod create Accepted",
 			"  CreateContainer main", "  CreateSandbox", "  EnsureCgroup", "  InspectImage main example.org/app:1", "  MountVolumes", "  StartContainer main",
 		}
-		if diff := cmp.Diff(want, traces(recorder)); diff != "" {
-			t.Errorf("spans of the start (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)), "spans of the start")
 		started := len(want)
 		pod.stop(30)
 		pod.gone()
@@ -83,9 +82,7 @@ func TestTraces(t *testing.T) {
 			"syncTerminatingPod sync StopRequested", "  StopContainer main", "  StopSandbox",
 			"syncTerminatedPod sync SandboxStopped", "  RemoveCgroup", "  RemoveSandbox", "  UnmountVolumes",
 		}
-		if diff := cmp.Diff(want, traces(recorder)[started:]); diff != "" {
-			t.Errorf("spans of the end (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)[started:]), "spans of the end")
 		for _, span := range recorder.Ended() {
 			of := attribute.NewSet(span.Attributes()...)
 			for key, want := range map[attribute.Key]string{"k8s.pod.uid": "uid-web", "k8s.pod": "default/web", "k8s.pod.name": "web", "k8s.namespace.name": "default"} {
@@ -115,8 +112,6 @@ func TestTracesOfFailures(t *testing.T) {
 			"syncPod sync Woke", "  StartContainer main",
 			"syncPod sync ContainerExited", "  CreateContainer main", "  InspectImage main example.org/app:1", "  StartContainer main",
 		}
-		if diff := cmp.Diff(want, traces(recorder)); diff != "" {
-			t.Errorf("spans (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)), "spans")
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // Groups that persistent volumes name are the pod's, once: sandbox and container have
 // them beside its own (A-SEC-3).
 func TestVolumeGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		dir := t.TempDir()
 		s.node.API.Volumes = boundTo{"shared": hostPathVolume(dir, "77"), "known": hostPathVolume(dir, "78"), "odd": hostPathVolume(dir, "staff")}
 		seen := &securityOf{RuntimeServiceClient: s.Runtime}
@@ -36,17 +36,14 @@ func TestVolumeGroups(t *testing.T) {
 		l := s.run(pod)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
 		want := map[string][]int64{"sandbox": {5, 78, 77}, "main": {5, 78, 77}}
-		if diff := cmp.Diff(want, seen.sofar()); diff != "" {
-			t.Errorf("supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, seen.sofar()), "supplemental groups")
 	})
 }
 
 // The groups are known, and the sandbox is made with them, before a driver has published the volume
 // that names one: what it is bound to is enough (A-SEC-3, A-SYNC-8).
 func TestVolumeGroupsBesideDriver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		bound := hostPathVolume("", "77")
 		bound.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
 		s.node.API.Volumes = boundTo{"data": bound}
@@ -60,14 +57,10 @@ func TestVolumeGroupsBesideDriver(t *testing.T) {
 		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
 		l := s.run(pod)
 		synctest.Wait()
-		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()); diff != "" {
-			t.Errorf("before the driver's answer, supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()), "before the driver's answer, supplemental groups")
 		close(driver.publish)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
-		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()); diff != "" {
-			t.Errorf("supplemental groups (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()), "supplemental groups")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -222,17 +223,14 @@ var causes = []struct {
 func TestWhy(t *testing.T) {
 	for _, cause := range causes {
 		t.Run(cause.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t)
+			inStory(t, func(t *testing.T, s *story) {
 				in := s.withJournal()
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				cause.make(s, pod)
 				cause.until(s.run(pod))
 				synctest.Wait()
 				record, err := in.Read(string(pod.UID))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 				compareWhy(t, cause.name, record)
 			})
 		})
@@ -252,15 +250,9 @@ func compareWhy(t *testing.T, name string, record *journal.Record) {
 	}
 	path := filepath.Join("testdata", "why", strings.NewReplacer(" ", "_", ",", "").Replace(name)+".txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("why (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(string(want), text), "why")
 }

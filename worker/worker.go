@@ -320,7 +320,7 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 		ctx, end := context.WithTimeout(ctx, deadline)
 		defer end()
 		began := time.Now()
-		fact := executor.do(ctx, e)
+		fact := rowOf(e).carryOut(executor, ctx, e)
 		endSpan(span, fact)
 		if executor.engine.Watch != nil {
 			executor.engine.Watch.Carried(executor.pod, e, fact, time.Since(began))

@@ -2,48 +2,39 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A pod's plain life takes what its calls take: nothing waits for a poll (B-WRK-15, A-PLEG-6).
 func TestLifeTakesWhatItsCallsTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		// sandbox 90, its status 1, create 4, start 40; the image is looked up meanwhile
-		if got, want := pod.await("running", running), 115*time.Millisecond; got != want {
-			t.Errorf("running after %v, want %v", got, want)
-		}
+		assert.Equal(t, 115*time.Millisecond, pod.await("running", running), "running after")
 		time.Sleep(time.Minute)
 		asked := s.elapsed()
 		pod.stop(30)
 		// StopContainer: the process ends in its middle; then the sandbox is stopped, removed, looked for
-		if got, want := pod.gone()-asked, (19+100+14)*time.Millisecond; got != want {
-			t.Errorf("gone after %v, want %v", got, want)
-		}
+		assert.Equal(t, (19+100+14)*time.Millisecond, pod.gone()-asked, "gone after")
 		want := []string{
 			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
 			"StopContainer web/main timeout=30", "StopPodSandbox web", "RemovePodSandbox web",
 		}
-		if diff := cmp.Diff(want, s.Acted()); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }
 
 // A container that exits is restarted at once the first time, then after its back-off.
 func TestRestartTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		first := pod.await("running", restarts(0))
@@ -52,9 +43,7 @@ func TestRestartTimes(t *testing.T) {
 		got := []time.Duration{second - first, third - second}
 		// image looked up 1, create 4, start 40: the event of the start comes in its middle
 		want := []time.Duration{1025 * time.Millisecond, 11025 * time.Millisecond}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("times between starts (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "times between starts")
 	})
 }
 
@@ -66,22 +55,17 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		s.awaitCall("CreateContainer web/main attempt=0")
 		before := s.elapsed()
 		s.end()
-		if err := <-pod.done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: %v, want %v", err, context.Canceled)
-		}
+		assert.ErrorIs(t, context.Canceled, <-pod.done, "Run")
 		if took := s.elapsed() - before; took != 0 {
 			t.Errorf("Run ended %v after its context", took)
 		}
-		if diff := cmp.Diff([]string{"sandbox web attempt=0 ready"}, s.Left()); diff != "" {
-			t.Errorf("left (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"sandbox web attempt=0 ready"}, s.Left()), "left")
 	})
 }
 
 // Fifty pods on one node live side by side, each at its own pace (A-SYNC-2).
 func TestFiftyPods(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t)
+	inStory(t, func(t *testing.T, s *story) {
 		var pods []*life
 		for i := range 50 {
 			name := "web-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
@@ -89,21 +73,15 @@ func TestFiftyPods(t *testing.T) {
 			pods = append(pods, s.run(podOf(name, v1.RestartPolicyAlways, "main")))
 		}
 		for _, pod := range pods {
-			if got, want := pod.await("restarted", restarts(1)), 1140*time.Millisecond; got != want {
-				t.Errorf("%s restarted at %v, want %v", pod.worker.pod.Name, got, want)
-			}
+			assert.Equal(t, 1140*time.Millisecond, pod.await("restarted", restarts(1)), "%s restarted at", pod.worker.pod.Name)
 		}
 		for _, pod := range pods {
 			pod.stop(30)
 		}
 		asked := s.elapsed()
 		for _, pod := range pods {
-			if got, want := pod.gone()-asked, (19+500+100+14)*time.Millisecond; got != want {
-				t.Errorf("%s gone after %v, want %v", pod.worker.pod.Name, got, want)
-			}
+			assert.Equal(t, (19+500+100+14)*time.Millisecond, pod.gone()-asked, "%s gone after", pod.worker.pod.Name)
 		}
-		if left := s.Left(); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		assert.Empty(t, s.Left(), "left behind")
 	})
 }

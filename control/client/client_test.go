@@ -19,6 +19,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // lifepods are processes that serve a pod each, named namespace/name by UID.
@@ -29,9 +31,7 @@ func lifepods(t *testing.T, pods map[string]string) *Client {
 		namespace, name, _ := strings.Cut(name, "/")
 		list := v1.PodList{Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}}}
 		serve(t, filepath.Join(folder, uid+".sock"), func(w http.ResponseWriter, _ *http.Request) {
-			if err := json.NewEncoder(w).Encode(list); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, json.NewEncoder(w).Encode(list))
 		})
 	}
 	return New(folder, "/root")
@@ -40,9 +40,7 @@ func lifepods(t *testing.T, pods map[string]string) *Client {
 func serve(t *testing.T, path string, handle http.HandlerFunc) {
 	t.Helper()
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }() // until the cleanup
 	t.Cleanup(func() { _ = server.Close() })
@@ -100,18 +98,14 @@ func TestSilentLifepod(t *testing.T) {
 	c := lifepods(t, map[string]string{"1": "default/web"})
 	c.patience = 2 * time.Second                                       // the other one answers within it, on a busy machine, too
 	hung, err := net.Listen("unix", filepath.Join(c.folder, "2.sock")) // nobody accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = hung.Close() })
 	pods, silent, err := c.Pods(t.Context())
 	if len(pods) != 1 || len(silent) != 1 || err != nil {
 		t.Fatalf("%d pods, %v silent, %v, want one each", len(pods), silent, err)
 	}
 	_, err = c.Find(t.Context(), "db", "")
-	if err == nil || !strings.Contains(err.Error(), "2.sock does not answer") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, "2.sock does not answer", err)
 }
 
 // A lifepod's own words are the error; without any it is the HTTP status.
@@ -123,9 +117,7 @@ func TestRefusal(t *testing.T) {
 		c := New(t.TempDir(), "/root")
 		serve(t, filepath.Join(c.folder, "1.sock"), func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
-			if _, err := w.Write([]byte(answer)); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(w.Write([]byte(answer))))
 		})
 		_, silent, err := c.Pods(t.Context())
 		if err != nil || len(silent) != 1 || silent[0].Err.Error() != want {
@@ -146,15 +138,9 @@ func TestWatchBreaksOff(t *testing.T) {
 		_, _ = w.Write([]byte(`{"type":"ADDED","object":{}}` + "\n"))
 	})
 	pod, err := c.Find(t.Context(), "web", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the connection was lost before the end of pod default/web") {
-		t.Errorf("%v", err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Error(err)
-	}
+	assert.Must(t, err)
+	assert.ErrorContains(t, "the connection was lost before the end of pod default/web", pod.Wait(t.Context()))
+	assert.NoError(t, os.Remove(path))
 }
 
 // A command that is given up while the runtime hangs ends, and lets go of its
@@ -174,9 +160,7 @@ func TestExecGivenUpWithoutAnswer(t *testing.T) {
 		giveUp(given)
 	}()
 	pod := &Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}, socket: path}
-	if _, err := pod.Exec(ctx, "app", []string{"true"}, Streams{Stdout: io.Discard}); !errors.Is(err, given) {
-		t.Errorf("the error is %v, want %v", err, given)
-	}
+	assert.ErrorIs(t, given, assert.ErrorOf(pod.Exec(ctx, "app", []string{"true"}, Streams{Stdout: io.Discard})), "the error is")
 	<-gone
 }
 
@@ -194,9 +178,7 @@ func TestAskedAtOnce(t *testing.T) {
 			}
 			time.Sleep(5 * time.Millisecond)
 			now.Add(-1)
-			if err := json.NewEncoder(w).Encode(list); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, json.NewEncoder(w).Encode(list))
 		})
 	}
 	c := New(folder, "/root")

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podlog"
@@ -22,9 +23,7 @@ func ended(t *testing.T, f journal.Folder, uid string, created time.Time) {
 	w, err := f.Writers().Create(journal.Pod{
 		UID: uid, Namespace: "default", Name: "old", Created: created, Containers: []journal.Container{{Name: "main", Kind: "container", Image: "i"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	status := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed"}}}
 	_, err = w.Step(created, lifecycle.Woke{}, []lifecycle.Effect{
 		lifecycle.Publish{Status: status}, lifecycle.RecordEvent{Type: "Normal", Reason: "Started", Message: "m", FieldPath: "spec.containers{main}"},
@@ -36,9 +35,7 @@ func ended(t *testing.T, f journal.Folder, uid string, created time.Time) {
 	for i, text := range []string{"one\n", "two\nend of " + uid + "\n"} {
 		err = errors.Join(err, journal.KeepEnd(w.Dir(), journal.End{Container: "main", Attempt: uint32(i)}, []byte(text)))
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(err, w.Close()))
 }
 
 // TestEnded: a pod that has ended is found by name, the newest of them, and by UID, with its status, its events and the logs

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // inState is a pod whose containers are so: NAME RESTARTS STATE, of which STATE is
@@ -67,9 +69,7 @@ func watched(t *testing.T, states ...*v1.Pod) *Pod {
 		_ = out.Encode(map[string]any{"type": "DELETED", "object": &v1.Pod{}}) // the client may have gone
 	})
 	pod, err := c.Find(t.Context(), "web", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return pod
 }
 
@@ -101,13 +101,7 @@ func TestAwaitRestart(t *testing.T) {
 			if len(tc.before) > 1 {
 				names = append(names, "b")
 			}
-			text := ""
-			if err := pod.AwaitRestart(t.Context(), inState(t, tc.before...), names); err != nil {
-				text = err.Error()
-			}
-			if text != tc.err {
-				t.Errorf("%q, want %q", text, tc.err)
-			}
+			assert.Error(t, tc.err, pod.AwaitRestart(t.Context(), inState(t, tc.before...), names))
 		})
 	}
 }
@@ -128,7 +122,5 @@ func TestAwaitEnd(t *testing.T) {
 		}
 	}
 	pod := watched(t, inState(t, "a a running"))
-	if _, err := pod.AwaitEnd(t.Context(), "a", 0); err == nil {
-		t.Error("the pod has gone without its exit, and that is no error")
-	}
+	assert.Fails(t, assert.ErrorOf(pod.AwaitEnd(t.Context(), "a", 0)), "the pod has gone without its exit, and that is no error")
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -108,9 +109,7 @@ func TestRow(t *testing.T) {
 		{"reason of the pod", with(podOf(v1.PodFailed, nil, nil), func(p *v1.Pod) { p.Status.Reason = "DeadlineExceeded" }), "0/0 DeadlineExceeded 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " ")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " ")))
 		})
 	}
 }
@@ -122,13 +121,9 @@ func with1(c v1.ContainerStatus, signal int32) v1.ContainerStatus {
 
 func TestRowNames(t *testing.T) {
 	pod := podOf(v1.PodRunning, nil, list(runs("a", true)))
-	if diff := cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now)))
 	pod.Status.PodIPs = []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
-	if got := show.Row(pod, now)[6]; got != "10.0.0.2" {
-		t.Errorf("IP %s", got)
-	}
+	assert.Equal(t, "10.0.0.2", show.Row(pod, now)[6], "IP")
 }
 
 func TestDescribe(t *testing.T) {
@@ -146,9 +141,7 @@ func TestDescribe(t *testing.T) {
 		LastTimestamp: metav1.NewTime(now.Add(-time.Second)), InvolvedObject: v1.ObjectReference{FieldPath: "spec.containers{a}"},
 	}}
 	var got strings.Builder
-	if err := show.Describe(&got, pod, events, now); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, show.Describe(&got, pod, events, now))
 	want := `ns/web  Running, Terminating
 uid u, created 90s ago, QoS Burstable, address 10.0.0.2, fd00::2
 stopping: its grace of 30s ends in 20s
@@ -164,9 +157,7 @@ containers
 events
   1s (2 times)   Warning   BackOff   spec.containers{a}   Back-off restarting
 `
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got.String()))
 }
 
 // TestPlain: text of a pod reaches the terminal without control characters, and makes no
@@ -182,12 +173,8 @@ func TestPlain(t *testing.T) {
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: evil, Message: evil}}
 	events := []v1.Event{{Type: evil, Reason: evil, Message: evil}}
 	var described, table strings.Builder
-	if err := show.Describe(&described, pod, events, now); err != nil {
-		t.Fatal(err)
-	}
-	if err := show.Table(&table, show.Columns, [][]string{show.Row(pod, now)}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, show.Describe(&described, pod, events, now))
+	assert.Must(t, show.Table(&table, show.Columns, [][]string{show.Row(pod, now)}))
 	for what, text := range map[string]string{"description": described.String(), "table": table.String()} {
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("%s has control characters: %q", what, text)
@@ -228,7 +215,5 @@ func TestUnattendedRow(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
 	pod.Status.Phase, pod.Status.Reason = v1.PodRunning, "Unattended"
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
-	if status := show.Row(pod, time.Now())[3]; status != "Unattended" {
-		t.Errorf("status %q", status)
-	}
+	assert.Equal(t, "Unattended", show.Row(pod, time.Now())[3], "status")
 }

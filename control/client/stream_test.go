@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // session is the other side of a command and of a container's streams: its end is what it returns.
@@ -27,9 +29,7 @@ func serveStreams(t *testing.T, with func(stdout io.Writer, cut func()) error) *
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pod.sock")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	type connection struct{}
 	server := &http.Server{
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -70,9 +70,7 @@ func TestConnectionLost(t *testing.T) {
 	if code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard}); code != 0 || err != nil {
 		t.Errorf("a command that succeeds: %d, %v", code, err)
 	}
-	if err := good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}); err != nil {
-		t.Errorf("streams that end: %v", err)
-	}
+	assert.NoError(t, good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}), "streams that end")
 }
 
 // TestLogBreaksOff: a log that is followed and breaks off has not ended.
@@ -87,9 +85,7 @@ func TestLogBreaksOff(t *testing.T) {
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) },
 	}}}
 	log, err := pod.Log(t.Context(), LogOptions{Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := io.ReadAll(log)
 	if _, is := errors.AsType[*LostError](err); !is || string(text) != "one\n" {
 		t.Errorf("%q, %v", text, err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // unitOnly are folders for which no suite stands: the unit tests and the linters, which are always run, are all there is.
@@ -17,9 +19,7 @@ func suitesOfFile(t *testing.T) []suite {
 	t.Helper()
 	t.Chdir("../..")
 	suites, err := load("hack/suites/suites.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return suites
 }
 
@@ -27,15 +27,11 @@ func suitesOfFile(t *testing.T) []suite {
 func TestSuiteOfEachFolder(t *testing.T) {
 	suites := suitesOfFile(t)
 	files, err := exec.Command("git", "ls-files", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var own []string
 	for _, s := range suites {
 		folders, err := s.ownFolders()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		own = append(own, folders...)
 	}
 	seen := map[string]bool{}
@@ -63,9 +59,7 @@ func TestSuiteOfEachFolder(t *testing.T) {
 func TestSuitesAreReached(t *testing.T) {
 	suites := suitesOfFile(t)
 	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, s := range suites {
 		if !regexp.MustCompile(`(?m)^` + s.Target + `:`).Match(makefile) {
 			t.Errorf("the Makefile has no target %s", s.Target)
@@ -74,9 +68,7 @@ func TestSuitesAreReached(t *testing.T) {
 			t.Errorf("%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
 		}
 		for _, folder := range s.Folders {
-			if _, err := os.Stat(folder); err != nil {
-				t.Errorf("%s: %v", s.Target, err)
-			}
+			assert.NoError(t, assert.ErrorOf(os.Stat(folder)), s.Target)
 		}
 	}
 }
@@ -105,9 +97,7 @@ func TestTouched(t *testing.T) {
 				t.Fatalf("everything: %v, want %v", all, tc.all)
 			}
 			touched, rest, err := split(suites, tc.changed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			for _, target := range tc.want {
 				if !slices.ContainsFunc(touched, func(s suite) bool { return s.Target == target }) {
 					t.Errorf("%s is not touched: %s", target, names(touched))

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestReport(t *testing.T) {
@@ -27,14 +29,10 @@ func TestReport(t *testing.T) {
 {"Action":"pass","Package":"github.com/lifepod/lifepod/worker/probe","Test":"TestOnce","Elapsed":0}
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	r, err := read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const want = `     1m1s  build
      2m0s  unit tests: failed, exit code 1
      3m1s  together

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
 )
 
@@ -134,27 +135,17 @@ func TestItems(t *testing.T) {
 	cache := t.TempDir()
 	for name, data := range versions {
 		file := filepath.Join(cache, "k8s.io", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		assert.Must(t, os.WriteFile(file, []byte(data), 0o600))
 	}
 	c := comparison{old: tree{cache, "v1.1.0"}, new: tree{cache, "v1.2.0"}, packages: packagesOf(rules), rules: rules}
 	items, err := c.items()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var printed strings.Builder
 	decisions{}.print(&printed, items, false)
-	if diff := cmp.Diff(want, printed.String()); diff != "" {
-		t.Errorf("printed (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, printed.String()), "printed")
 	missing := []string{"R2: no declaration in pkg/kubelet/none.go", "R2: no lost in pkg/kubelet/sync.go"}
-	if diff := cmp.Diff(missing, c.wrong); diff != "" {
-		t.Errorf("wrong (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(missing, c.wrong), "wrong")
 	c.new = c.old
 	if items, err := c.items(); err != nil || len(items) > 0 {
 		t.Errorf("a version differs from itself: %v, %v", items, err)
@@ -164,9 +155,7 @@ func TestItems(t *testing.T) {
 func TestDecisions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "v1.2.0.yaml")
 	read := func(text string) (decisions, error) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		return readDecisions(file)
 	}
 	for _, text := range []string{"gate: {later: {A: why}}", "gate: {done: {A: }}", "gate: {done: {A: why}, not needed: {A: why}}"} {
@@ -175,9 +164,7 @@ func TestDecisions(t *testing.T) {
 		}
 	}
 	d, err := read("gate: {done: {A: followed}}\nnew: {not needed: {p f: only moved}}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	items := []item{{kind: "gate", name: "A", text: "x\n"}, {kind: "gate", name: "B", text: "y\n"}, {kind: "new", name: "p f", text: "z\n"}}
 	for all, want := range map[bool]string{
 		false: "gate B\n    y\n",

@@ -4,14 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestOnePage: whoever is new reads docs/architecture.md first, so that it stays one page. What is in a folder its doc.go says.
 func TestOnePage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if words := len(strings.Fields(string(text))); words > 900 {
 		t.Errorf("docs/architecture.md has %d words: at most 900", words)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // oldestGo is the first release whose os.Root, in which volumes and files of pods are
@@ -39,9 +41,7 @@ func TestGo(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if modules < 5 {
 		t.Errorf("%d modules were found", modules)
 	}

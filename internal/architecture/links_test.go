@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -19,15 +21,11 @@ var (
 func TestLinks(t *testing.T) {
 	t.Chdir("../..")
 	out, err := exec.Command("git", "ls-files", "*.md").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pages := map[string]string{}
 	for name := range strings.FieldsSeq(string(out)) {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		pages[name] = string(text)
 	}
 	for name, text := range pages {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pure are the packages that decide, and what each may import: the API types and nothing
@@ -47,9 +49,7 @@ func TestNothingThatActs(t *testing.T) {
 		for name, file := range sources(t, pkg) {
 			for _, spec := range file.Imports {
 				path, err := strconv.Unquote(spec.Path.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 				if !slices.Contains(allowed, path) {
 					t.Errorf("%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
 				}
@@ -68,9 +68,7 @@ func TestNothingOutside(t *testing.T) {
 		for name, file := range sources(t, pkg) {
 			for _, spec := range file.Imports {
 				path, err := strconv.Unquote(spec.Path.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 				if path != "net/netip" && anyOf(path, acts...) || below(path, module) && !anyOf(path, module+"/lifecycle", module+"/roster") {
 					t.Errorf("%s imports %q: %s decides, and imports nothing that acts", name, path, pkg)
 				}
@@ -90,9 +88,7 @@ import "time"
 var global int
 func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x float64; _ = x }`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := impure(file); len(got) != 7 {
 		t.Errorf("found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
 	}
@@ -102,9 +98,7 @@ func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x fl
 func sources(t *testing.T, pkg string) map[string]*ast.File {
 	folder := filepath.Join("../..", pkg)
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	files := map[string]*ast.File{}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {

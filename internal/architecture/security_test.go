@@ -6,14 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRootsPlacesAreAttacked: each row of docs/security.md about root's places names tests, and those exist.
 func TestRootsPlacesAreAttacked(t *testing.T) {
 	text, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_, places, found := strings.Cut(string(text), "\n## Root's places\n")
 	if !found {
 		t.Fatal("docs/security.md has no part about root's places")
@@ -21,9 +21,7 @@ func TestRootsPlacesAreAttacked(t *testing.T) {
 	command := exec.Command("git", "grep", "-hoE", "^func (Test|Fuzz)[A-Za-z0-9]+", "--", "*_test.go")
 	command.Dir = "../.."
 	tests, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	name, rows := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`"), 0
 	for line := range strings.Lines(places) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")

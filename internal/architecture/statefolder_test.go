@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // notState are names that are joined to a root without being lifepod's in a state folder.
@@ -46,9 +48,7 @@ func TestStateFolder(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	if files < 300 {
 		t.Errorf("%d files were read", files)
@@ -59,9 +59,7 @@ func TestNamesInRootAreFound(t *testing.T) {
 	const source = `package p
 var a, b, c, d = filepath.Join(root, "a"), filepath.Join(x.Root, "b", y), filepath.Join(o.rootDir(), "c/d"), filepath.Join(dir, "e")`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := namesInRoot(file); !slices.Equal(got, []string{"a", "b", "c/d"}) {
 		t.Errorf("found %q", got)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestWordsAreForPeople: what a report, an entry of the journal or a wait says in words is made to be read by people. A program
@@ -75,9 +77,7 @@ func f() {
 	add(strings.ToUpper("x") + r.What)
 }`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := readWords(file); len(got) != 5 {
 		t.Errorf("found %q, want 5", got)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestMany: however many connections say nothing, those that were admitted are served, a new client from elsewhere
@@ -85,13 +87,9 @@ func TestFilesAreLeft(t *testing.T) {
 		return
 	}
 	few := syscall.Rlimit{Cur: 400, Max: 400}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	l := New(inner, Share(4))
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
@@ -99,19 +97,13 @@ func TestFilesAreLeft(t *testing.T) {
 	var idle []int // file descriptors of the clients, which this process has, too
 	for range 250 {
 		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		idle = append(idle, fd)
 		port := inner.Addr().(*net.TCPAddr).Port
-		if err := syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
 	}
 	answer, err := http.Get("http://" + inner.Addr().String()) // all before it have been accepted then
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = answer.Body.Close()
 	for range 50 {
 		file, err := os.Open(os.DevNull)
@@ -130,9 +122,7 @@ type tested struct {
 
 func listen(t *testing.T, most int) tested {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = inner.Close() })
 	l := tested{New(inner, most), make(chan string)}
 	l.patience = time.Hour
@@ -166,9 +156,7 @@ func (l tested) try(t *testing.T, from string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := dialer.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

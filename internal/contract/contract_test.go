@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // repository is the root of the module.
@@ -17,13 +19,9 @@ const repository = "../.."
 // part's; and each citation in a test names a rule that there is.
 func TestTestsAndRulesAgree(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	citations, err := Citations(os.DirFS(repository))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if len(rules) < 400 || len(citations) < 1000 {
 		t.Errorf("%d rules and %d citations: not all were found", len(rules), len(citations))
 	}
@@ -35,13 +33,9 @@ func TestTestsAndRulesAgree(t *testing.T) {
 // TestTranscriptsCiteRules: a transcript of the machine says which rules it proves.
 func TestTranscriptsCiteRules(t *testing.T) {
 	citations, err := Citations(os.DirFS(repository))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	entries, err := os.ReadDir(repository + "/lifecycle/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, entry := range entries {
 		file := "lifecycle/testdata/" + entry.Name()
 		if !entry.IsDir() && !slices.ContainsFunc(citations, func(c Citation) bool { return c.File == file }) {
@@ -62,9 +56,7 @@ var small = fstest.MapFS{
 
 func TestReadChapters(t *testing.T) {
 	chapters, err := readChapters(small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for i := range chapters[0].Rules {
 		chapters[0].Rules[i].Text, chapters[0].Rules[i].Opening = "", "" // long, and tested by themselves
 	}
@@ -77,12 +69,8 @@ func TestReadChapters(t *testing.T) {
 			{Number: "B-TWO-E1", Title: "Fourth", Chapter: "One", File: "part/one.md", Source: "KEP-1.", NotOurs: "theirs."},
 		},
 	}}
-	if diff := cmp.Diff(want, chapters); diff != "" {
-		t.Errorf("chapters (-want +got):\n%s", diff)
-	}
-	if got := chapters[0].Rules[3].Anchor(); got != "part/one.md#b-two-e1" {
-		t.Errorf("anchor %q", got)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, chapters), "chapters")
+	assert.Equal(t, "part/one.md#b-two-e1", chapters[0].Rules[3].Anchor(), "anchor")
 }
 
 func TestReadErrors(t *testing.T) {
@@ -104,9 +92,7 @@ func TestReadErrors(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	chapters, err := readChapters(small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	citations, err := Citations(fstest.MapFS{
 		"lifecycle/testdata/one":  {Data: []byte("# Words.\n# A-ONE-1\n\nstatus\n----\n[A-ONE-3]\n")},
 		"agent/x_test.go":         {Data: []byte("package worker\n\n// (A-ONE-1, A-NONE-7)\nvar a, b = \"A-ONE-3\", `pod Ready  [A-ONE-3]`\n")},
@@ -115,9 +101,7 @@ func TestReport(t *testing.T) {
 		"agent/x.go":              {Data: []byte("// A-ONE-3")},
 		".cache/x_test.go":        {Data: []byte("// A-ONE-3")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	got := NewReport(rulesOf(chapters), citations)
 	want := Report{
 		Rules:    4,
@@ -130,13 +114,9 @@ func TestReport(t *testing.T) {
 			`part/one.md: no test proves A-ONE-3 (Third), and it is marked neither "**Untested:** " nor "**Not lifepod's:** "`,
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "report")
 	var printed strings.Builder
-	if err := got.Print(&printed); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, got.Print(&printed))
 	for _, line := range append(want.Errors,
 		"rules: 4, proven: 1, untested: 1, not ours: 1",
 		"untested: A-ONE-2 (Second): needs more.",
@@ -157,15 +137,11 @@ func TestCrowded(t *testing.T) {
 		"a/block_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n// A-X-5\n// A-X-6\nvar a int // A-X-7\n")},
 		"a/apart_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n\n// A-X-5 A-X-6\n")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []string{
 		"a/block_test.go:3: the comment cites more than 5 rules: cite each where it is proven",
 		"a/line_test.go:3: the line cites more than 5 rules: cite each where it is proven",
 		"a/testdata/block:2: the comment cites more than 5 rules: cite each where it is proven",
 	}
-	if diff := cmp.Diff(want, crowded(citations)); diff != "" {
-		t.Errorf("crowded (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, crowded(citations)), "crowded")
 }

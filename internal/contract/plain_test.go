@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestPlain(t *testing.T) {
@@ -33,9 +35,7 @@ func TestPlain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Plain(tc.markdown, 40)); diff != "" {
-				t.Errorf("plain (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, Plain(tc.markdown, 40)), "plain")
 		})
 	}
 }
@@ -44,9 +44,7 @@ func TestPlain(t *testing.T) {
 // words that are longer.
 func TestPlainRules(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const width = 80
 	for _, rule := range rules {
 		text := Plain(rule.Text, width)
@@ -66,9 +64,7 @@ func TestPlainRules(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, want := range map[string]string{
 		"A-RST-1":   "A-RST-1",
 		"b-rac-e3":  "B-RAC-E3",
@@ -87,9 +83,7 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			got = append(got, err.Error())
 		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, strings.Join(got, " ")), "%s", name)
 	}
 }
 
@@ -105,21 +99,15 @@ func TestOpening(t *testing.T) {
 		"a table far away": {"**A pod ends.** It is killed.\n\nIn this way:\n\n| | |", "A pod ends."},
 	} {
 		rule, err := parseRule(Rule{Number: "A-RST-1"}, tc.text+source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, rule.Opening); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Must(t, err)
+		assert.NoDiffIn(t, cmp.Diff(tc.want, rule.Opening), "%s", name)
 	}
 }
 
 // TestOpeningsSayAllThatTheyAnnounce: none ends before what it introduces.
 func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, rule := range rules {
 		if end := strings.TrimSpace(rule.Opening); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, ",") {
 			t.Errorf("%s: its opening %q is not all", rule.Number, rule.Opening)

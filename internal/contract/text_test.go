@@ -15,15 +15,14 @@ import (
 	"unicode/utf8"
 
 	files "github.com/lifepod/lifepod/docs/contract"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestAreas: README.md lists the areas of each chapter, an area is in one chapter,
 // and its numbers have no gaps.
 func TestAreas(t *testing.T) {
 	chapters, err := Chapters()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if len(chapters) < 30 {
 		t.Errorf("%d chapters: README.md does not list them all", len(chapters))
 	}
@@ -51,18 +50,14 @@ func TestAreas(t *testing.T) {
 // TestEveryFileIsAChapter: a file that README.md does not list is read by nobody.
 func TestEveryFileIsAChapter(t *testing.T) {
 	chapters, err := Chapters()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	err = fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && file != "README.md" && file != "words.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
 			t.Errorf("README.md does not list %s", file)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
@@ -93,25 +88,19 @@ func TestLinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // TestSources: the files that rules name as their source are Kubernetes', or JobSet's, and the
 // functions, variables and types are in them.
 func TestSources(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	modules := moduleFolders{}
 	for _, rule := range rules {
 		for _, place := range rule.Places() {
 			content, checked, err := modules.read(place)
-			if err != nil {
-				t.Errorf("%s: %v", rule.Number, err)
-			}
+			assert.NoError(t, err, rule.Number)
 			for _, name := range place.Names {
 				declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(name) + `\b`)
 				if checked && !declared.MatchString(content) {
@@ -165,9 +154,7 @@ var (
 // there are.
 func TestEveryCitedRuleExists(t *testing.T) {
 	rules, err := Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	known, areas := map[string]bool{}, map[string]bool{}
 	for _, rule := range rules {
 		known[rule.Number], areas[rule.Area()] = true, true
@@ -220,8 +207,6 @@ func texts(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return texts
 }

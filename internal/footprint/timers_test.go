@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLateTimers: all threads have the slack, also those begun later, and a program that was started OnTime has not.
@@ -19,13 +21,9 @@ func TestLateTimers(t *testing.T) {
 		t.Skip("needs root")
 	}
 	t.Cleanup(func() {
-		if err := LateTimers(kernelSlack); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, LateTimers(kernelSlack))
 	})
-	if err := LateTimers(10 * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, LateTimers(10*time.Millisecond))
 	const want = "10000000"
 	begun, end := make(chan struct{}), make(chan struct{})
 	defer close(end)
@@ -54,18 +52,12 @@ func TestLateTimers(t *testing.T) {
 		var out bytes.Buffer
 		cmd := exec.Command("cat", "/proc/self/timerslack_ns")
 		cmd.Stdout = &out
-		if err := errors.Join(start(cmd.Start), cmd.Wait()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, errors.Join(start(cmd.Start), cmd.Wait()))
 		return strings.TrimSpace(out.String())
 	}
 	if got := slack(func(start func() error) error { return start() }); got != want {
 		t.Errorf("a program inherits %s: OnTime isn't needed", got)
 	}
-	if got := slack(OnTime); got != "50000" {
-		t.Errorf("a program that was started on time has %s", got)
-	}
-	if got := slack(func(start func() error) error { return start() }); got != want {
-		t.Errorf("the thread that started it has %s", got)
-	}
+	assert.Equal(t, "50000", slack(OnTime), "a program that was started on time")
+	assert.Equal(t, want, slack(func(start func() error) error { return start() }), "the thread that started")
 }

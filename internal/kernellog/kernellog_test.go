@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A record that was overwritten is left out, and the end of the log is no error; any other is.
@@ -28,12 +30,8 @@ func TestMessages(t *testing.T) {
 				}
 				return copy(p, record.(string)), nil
 			})
-			if !errors.Is(err, test.want) {
-				t.Errorf("error %v, want %v", err, test.want)
-			}
-			if diff := cmp.Diff([]string{"one", "two"}, got); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
+			assert.ErrorIs(t, test.want, err)
+			assert.NoDiffIn(t, cmp.Diff([]string{"one", "two"}, got), "messages")
 		})
 	}
 }

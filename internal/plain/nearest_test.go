@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestName(t *testing.T) {
@@ -17,9 +19,7 @@ func TestName(t *testing.T) {
 		"replicas":                      "",
 		strings.Repeat("x", 100_000):    "",
 	} {
-		if got := Nearest(name, known); got != want {
-			t.Errorf("Name(%.40q) = %q, want %q", name, got, want)
-		}
+		assert.Equal(t, want, Nearest(name, known), "Name(%.40q)", name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestOutput(t *testing.T) {
@@ -30,9 +32,7 @@ func TestOutput(t *testing.T) {
 		for _, piece := range tc.pieces {
 			got = append(got, o.Text(piece))
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
 	}
 	var b strings.Builder
 	w := OutputWriter(&b)

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestText(t *testing.T) {
@@ -21,13 +23,9 @@ func TestText(t *testing.T) {
 		"\uFFFD is not an error":    "\uFFFD is not an error",
 		"web\u202egnp.\u2066\u200f": `web\u202egnp.\u2066\u200f`,
 	} {
-		if got := Text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		assert.Equal(t, want, Text(text), "%q: got", text)
 	}
-	if got, want := Line(" a\n\x1bb\tc\n"), "a ^[b c"; got != want {
-		t.Errorf("on one line: got %q, want %q", got, want)
-	}
+	assert.Equal(t, "a ^[b c", Line(" a\n\x1bb\tc\n"), "on one line: got")
 	var out strings.Builder
 	if n, err := Writer(&out).Write([]byte("a\x1b\n")); n != 3 || err != nil || out.String() != "a^[\n" {
 		t.Errorf("written %q, %d, %v", out.String(), n, err)
@@ -37,20 +35,14 @@ func TestText(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600 \u202e"} {
 		encoded, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		encoded = JSON(encoded)
 		if strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || changesDirection(r) }) {
 			t.Errorf("%q has control characters", encoded)
 		}
 		var got string
-		if err := json.Unmarshal(encoded, &got); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(text, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Must(t, json.Unmarshal(encoded, &got))
+		assert.NoDiff(t, cmp.Diff(text, got))
 	}
 }
 
@@ -62,8 +54,6 @@ func FuzzText(f *testing.F) {
 		if strings.ContainsFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) || strings.ToValidUTF8(got, "") != got {
 			t.Errorf("%q became %q", text, got)
 		}
-		if Text(got) != got {
-			t.Errorf("%q becomes %q, then %q", text, got, Text(got))
-		}
+		assert.Equal(t, got, Text(got), "%q, made plain again", text)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Disk is an ext4 file system of a test's own, which ends with the test.
@@ -24,15 +26,9 @@ func NewDisk(t *testing.T) Disk {
 	t.Helper()
 	parent := t.TempDir()
 	d := Disk{Dir: filepath.Join(parent, "disk"), t: t, image: filepath.Join(parent, "image")}
-	if err := os.Mkdir(d.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(d.image, 16<<20); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(d.Dir, 0o700))
+	assert.Must(t, os.WriteFile(d.image, nil, 0o600))
+	assert.Must(t, os.Truncate(d.image, 16<<20))
 	d.command("mkfs.ext4", "-q", d.image)
 	d.mount()
 	t.Cleanup(func() { d.command("umount", d.Dir) })
@@ -52,15 +48,11 @@ func (d Disk) Cut() {
 	d.t.Helper()
 	const shutdown, noLogFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, and the flag that the journal is lost, too
 	dir, err := os.Open(d.Dir)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, err)
 	if err := unix.IoctlSetPointerInt(int(dir.Fd()), shutdown, noLogFlush); err != nil {
 		d.t.Fatalf("cut the power of %s: %v", d.Dir, err)
 	}
-	if err := dir.Close(); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, dir.Close())
 	d.command("umount", d.Dir)
 	d.mount()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
@@ -23,20 +24,12 @@ func TestCountsComeBackFromALog(t *testing.T) {
 	for range 2 {
 		l := &log{}
 		counts.Log(l, map[string]int{counts.Lives: 3, counts.Steps: 40, counts.Fault + "lost event": 2, counts.State + "ready": 5, "A-INIT-2": 1, "unasked": 9}, []string{"A-INIT-2", "never"})
-		if err := counts.Add(sum, strings.NewReader("=== RUN TestWalks\n"+l.String()+"PASS\n")); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, counts.Add(sum, strings.NewReader("=== RUN TestWalks\n"+l.String()+"PASS\n")))
 	}
 	want := map[string]int{counts.Lives: 6, counts.Steps: 80, counts.Fault + "lost event": 4, counts.State + "ready": 10, "A-INIT-2": 2, "never": 0}
-	if diff := cmp.Diff(want, sum); diff != "" {
-		t.Errorf("sum (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"never"}, counts.Unreached(sum)); diff != "" {
-		t.Errorf("unreached (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, sum), "sum")
+	assert.NoDiffIn(t, cmp.Diff([]string{"never"}, counts.Unreached(sum)), "unreached")
 	var out strings.Builder
 	counts.Print(&out, "lifecycle", sum)
-	if want := "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	assert.Equal(t, "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n", out.String(), "got")
 }

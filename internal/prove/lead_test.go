@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
@@ -51,9 +51,7 @@ func TestFirstFailure(t *testing.T) {
 	fails, other := coursed(t.Context(), 500, 3), coursed(t.Context(), 500, -1)
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
 	l.leadBy(4)
-	if err := fails.verdict(7); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("-rapid.seed=%d ", 7+3)) {
-		t.Errorf("the verdict is %v", err)
-	}
+	assert.ErrorContains(t, fmt.Sprintf("-rapid.seed=%d ", 7+3), fails.verdict(7), "the verdict is")
 	if fails.sum[counts.Lives] != 30 || other.sum[counts.Lives] != 100 || other.verdict(7) != nil {
 		t.Errorf("%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestReplacingIsUnambiguous(t *testing.T) {
@@ -15,9 +17,7 @@ func TestReplacingIsUnambiguous(t *testing.T) {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	for _, old := range []string{"absent", "first()"} {
-		if _, err := Replacing(root, "p/p.go", old, "x"); err == nil {
-			t.Errorf("%q was replaced", old)
-		}
+		assert.Fails(t, assert.ErrorOf(Replacing(root, "p/p.go", old, "x")), old, " was replaced")
 	}
 }
 
@@ -71,24 +71,16 @@ func TestShout(t *testing.T) {
 		mistakes = append(mistakes, m)
 	}
 	m, err := Replacing(root, "p/p.go", "return v", "panic(v)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.copyOf(m, 0); err == nil {
-		t.Error("a function with type parameters can be copied")
-	}
+	assert.Must(t, err)
+	assert.Fails(t, assert.ErrorOf(p.copyOf(m, 0)), "a function with type parameters can be copied")
 	const architecture = 386 // as a file's last word, that would keep its mistake out of the build
 	for len(mistakes) <= architecture {
 		mistakes = append(mistakes, mistakes[1])
 	}
 	b, err := p.Build(t.Context(), mistakes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: "", architecture: "TestShout"} {
 		if got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}}); err != nil || got != want {
@@ -104,9 +96,7 @@ func write(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 }
 
@@ -117,8 +107,6 @@ func TestFailureInOneLine(t *testing.T) {
 		{"=== RUN   TestA\npanic: index out of range\n", "TestA: index out of range"},
 		{"=== RUN   TestA\n", "TestA: signal: killed"},
 	} {
-		if got := failure(test.out, errors.New("signal: killed")); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
-		}
+		assert.Equal(t, test.want, failure(test.out, errors.New("signal: killed")), "got")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
 )
 
@@ -19,9 +20,7 @@ const root = "../.."
 func bugs(t *testing.T) []Bug {
 	t.Helper()
 	list, err := Bugs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return list
 }
 
@@ -29,9 +28,7 @@ func bugs(t *testing.T) []Bug {
 // that there is, and rules of the contract.
 func TestEveryBugIsWhole(t *testing.T) {
 	rules, err := contract.Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	seen, reproducible := map[int]bool{}, 0
 	for _, bug := range bugs(t) {
 		if seen[bug.Number] {
@@ -72,31 +69,21 @@ func mistakeCanBeMade(t *testing.T, bug Bug) {
 		return
 	}
 	source, err := os.ReadFile(filepath.Join(root, bug.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0); err != nil {
-		t.Errorf("bug %d: %v", bug.Number, err)
-	}
+	assert.Must(t, err)
+	assert.NoError(t, assert.ErrorOf(parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0)), "bug ", bug.Number)
 }
 
 func testIsThere(t *testing.T, bug Bug) {
 	folder := filepath.Join(root, bug.Package())
 	if name, isTranscript := strings.CutPrefix(bug.Test, "TestTranscripts/"); isTranscript {
-		if _, err := os.Stat(filepath.Join(folder, "testdata", name)); err != nil {
-			t.Errorf("bug %d: %v", bug.Number, err)
-		}
+		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(folder, "testdata", name))), "bug ", bug.Number)
 		return
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, path := range paths {
 		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if strings.Contains(string(source), "func "+bug.Test+"(") {
 			return
 		}
@@ -107,14 +94,8 @@ func testIsThere(t *testing.T, bug Bug) {
 // TestDocument: docs/proof.md has the table of the bugs as they are.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/proof.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want, err := WithTable(string(text), bugs(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("go run ./hack/prove -table is needed (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(want, string(text)), "go run ./hack/prove -table is needed")
 }

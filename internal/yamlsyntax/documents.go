@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -54,12 +55,7 @@ func Only(file []byte, want string) (Document, error) {
 // characters, is UTF-16 or UTF-32 without a mark: what is read here starts with a character of ASCII.
 func checkText(file []byte) *Problem {
 	is := func(prefixes ...string) bool {
-		for _, p := range prefixes {
-			if bytes.HasPrefix(file, []byte(p)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(file, []byte(p)) })
 	}
 	switch first := file[:min(2, len(file))]; {
 	case is("\xff\xfe\x00\x00", "\x00\x00\xfe\xff", "\x00\x00\x00") || len(file) > 3 && bytes.Equal(file[1:4], make([]byte, 3)):

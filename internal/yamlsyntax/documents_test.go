@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const two = "a: 1\n---\nb: |\n  x\n  y\n"
@@ -42,9 +44,7 @@ func TestDocuments(t *testing.T) {
 			B string
 		}
 		for _, d := range documents {
-			if err := yaml.Unmarshal(d.Text, &got); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			assert.NoError(t, yaml.Unmarshal(d.Text, &got), name)
 		}
 		if got.A != 1 || name != "PS" && got.B != "x\ny\n" || len(got.B) < 3 {
 			t.Errorf("%s: a is %d, b %q", name, got.A, got.B)
@@ -71,9 +71,7 @@ func TestNotUTF8(t *testing.T) {
 		"line 3: the file is not UTF-8 text; should be YAML or JSON in UTF-8": {[]byte("a:\r- b\rc: \xff")},
 	} {
 		for _, text := range texts {
-			if _, problem := Documents(text); problem == nil || problem.Error() != want {
-				t.Errorf("%q: %v, want %s", text, problem, want)
-			}
+			assert.Error(t, want, assert.ErrorOf(Documents(text)), text)
 		}
 	}
 }
@@ -86,9 +84,7 @@ func TestOnly(t *testing.T) {
 		"# c\n":        "is empty: should be a K, with apiVersion and kind",
 		"a: 1\r---\rb": "has several documents: should be one K",
 	} {
-		if _, err := Only([]byte(text), "K"); err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		assert.Error(t, want, assert.ErrorOf(Only([]byte(text), "K")), text)
 	}
 }
 
@@ -100,9 +96,7 @@ func TestHint(t *testing.T) {
 		"“nginx”":  `it has typographic quotes: use " or '`,
 		"{{ a }}":  wantRendered, "$A": wantReplaced,
 	} {
-		if got := Hint(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		assert.Equal(t, want, Hint(text), "%q", text)
 	}
 	document := Document{Line: 3, Text: []byte("a:\n\u00a0\u00a0b: 1\n  c: 2\n")}
 	err := yaml.Unmarshal(document.Text, &yaml.Node{})

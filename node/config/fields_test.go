@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEveryFieldIsTreated fails on a field of the API that the table doesn't have,
@@ -53,9 +55,7 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	for path, treatment := range fields {
 		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
@@ -105,9 +105,7 @@ func TestWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, map[string]string{"c": header + test.content})
 			c, err := Load(filepath.Join(dir, "c"), "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if diff := cmp.Diff(test.want, c.Warning()); diff != "" {
 				t.Error(diff)
 			}

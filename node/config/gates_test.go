@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // gateSources declare the feature gates that the kubelet knows, by module.
@@ -56,9 +58,7 @@ func TestGatesAreKubernetes(t *testing.T) {
 func readGates(t *testing.T, path string, into map[string]gate) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	names := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
@@ -124,9 +124,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"PLEGOnDemandRelist",
 	}
 	for _, name := range locked {
-		if gates[name].locked != on {
-			t.Errorf("%s is %s, want it locked to true", name, gates[name].locked)
-		}
+		assert.Equal(t, on, gates[name].locked, "%s", name)
 	}
 	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": true, "SELinuxMount": true} { // A-GATE-1, A-GATE-2
 		if got := Enabled(&kubeletconfig.KubeletConfiguration{}, name); got != want {

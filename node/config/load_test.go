@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -20,12 +22,8 @@ func write(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return dir
 }
@@ -34,19 +32,13 @@ func write(t *testing.T, files map[string]string) string {
 // 1.37.2's own SetDefaults_KubeletConfiguration gives an empty configuration.
 func TestDefaultsAreTheKubelets(t *testing.T) {
 	data, err := os.ReadFile("testdata/defaults.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var want map[string]any
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(data, &want))
 	is := &kubeletconfig.KubeletConfiguration{}
 	setDefaults(is)
 	got, err := generic(is)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-kubelet +lifepod):\n%s", diff)
 	}
@@ -55,18 +47,10 @@ func TestDefaultsAreTheKubelets(t *testing.T) {
 // TestKubeadmNode proves that the file of a kubeadm node works without a warning.
 func TestKubeadmNode(t *testing.T) {
 	c, err := Load("testdata/kubeadm.yaml", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Warning(); got != "" {
-		t.Errorf("warning %q, want none", got)
-	}
-	if got := c.Kubelet.StaticPodPath; got != "/etc/kubernetes/manifests" {
-		t.Errorf("staticPodPath %q", got)
-	}
-	if got := c.Kubelet.SyncFrequency.Duration; got != time.Minute {
-		t.Errorf("syncFrequency of 0s is %s, want the default", got)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, "", c.Warning(), "warning")
+	assert.Equal(t, "/etc/kubernetes/manifests", c.Kubelet.StaticPodPath, "staticPodPath")
+	assert.Equal(t, time.Minute, c.Kubelet.SyncFrequency.Duration, "syncFrequency of 0s")
 	if !c.Set("containerRuntimeEndpoint") || c.Set("port") || c.Set("kind") {
 		t.Errorf("set fields: %v", c.From)
 	}
@@ -74,15 +58,11 @@ func TestKubeadmNode(t *testing.T) {
 
 func TestDefaultHasNoWarning(t *testing.T) {
 	c := Default()
-	if got := c.Warning(); got != "" {
-		t.Errorf("warning %q, want none", got)
-	}
+	assert.Equal(t, "", c.Warning(), "warning")
 	if *c.Kubelet.Authentication.Anonymous.Enabled || c.Kubelet.ReadOnlyPort != 0 {
 		t.Error("a node without a file lets people in unasked")
 	}
-	if got := c.Kubelet.EvictionHard["memory.available"]; got != "100Mi" {
-		t.Errorf("evictionHard of memory %q, want 100Mi", got)
-	}
+	assert.Equal(t, "100Mi", c.Kubelet.EvictionHard["memory.available"], "evictionHard of memory")
 }
 
 var dropInTests = map[string]struct {
@@ -103,12 +83,8 @@ var dropInTests = map[string]struct {
 			if diff := cmp.Diff([]int32{20, 2000, 7}, got); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped); diff != "" {
-				t.Errorf("skipped: %s", diff)
-			}
-			if got, want := c.From["maxPods"], filepath.Join(dir, "d/20.conf"); got != want {
-				t.Errorf("maxPods from %q, want %q", got, want)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped), "skipped")
+			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
 	},
 	"maps merge, lists are replaced, null is the default": {
@@ -161,9 +137,7 @@ func TestDropIns(t *testing.T) {
 				dropIns = ""
 			}
 			c, err := Load(filepath.Join(dir, "config.yaml"), dropIns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			test.check(t, c, dir)
 		})
 	}
@@ -173,9 +147,7 @@ func TestDropIns(t *testing.T) {
 func TestDropInsWithoutFile(t *testing.T) {
 	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
 	c, err := Load("", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := c.Kubelet.EvictionHard; got["memory.available"] != "1Gi" || got["nodefs.available"] != "10%" {
 		t.Errorf("evictionHard %v", got)
 	}
@@ -216,12 +188,8 @@ func TestErrors(t *testing.T) {
 
 func TestMissingFiles(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Load(filepath.Join(dir, "none.yaml"), ""); err == nil || !strings.Contains(err.Error(), "none.yaml: no such file") {
-		t.Errorf("file: %v", err)
-	}
-	if _, err := Load("", filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "none: no such file") {
-		t.Errorf("folder: %v", err)
-	}
+	assert.ErrorContains(t, "none.yaml: no such file", assert.ErrorOf(Load(filepath.Join(dir, "none.yaml"), "")), "file")
+	assert.ErrorContains(t, "none: no such file", assert.ErrorOf(Load("", filepath.Join(dir, "none"))), "folder")
 }
 
 // TestErrorNamesDropIn: of several files the one with the wrong value is named.
@@ -232,9 +200,7 @@ func TestErrorNamesDropIn(t *testing.T) {
 	})
 	_, err := Load(filepath.Join(dir, "config.yaml"), filepath.Join(dir, "d"))
 	want := "configuration " + dir + `/d/1.conf: crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "10m0s": should be from 1s to 5m0s`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err)
 }
 
 // A file below another one has what that one doesn't say, as if both were one file: a
@@ -247,18 +213,14 @@ func TestLoadOver(t *testing.T) {
 	})
 	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
 	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
 	if diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
-		if c.From[field] != file {
-			t.Errorf("%s is from %s, want %s", field, c.From[field], file)
-		}
+		assert.Equal(t, file, c.From[field], "%s is from", field)
 	}
 	for _, only := range [][2]string{{below, ""}, {"", below}} {
 		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {

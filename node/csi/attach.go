@@ -28,11 +28,6 @@ func attachmentName(k key, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(k.handle+k.driver+node)))
 }
 
-// attachable says whether a controller attaches the volume to the node.
-func (v volume) attachable(object *storagev1.CSIDriver) bool {
-	return !v.inline && attaches(object)
-}
-
 // attaches says whether a controller attaches the volumes of a driver.
 func attaches(object *storagev1.CSIDriver) bool {
 	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired

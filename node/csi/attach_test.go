@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -28,9 +29,7 @@ func (m *machine) attachment(status storagev1.VolumeAttachmentStatus) {
 	if _, err := attachments.Create(m.t.Context(), one, metav1.CreateOptions{}); err == nil {
 		return
 	}
-	if _, err := attachments.UpdateStatus(m.t.Context(), one, metav1.UpdateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(attachments.UpdateStatus(m.t.Context(), one, metav1.UpdateOptions{})))
 }
 
 // writeNode is what writes the Node's status; attached is what the controller has there.
@@ -85,15 +84,9 @@ func TestAttached(t *testing.T) {
 	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}})
 	wantWaiting(t, published)
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
-		t.Errorf("the driver is told the LUN %q", got)
-	}
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
+	assert.Equal(t, "3", d.lastPublish().PublishContext["lun"], "the driver is told the LUN")
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 	m.wantOperations("verify_controller_attached_volume false", "volume_mount false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
@@ -107,21 +100,13 @@ func TestDetachedMeanwhile(t *testing.T) {
 	published := m.publishSoon(one)
 	m.awaitInUse()
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
+	assert.Must(t, m.unpublish(one))
 	published = m.publishSoon(two) // the Node was not written since, and has both
 	wantWaiting(t, published)
 	m.awaitInUse() // it is written with the next look, and there is no difference
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 
@@ -134,15 +119,11 @@ func TestAttachedNoMore(t *testing.T) {
 	published := m.publishSoon(pod)
 	m.awaitInUse()
 	m.writeNode(name)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-published)
 	if names := m.volumes.InUse(); len(names) != 1 {
 		t.Errorf("in use: %q", names)
 	}
-	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	for range 500 {
 		if len(m.volumes.InUse()) == 0 {
 			return
@@ -162,20 +143,14 @@ func TestAttachedByNobody(t *testing.T) {
 	m.awaitInUse()
 	m.writeNode()
 	wantWaiting(t, published)
-	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	select {
 	case err := <-published:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(patience):
 		t.Fatal("A-CSI-5: the pod still waits")
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -186,7 +161,7 @@ func TestNotAttached(t *testing.T) {
 	one, two := podOf("one"), podOf("two")
 	m.attachment(storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no such disk"}})
 	err := <-m.publishSoon(one)
-	wantError(t, err, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`)
+	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`, err)
 	m.awaitInUse()
 	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true})
 	m.writeNode(name)
@@ -200,17 +175,13 @@ func TestNotAttached(t *testing.T) {
 		waits <- err
 	}()
 	wantWaiting(t, waits)
-	if err := m.unpublish(one); err != nil {
-		t.Errorf("a pod that waits holds up another one: %v", err)
-	}
+	assert.NoError(t, m.unpublish(one), "a pod that waits holds up another one")
 	if names := m.volumes.InUse(); len(names) != 1 {
 		t.Errorf("in use: %q", names)
 	}
 	cancel()
-	wantError(t, <-waits, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`)
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`, <-waits)
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 
@@ -225,7 +196,7 @@ func TestTooManyAttached(t *testing.T) {
 	waits := attaching{on: m.volumes, volume: key{driverName, "handle-pv"}, pod: podVolume{"uid-pod", "pv"}, patience: 50 * time.Millisecond}
 	asked := d.infos.Load()
 	_, err := waits.await(t.Context())
-	wantError(t, err, "too many disks")
+	assert.Error(t, "too many disks", err)
 	if got := d.infos.Load(); got != asked {
 		t.Errorf("the driver was asked %d times", got-asked)
 	}

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // calls are one of each kind, by name. Their requests are whole.
@@ -47,7 +49,7 @@ func calls(ctx context.Context, d *Driver) map[string]func() error {
 // TestCalls: each reaches the driver as it is, also after the driver has restarted, and its
 // error comes back; secrets are nowhere else (A-CSI-3).
 func TestCalls(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 7})
 	m.register("d", served)
 	d, err := m.Driver("d")
@@ -77,23 +79,17 @@ func TestCalls(t *testing.T) {
 		VolumeId: "v", TargetPath: "/target", StagingTargetPath: "/staged", Readonly: true,
 		VolumeContext: map[string]string{"a": "b"}, Secrets: map[string]string{"password": "hush"},
 	}
-	if err := d.Publish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]any{want}, served.requests, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CSI-3 request (-want +got):\n%s", diff)
-	}
+	assert.Must(t, d.Publish(t.Context(), want))
+	assert.NoDiffIn(t, cmp.Diff([]any{want}, served.requests, protocmp.Transform()), "A-CSI-3 request")
 }
 
 // TestCapabilities: A-CSI-3.
 func TestCapabilities(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, tc := range []struct {
 		can  []csi.NodeServiceCapability_RPC_Type
 		want Capabilities
@@ -135,9 +131,7 @@ func TestIncomplete(t *testing.T) {
 		{stats(&csi.NodeGetVolumeStatsRequest{}), "missing volume id"},
 		{stats(&csi.NodeGetVolumeStatsRequest{VolumeId: "v"}), "missing target path"},
 	} {
-		if tc.err == nil || tc.err.Error() != tc.want {
-			t.Errorf("A-CSI-3 error %v, want %s", tc.err, tc.want)
-		}
+		assert.Error(t, tc.want, tc.err, "A-CSI-3")
 	}
 }
 
@@ -159,15 +153,13 @@ func TestFinal(t *testing.T) {
 	if err := gone.Unpublish(t.Context(), "v", "/p"); err == nil || Final(err) {
 		t.Errorf("A-CSI-3 without a socket: %v", err)
 	}
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	hangs, hung := context.WithCancel(t.Context())
 	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := d.Unpublish(hangs, "v", "/p"); status.Code(err) != codes.Canceled || Final(err) {
 		t.Errorf("A-CSI-3 a call that was given up: %v", err)
 	}

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-CSI-17: each call of a driver is counted.
 func TestCounted(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	var mu sync.Mutex
 	var asked []string
 	m.config.Counted = func(driver string) grpc.DialOption {
@@ -24,12 +26,8 @@ func TestCounted(t *testing.T) {
 	}
 	m.register("d", serve(t, DriverOnNode{NodeID: "n-1"}))
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Unpublish(t.Context(), "v", "/p"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, d.Unpublish(t.Context(), "v", "/p"))
 	mu.Lock()
 	defer mu.Unlock()
 	if want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}; !slices.Equal(asked, want) {

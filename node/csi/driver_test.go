@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // driver is a CSI driver whose volumes are tmpfs: staging mounts one, publishing binds it. It
@@ -54,9 +56,7 @@ func (d *driver) serve(t *testing.T) {
 	t.Helper()
 	_ = os.Remove(d.socket)
 	listener, err := net.Listen("unix", d.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d.server = grpc.NewServer()
 	csi.RegisterNodeServer(d.server, d)
 	go d.server.Serve(listener) //nolint:errcheck // it is stopped

@@ -122,7 +122,7 @@ func (e *expansion) isDue(ctx context.Context) (bool, error) {
 		if capacity.Cmp(e.size) < 0 || e.size.Cmp(e.had) <= 0 {
 			return false, nil
 		}
-		if !isShared(e.claim) || metav1.HasAnnotation(e.claim.ObjectMeta, notRequired) {
+		if !slices.Contains(e.claim.Spec.AccessModes, v1.ReadWriteMany) || metav1.HasAnnotation(e.claim.ObjectMeta, notRequired) {
 			e.had = e.size // the controller has done all of it
 			return false, nil
 		}
@@ -137,10 +137,6 @@ func (e *expansion) isDue(ctx context.Context) (bool, error) {
 		e.size = bound.Spec.Capacity[v1.ResourceStorage]
 	}
 	return e.size.Cmp(e.had) > 0, nil
-}
-
-func isShared(claim *v1.PersistentVolumeClaim) bool {
-	return slices.Contains(claim.Spec.AccessModes, v1.ReadWriteMany)
 }
 
 func (e *expansion) run(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -35,9 +36,7 @@ func growing(state v1.ClaimResourceStatus) (*v1.PersistentVolumeClaim, *v1.Persi
 func (m *machine) claim() v1.PersistentVolumeClaimStatus {
 	m.t.Helper()
 	claim, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").Get(m.t.Context(), "data", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return claim.Status
 }
 
@@ -58,9 +57,7 @@ func (m *machine) wantClaim(capacity string, state v1.ClaimResourceStatus, condi
 
 func (m *machine) wantEvents(want ...string) {
 	m.t.Helper()
-	if diff := cmp.Diff(want, m.events); diff != "" {
-		m.t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.events), "events")
 	m.events = nil
 }
 
@@ -78,9 +75,7 @@ func TestExpandsWhenMounted(t *testing.T) {
 	m.wantCalls("Stage", "Publish", "Expand")
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(podOf("pod")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(podOf("pod")))
 }
 
 // TestExpandsInUse: a volume that a pod has is expanded with the next look, and again after a
@@ -97,16 +92,12 @@ func TestExpandsInUse(t *testing.T) {
 	}
 	look := func() {
 		t.Helper()
-		if _, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))
 	}
 	look()
 	m.wantEvents()
 	grown, _ := growing(v1.PersistentVolumeClaimNodeResizePending)
-	if _, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{})))
 	m.driver.once("Expand", refuses(codes.Internal))
 	look()
 	const failure = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
@@ -115,9 +106,7 @@ func TestExpandsInUse(t *testing.T) {
 	look()
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantOperations("volume_mount false", "volume_fs_resize true", "volume_fs_resize false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
 
@@ -132,41 +121,31 @@ func TestCannotExpand(t *testing.T) {
 	pod := podOf("pod")
 	m.driver.once("Expand", refuse(codes.OutOfRange))
 	_, err := m.publish(pod, bound)
-	wantError(t, err, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`)
+	assert.Error(t, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`, err)
 	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInfeasible, "FileSystemResizePending",
 		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish", "Expand", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	busy := newMachine(t, newDriver(t, staging, expanding), nil, claim)
 	busy.driver.once("Expand", refuse(codes.FailedPrecondition))
 	busy.mustPublish(pod, bound)
-	if err := busy.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, busy.unpublish(pod))
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	fixed := newMachine(t, newDriver(t, staging, expanding), nil, claim)
-	if _, err := fixed.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, ReadOnly: true, Own: func(string) error { return nil }}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(fixed.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, ReadOnly: true, Own: func(string) error { return nil }})))
 	const refused = ` Warning FileSystemResizeFailed MountVolume.NodeExpandVolume failed for volume "pv" requested read-only file system`
 	fixed.wantEvents("Pod"+refused, "PersistentVolumeClaim"+refused)
-	if err := fixed.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, fixed.unpublish(pod))
 }
 
 // look is what comes from time to time while a pod has a volume.
 func (m *machine) look(pod *v1.Pod, bound *v1.PersistentVolume) {
 	m.t.Helper()
-	if _, err := m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
-		m.t.Error(err)
-	}
+	assert.NoError(m.t, assert.ErrorOf(m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))
 }
 
 // setClaim has the claim be another one.
@@ -174,13 +153,9 @@ func (m *machine) setClaim(change func(*v1.PersistentVolumeClaim)) {
 	m.t.Helper()
 	claims := m.config.Client.CoreV1().PersistentVolumeClaims("default")
 	claim, err := claims.Get(m.t.Context(), "data", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	change(claim)
-	if _, err := claims.Update(m.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(claims.Update(m.t.Context(), claim, metav1.UpdateOptions{})))
 }
 
 // TestExpandsOnEachNode: a volume of several nodes that another one has expanded is expanded here,
@@ -214,9 +189,7 @@ func TestExpandsOnEachNode(t *testing.T) {
 				m.wantEvents(podEvent, claimEvent)
 			}
 			m.wantClaim("2Mi", "")
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, m.unpublish(pod))
 			m.wantNothing()
 		})
 	}
@@ -239,9 +212,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.wantCalls("Stage", "Publish")
 	grown := bound.DeepCopy()
 	grown.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("2Mi")
-	if _, err := m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{})))
 	m.driver.once("Expand", refuses(codes.Internal))
 	m.look(pod, bound)
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` +
@@ -252,9 +223,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.wantCalls("Stage", "Publish", "Expand", "Expand")
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -268,16 +237,12 @@ func TestExpandsToAnotherSize(t *testing.T) {
 	const failed = "NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
 	for _, state := range []v1.ClaimResourceStatus{v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizeInfeasible} {
 		m.driver.once("Expand", refuses(codes.Internal))
-		if _, err := m.publish(pod, bound); err == nil {
-			t.Error("the pod has the volume")
-		}
+		assert.Fails(t, assert.ErrorOf(m.publish(pod, bound)), "the pod has the volume")
 		m.wantClaim("1Mi", state, "FileSystemResizePending", failed)
 		m.setClaim(func(c *v1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1500Ki")
 		})
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }

@@ -16,12 +16,15 @@ import (
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeDriver is a driver on a socket.
@@ -43,16 +46,12 @@ type fakeDriver struct {
 func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "csi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d := &fakeDriver{endpoint: filepath.Join(folder, "csi sock%2f?#"), about: says}
 	d.start(t)
 	t.Cleanup(func() {
 		d.server.Stop()
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(folder))
 	})
 	return d
 }
@@ -60,9 +59,7 @@ func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 func (d *fakeDriver) start(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("unix", d.endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d.server = grpc.NewServer()
 	csi.RegisterNodeServer(d.server, d)
 	go func() { _ = d.server.Serve(listener) }()
@@ -128,13 +125,76 @@ func (d *fakeDriver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolum
 	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Total: 7}}}, d.note(ctx, r)
 }
 
-// csidriverMachine is a node with its drivers, in a test.
-type csidriverMachine struct {
-	*Registry
+// clusterAPI is the API server of a node in a test.
+type clusterAPI struct {
 	t      *testing.T
 	client *fake.Clientset
 	log    *logged
-	fails  atomic.Value // of map[string]error: the errors of requests to the API server, by verb
+	fails  atomic.Pointer[func(verb, resource string) error] // what requests fail with
+}
+
+func newClusterAPI(t *testing.T, objects []runtime.Object) *clusterAPI {
+	a := &clusterAPI{t: t, client: fake.NewClientset(objects...), log: &logged{}}
+	a.client.PrependReactor("*", "*", func(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
+		if fails := a.fails.Load(); fails != nil {
+			err = (*fails)(action.GetVerb(), action.GetResource().Resource)
+		}
+		return err != nil, nil, err
+	})
+	return a
+}
+
+// run runs something until the test ends.
+func (a *clusterAPI) run(run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	a.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// fail has requests of one kind fail with an error, unless it is nil; without a resource those of any.
+func (a *clusterAPI) fail(verb, resource string, err func() error) {
+	fails := func(v, r string) error {
+		if v == verb && (r == resource || resource == "") {
+			return err()
+		}
+		return nil
+	}
+	a.fails.Store(&fails)
+}
+
+func (a *clusterAPI) nodeObject() *v1.Node {
+	a.t.Helper()
+	node, err := a.client.CoreV1().Nodes().Get(a.t.Context(), "n", metav1.GetOptions{})
+	assert.Must(a.t, err)
+	return node
+}
+
+// csiNode is nil if there is none.
+func (a *clusterAPI) csiNode() *storagev1.CSINode {
+	a.t.Helper()
+	node, err := a.client.StorageV1().CSINodes().Get(a.t.Context(), "n", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	assert.Must(a.t, err)
+	node.ManagedFields, node.TypeMeta = nil, metav1.TypeMeta{}
+	return node
+}
+
+// await waits until something is so.
+func (a *clusterAPI) await(what string, is func() bool) {
+	a.t.Helper()
+	err := wait.PollUntilContextTimeout(a.t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		a.t.Fatalf("%s: %v\n%s", what, err, a.log.text())
+	}
+}
+
+// csidriverMachine is a node with its drivers, in a test.
+type csidriverMachine struct {
+	*Registry
+	*clusterAPI
 
 	mu      sync.Mutex
 	changes int // of the drivers
@@ -158,35 +218,23 @@ func (l *logged) text() string {
 	return l.String()
 }
 
-// csidriverNewNode is a Node of the API with some labels.
-func csidriverNewNode(id string, labels map[string]string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: types.UID("uid-" + id), Labels: labels}}
+func csiTestNode(uid types.UID, labels map[string]string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: uid, Labels: labels}}
 }
 
 // csidriverNewMachine has a registry that runs, whose Node is known unless there is none.
 func csidriverNewMachine(t *testing.T, objects ...runtime.Object) *csidriverMachine {
 	t.Helper()
-	m := &csidriverMachine{t: t, client: fake.NewClientset(objects...), log: &logged{}}
-	m.client.PrependReactor("*", "*", m.react)
+	m := &csidriverMachine{clusterAPI: newClusterAPI(t, objects)}
 	log := slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	m.Registry = NewRegistry(RegistryConfig{Client: m.client, Node: "n", Log: log, Changed: m.noteChange})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { m.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	m.run(m.Run)
 	for _, o := range objects {
 		if node, ok := o.(*v1.Node); ok {
 			m.Node.Heard(node)
 		}
 	}
 	return m
-}
-
-func (m *csidriverMachine) react(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
-	if fails, ok := m.fails.Load().(map[string]error); ok {
-		err = fails[action.GetVerb()]
-	}
-	return err != nil, nil, err
 }
 
 func (m *csidriverMachine) noteChange() {
@@ -197,37 +245,8 @@ func (m *csidriverMachine) noteChange() {
 
 func (m *csidriverMachine) register(name string, d *fakeDriver) {
 	m.t.Helper()
-	if err := m.Register(m.t.Context(), name, d.endpoint, []string{"1.0.0"}); err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-func (m *csidriverMachine) node() *v1.Node {
-	m.t.Helper()
-	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return node
-}
-
-func (m *csidriverMachine) csiNode() *storagev1.CSINode {
-	m.t.Helper()
-	node, err := m.client.StorageV1().CSINodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return node
+	assert.Must(m.t, m.Register(m.t.Context(), name, d.endpoint, []string{"1.0.0"}))
 }
 
 // csiDrivers are those of the CSINode.
 func (m *csidriverMachine) csiDrivers() []storagev1.CSINodeDriver { return m.csiNode().Spec.Drivers }
-
-// await waits until something is so.
-func (m *csidriverMachine) await(what string, is func() bool) {
-	m.t.Helper()
-	err := wait.PollUntilContextTimeout(m.t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		m.t.Fatalf("%s: %v\n%s", what, err, m.log.text())
-	}
-}

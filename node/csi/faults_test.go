@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // faulty is how a driver fails at a call, or is at the moment at which the agent is killed. What
@@ -140,7 +142,7 @@ func (c cell) run(t *testing.T) {
 	case !c.goesOn:
 	case lies: // the driver has to mend that: it is not asked again
 		_, err := m.publish(pod, bound)
-		wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`)
+		assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`, err)
 	case c.call == "Expand" && c.name == "says that it does not know the volume": // it can't be expanded, and is had
 		m.mustPublish(pod, bound)
 		m.wantMounts(1)
@@ -149,9 +151,7 @@ func (c cell) run(t *testing.T) {
 		m.wantMounts(1)
 		m.wantClaim("2Mi", "")
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Errorf("giving it back says %v", err)
-	}
+	assert.NoError(t, m.unpublish(pod), "giving it back")
 	m.volumes.unstageStrays(t.Context())
 	m.wantNothing()
 }
@@ -191,21 +191,13 @@ func TestFaultsOfRegistration(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			other.once("GetInfo", f.make(other, cancel))
-			if err := register(ctx); err == nil {
-				t.Error("the driver has registered")
-			}
-			if _, err := m.config.Drivers.Driver("other.example.com"); err == nil {
-				t.Error("the driver is used")
-			}
+			assert.Fails(t, register(ctx), "the driver has registered")
+			assert.Fails(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")), "the driver is used")
 			if f.dies {
 				other.serve(t)
 			}
-			if err := register(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if _, err := m.config.Drivers.Driver("other.example.com"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, register(t.Context()))
+			assert.NoError(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")))
 		})
 	}
 }

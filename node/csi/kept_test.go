@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/loopdevice"
 )
 
@@ -16,25 +17,15 @@ import (
 func deviceOfFile(t *testing.T) string {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer file.Close()
-	if err := file.Truncate(1 << 20); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Truncate(1<<20))
 	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
-		if err := loopdevice.Detach(device); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, loopdevice.Detach(device))
 	})
-	if err := hold.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, hold.Close())
 	return device
 }
 
@@ -48,9 +39,7 @@ func TestDeviceIsKept(t *testing.T) {
 		m.mustPublish(pod, bound)
 	}
 	for i, pod := range []*v1.Pod{one, two} {
-		if err := m.unpublish(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, m.unpublish(pod))
 		for j, of := range []*v1.Pod{one, two} {
 			loops, err := loopsOf(keptDevice(m.volumes.layout, of.UID, "pv"))
 			if err != nil || (len(loops) == 1) != (j > i) {
@@ -71,21 +60,15 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	path := m.mustPublish(pod, bound)
 	m.look(pod, bound)
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
 		t.Errorf("the kernel refuses to detach it (%v): this test shows nothing", err)
 	}
-	if err := device.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, device.Close())
 	if device, err = os.Open(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.IoctlLoopGetStatus64(int(device.Fd())); err != nil {
-		t.Errorf("it is detached: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(unix.IoctlLoopGetStatus64(int(device.Fd()))), "it is detached")
 	loops, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
 	if err != nil || len(loops) != 1 {
 		t.Fatalf("it is kept by %q, %v", loops, err)
@@ -93,8 +76,6 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	if shown, err := os.ReadFile(loops[0]); err != nil || len(shown) != 512 {
 		t.Errorf("%s shows %d bytes, %v", loops[0], len(shown), err)
 	}
-	if err := errors.Join(device.Close(), m.unpublish(pod)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(device.Close(), m.unpublish(pod)))
 	m.wantNothing()
 }

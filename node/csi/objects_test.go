@@ -7,6 +7,8 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func newCSIDriver(name string, periodSeconds *int64) *storagev1.CSIDriver {
@@ -33,38 +35,28 @@ func TestObjectUnreached(t *testing.T) {
 		r := NewRegistry(RegistryConfig{}) // nobody runs it
 		defer r.Node.queue.ShutDown()
 		_, err := r.Object(t.Context(), "d")
-		if err == nil || err.Error() != "look up CSIDriver d: the API server was not reached yet" {
-			t.Errorf("error %v", err)
-		}
+		assert.Error(t, "look up CSIDriver d: the API server was not reached yet", err)
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := r.Object(ended, "d"); err == nil || err.Error() != "look up CSIDriver d: context canceled" {
-			t.Errorf("error %v", err)
-		}
+		assert.Error(t, "look up CSIDriver d: context canceled", assert.ErrorOf(r.Object(ended, "d")))
 	})
 }
 
 // TestRecount: the CSINode follows how many volumes a driver says that the node may have, if its
 // CSIDriver asks for it, as long as the driver is there (A-CSI-2).
 func TestRecount(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil), newCSIDriver("d", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil), newCSIDriver("d", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 5})
 	m.register("d", served)
 	count := func(want int32) func() bool {
 		return func() bool { return *m.csiDrivers()[0].Allocatable.Count == want }
 	}
 	served.set(func() { served.about.MaxVolumes = 6 })
-	if err := m.Recount(t.Context(), "d"); err != nil {
-		t.Errorf("A-CSI-2 recount: %v", err)
-	}
+	assert.NoError(t, m.Recount(t.Context(), "d"), "A-CSI-2 recount")
 	m.await("the count of Recount", count(6))
-	if err := m.Recount(t.Context(), "other"); err == nil || err.Error() != "driver name other not found in the list of registered CSI drivers" {
-		t.Errorf("recount of another: %v", err)
-	}
+	assert.Error(t, "driver name other not found in the list of registered CSI drivers", m.Recount(t.Context(), "other"), "recount of another")
 	served.set(func() { served.about.MaxVolumes = 7 })
-	if _, err := m.client.StorageV1().CSIDrivers().Update(t.Context(), newCSIDriver("d", new(int64(1))), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.client.StorageV1().CSIDrivers().Update(t.Context(), newCSIDriver("d", new(int64(1))), metav1.UpdateOptions{})))
 	m.await("the count by period", count(7))
 	m.Deregister("d", served.endpoint)
 	m.await("the end of the periods", func() bool { return len(m.periods()) == 0 })

@@ -64,7 +64,7 @@ func (p *publishing) prepare(ctx context.Context, there bool) error {
 		}
 	}
 	err := free(p)
-	if err != nil || !p.want.attachable(p.object) {
+	if err != nil || p.want.inline || !attaches(p.object) {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
 	began = time.Now()

@@ -1,10 +1,8 @@
 package csi
 
 import (
-	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,22 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/fake"
-	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // csinodeMachine is a node in a test.
 type csinodeMachine struct {
 	*Publisher
-	t       *testing.T
-	client  *fake.Clientset
+	*clusterAPI
 	changes atomic.Int32 // how often it may have another answer whether the node can be Ready
-	fails   atomic.Pointer[func(verb, resource string) error]
-}
-
-func csinodeNewNode(uid types.UID, labels map[string]string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: uid, Labels: labels}}
 }
 
 // ownedBy is the CSINode of a Node, with one driver.
@@ -46,41 +37,17 @@ func ownedBy(uid types.UID) *storagev1.CSINode {
 // csinodeNewMachine has a publisher that runs, with what the API has at its start.
 func csinodeNewMachine(t *testing.T, objects ...runtime.Object) *csinodeMachine {
 	t.Helper()
-	m := &csinodeMachine{t: t, client: fake.NewClientset(objects...)}
-	m.client.PrependReactor("*", "*", m.react)
+	m := &csinodeMachine{clusterAPI: newClusterAPI(t, objects)}
 	m.Publisher = NewPublisher(m.client, "n", slog.New(slog.DiscardHandler))
 	m.Initialized = func() { m.changes.Add(1) }
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { m.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	m.run(m.Run)
 	return m
-}
-
-// fail has requests of one kind fail with an error, unless it is nil.
-func (m *csinodeMachine) fail(verb, resource string, err func() error) {
-	fails := func(v, r string) error {
-		if v == verb && r == resource {
-			return err()
-		}
-		return nil
-	}
-	m.fails.Store(&fails)
-}
-
-func (m *csinodeMachine) react(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
-	if fails := m.fails.Load(); fails != nil {
-		err = (*fails)(action.GetVerb(), action.GetResource().Resource)
-	}
-	return err != nil, nil, err
 }
 
 // create makes the Node, and lets the publisher know.
 func (m *csinodeMachine) create(node *v1.Node) {
 	m.t.Helper()
-	if _, err := m.client.CoreV1().Nodes().Create(m.t.Context(), node, metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, assert.ErrorOf(m.client.CoreV1().Nodes().Create(m.t.Context(), node, metav1.CreateOptions{})))
 	m.Heard(node)
 }
 
@@ -91,37 +58,6 @@ func (m *csinodeMachine) published(driver string, about *DriverOnNode) {
 	case <-m.Want(driver, about).Done():
 	case <-time.After(30 * time.Second):
 		m.t.Fatalf("driver %s is not published", driver)
-	}
-}
-
-func (m *csinodeMachine) node() *v1.Node {
-	m.t.Helper()
-	node, err := m.client.CoreV1().Nodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return node
-}
-
-// csiNode is nil if there is none.
-func (m *csinodeMachine) csiNode() *storagev1.CSINode {
-	m.t.Helper()
-	node, err := m.client.StorageV1().CSINodes().Get(m.t.Context(), "n", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	node.ManagedFields, node.TypeMeta = nil, metav1.TypeMeta{}
-	return node
-}
-
-func (m *csinodeMachine) await(what string, is func() bool) {
-	m.t.Helper()
-	err := wait.PollUntilContextTimeout(m.t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		m.t.Fatalf("%s: %v", what, err)
 	}
 }
 
@@ -142,12 +78,10 @@ func TestInitialized(t *testing.T) {
 	})
 	wantNot := func(want string) {
 		t.Helper()
-		if err := m.NotReady(); err == nil || err.Error() != want {
-			t.Errorf("A-CSI-2 not ready: %v, want %s", err, want)
-		}
+		assert.Error(t, want, m.NotReady(), "A-CSI-2 not ready")
 	}
 	wantNot("CSINode is not yet initialized")
-	m.create(csinodeNewNode("uid-1", map[string]string{"zone": "a"}))
+	m.create(csiTestNode("uid-1", map[string]string{"zone": "a"}))
 	m.await("a failure", func() bool { return m.changes.Load() > 0 })
 	wantNot("failed to initialize CSINode: no")
 	forbidden.Store(false)
@@ -159,9 +93,7 @@ func TestInitialized(t *testing.T) {
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{}},
 	}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
 	m.published("b", &DriverOnNode{NodeID: "n-b", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
 	m.published("a", &DriverOnNode{NodeID: "n-a", MaxVolumes: -1})
 	m.published("b", &DriverOnNode{NodeID: "n-c", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
@@ -169,22 +101,14 @@ func TestInitialized(t *testing.T) {
 		{Name: "b", NodeID: "n-c", TopologyKeys: []string{"rack", "zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1<<31 - 1))}},
 		{Name: "a", NodeID: "n-a"},
 	}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.node().Labels); diff != "" {
-		t.Errorf("A-CSI-2 labels (-want +got):\n%s", diff)
-	}
-	if ids := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]; ids != `{"a":"n-a","b":"n-c"}` {
-		t.Errorf("A-CSI-2 node IDs %s", ids)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
+	assert.NoDiffIn(t, cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.nodeObject().Labels), "A-CSI-2 labels")
+	assert.Equal(t, `{"a":"n-a","b":"n-c"}`, m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"], "A-CSI-2 node IDs")
 	m.published("b", nil)
 	m.published("a", nil)
 	want.Spec.Drivers = []storagev1.CSINodeDriver{}
-	if diff := cmp.Diff(want, m.csiNode()); diff != "" {
-		t.Errorf("A-CSI-2 CSINode (-want +got):\n%s", diff)
-	}
-	node := m.node()
+	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
+	node := m.nodeObject()
 	if _, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]; has || node.Labels["rack"] != "7" {
 		t.Errorf("A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)
 	}
@@ -193,7 +117,7 @@ func TestInitialized(t *testing.T) {
 // TestPatches: a node may write its Node's metadata by the status, and none of it twice.
 func TestPatches(t *testing.T) {
 	m := csinodeNewMachine(t)
-	m.create(csinodeNewNode("uid-1", nil))
+	m.create(csiTestNode("uid-1", nil))
 	about := &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}}
 	m.published("d", about)
 	m.published("d", about)
@@ -213,41 +137,37 @@ func TestPatches(t *testing.T) {
 
 // TestReadyBefore: the CSINode of a Node that is Ready is there from before (A-CSI-2).
 func TestReadyBefore(t *testing.T) {
-	node := csinodeNewNode("uid-1", nil)
+	node := csiTestNode("uid-1", nil)
 	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
 	m := csinodeNewMachine(t)
 	m.fail("get", "csinodes", func() error { return errors.New("connection refused") })
 	m.Heard(node)
 	m.await("a try", func() bool { return len(m.client.Actions()) > 0 })
-	if err := m.NotReady(); err != nil {
-		t.Errorf("A-CSI-2 not ready: %v", err)
-	}
+	assert.NoError(t, m.NotReady(), "A-CSI-2 not ready")
 }
 
 // TestFormerNode: the CSINode of a Node that was deleted is replaced, and drivers are told of anew
 // of a Node that comes in its place (A-CSI-2).
 func TestFormerNode(t *testing.T) {
 	m := csinodeNewMachine(t, ownedBy("uid-0"))
-	m.create(csinodeNewNode("uid-1", nil))
+	m.create(csiTestNode("uid-1", nil))
 	m.await("a CSINode", func() bool { return m.NotReady() == nil })
 	if got := m.csiNode(); got.OwnerReferences[0].UID != "uid-1" || len(got.Spec.Drivers) > 0 {
 		t.Errorf("A-CSI-2 CSINode %v", got)
 	}
 	m.published("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
-	if err := m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	m.create(csinodeNewNode("uid-2", nil))
+	assert.Must(t, m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}))
+	m.create(csiTestNode("uid-2", nil))
 	m.await("the driver on the new Node", func() bool {
 		got := m.csiNode()
-		return m.node().Labels["zone"] == "a" && got != nil && got.OwnerReferences[0].UID == "uid-2" && len(got.Spec.Drivers) == 1
+		return m.nodeObject().Labels["zone"] == "a" && got != nil && got.OwnerReferences[0].UID == "uid-2" && len(got.Spec.Drivers) == 1
 	})
 }
 
 // TestDriversBefore: what an agent or a kubelet before has told of drivers stays (A-CSI-2).
 func TestDriversBefore(t *testing.T) {
 	m := csinodeNewMachine(t, ownedBy("uid-1"))
-	m.create(csinodeNewNode("uid-1", nil))
+	m.create(csiTestNode("uid-1", nil))
 	m.await("a CSINode", func() bool { return m.NotReady() == nil })
 	if got := m.csiNode(); len(got.Spec.Drivers) != 1 || got.Annotations[v1.MigratedPluginsAnnotationKey] != migratedPlugins {
 		t.Errorf("A-CSI-2 CSINode %v", got)
@@ -264,11 +184,9 @@ func TestConflicts(t *testing.T) {
 		}
 		return apierrors.NewConflict(schema.GroupResource{Resource: "csinodes"}, "n", errors.New("changed"))
 	})
-	m.create(csinodeNewNode("uid-1", nil))
+	m.create(csiTestNode("uid-1", nil))
 	m.await("an answer", func() bool { return m.changes.Load() > 0 })
-	if err := m.NotReady(); err != nil {
-		t.Errorf("A-CSI-2 a conflict is a failure: %v", err)
-	}
+	assert.NoError(t, m.NotReady(), "A-CSI-2 a conflict is a failure")
 }
 
 // TestRefused: what can't be is said to whoever has wished it (A-CSI-2).
@@ -278,7 +196,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		"other zone": {
-			csinodeNewNode("uid-1", map[string]string{"zone": "b"}),
+			csiTestNode("uid-1", map[string]string{"zone": "b"}),
 			`error updating Node object with CSI driver node info: detected topology value collision: driver reported "zone":"a" but existing label is "zone":"b"`,
 		},
 		"no JSON": {

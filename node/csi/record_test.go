@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 )
 
@@ -50,9 +51,7 @@ func TestCompletesInPlace(t *testing.T) {
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls()
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -60,18 +59,12 @@ func TestCompletesInPlace(t *testing.T) {
 func TestCompletedRecordSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
 	dir := filepath.Join(disk.Dir, "folder")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(dir, 0o700))
 	disk.Settle()
 	r := record{keyDriver: "d", keyHandle: "h", keyDone: room(len("boot"))}
-	if err := writeRecord(dir, r); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, writeRecord(dir, r))
 	r[keyDone] = "boot"
-	if err := complete(dir, r); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, complete(dir, r))
 	disk.Cut()
 	got, err := readRecord(dir)
 	delete(got, keyDone)
@@ -100,14 +93,10 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if before != nil {
-				if err := writeRecord(dir, before); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, writeRecord(dir, before))
 			}
 			after := with(record{keyDone: "boot", keySize: "7" + room(sizeDigits-1)})
-			if err := complete(dir, after); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, complete(dir, after))
 			got, err := readRecord(dir)
 			want := with(sized)
 			want[keySize] = "7"
@@ -123,9 +112,7 @@ func TestComplete(t *testing.T) {
 func TestRecordNotCompleted(t *testing.T) {
 	for _, done := range []string{"", "    ", "bo  ", "  ot"} {
 		dir := t.TempDir()
-		if err := writeRecord(dir, record{keyDriver: "d", keyHandle: "h", keyDone: done, keySize: room(sizeDigits)}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, writeRecord(dir, record{keyDriver: "d", keyHandle: "h", keyDone: done, keySize: room(sizeDigits)}))
 		r, err := readRecord(dir)
 		if err != nil || r[keyDone] != "" || r[keySize] != "" {
 			t.Errorf("with %q: %v, %v", done, r, err)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/devices"
 )
 
@@ -17,10 +18,8 @@ var _ devices.PluginHandler = (*Registry)(nil)
 
 // TestValidate: A-CSI-1.
 func TestValidate(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
-	if err := m.Register(t.Context(), "d", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"0.3.0", "1.4.0", "2.0.0"}); err != nil {
-		t.Fatal(err)
-	}
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
+	assert.Must(t, m.Register(t.Context(), "d", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"0.3.0", "1.4.0", "2.0.0"}))
 	for _, tc := range []struct {
 		name, endpoint string
 		versions       []string
@@ -59,18 +58,14 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	d, err := m.Driver("d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Validate("d", d.endpoint, []string{"1.0.0"}); err != nil {
-		t.Errorf("A-CSI-1 an older driver on the same socket: %v", err)
-	}
+	assert.Must(t, err)
+	assert.NoError(t, m.Validate("d", d.endpoint, []string{"1.0.0"}), "A-CSI-1 an older driver on the same socket")
 }
 
 // TestReplaced: a driver takes the place of another one of its name, of which the end changes
 // nothing then (A-CSI-1).
 func TestReplaced(t *testing.T) {
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	older, newer := serve(t, DriverOnNode{NodeID: "older"}), serve(t, DriverOnNode{NodeID: "newer"})
 	m.register("d", older)
 	first, err := m.Driver("d")
@@ -94,14 +89,12 @@ func TestReplaced(t *testing.T) {
 		}
 		m.await("node ID "+want, func() bool {
 			all := m.csiDrivers()
-			return len(all) == 1 && all[0].NodeID == want && m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`
+			return len(all) == 1 && all[0].NodeID == want && m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`
 		})
 	}
 	wantID("newer")
 	close(goOn)
-	if err := <-staged; err != nil {
-		t.Errorf("A-CSI-1 a call that was under way: %v", err)
-	}
+	assert.NoError(t, <-staged, "A-CSI-1 a call that was under way")
 	m.Deregister("d", older.endpoint)
 	wantID("newer")
 	older.set(func() { older.answer = nil })
@@ -111,12 +104,10 @@ func TestReplaced(t *testing.T) {
 	wantID("newer")
 	m.Deregister("d", newer.endpoint)
 	_, err = m.Driver("d")
-	if err == nil || err.Error() != "driver name d not found in the list of registered CSI drivers" {
-		t.Errorf("A-CSI-1 after the last one: %v", err)
-	}
+	assert.Error(t, "driver name d not found in the list of registered CSI drivers", err, "A-CSI-1 after the last one")
 	m.Deregister("d", newer.endpoint) // it is gone already
 	m.await("the end of all", func() bool {
-		_, has := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]
+		_, has := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]
 		return len(m.csiDrivers()) == 0 && !has
 	})
 	m.mu.Lock()
@@ -142,23 +133,19 @@ func TestRegisterFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := csidriverNewMachine(t, csidriverNewNode("1", map[string]string{"zone": "a"}))
+			m := csidriverNewMachine(t, csiTestNode("uid-1", map[string]string{"zone": "a"}))
 			driver := serve(t, tc.says)
 			driver.infoErr = tc.infoErr
 			err := m.Register(t.Context(), "d", driver.endpoint, []string{"1.0.0"})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("A-CSI-2 error %v\nwant %s", err, tc.want)
-			}
-			if _, err := m.Driver("d"); err == nil {
-				t.Error("A-CSI-1 it is used")
-			}
+			assert.Error(t, tc.want, err, "A-CSI-2")
+			assert.Fails(t, assert.ErrorOf(m.Driver("d")), "A-CSI-1 it is used")
 			m.await("the CSINode without it", func() bool { return m.Node.NotReady() == nil && len(m.csiDrivers()) == 0 })
-			if ids := m.node().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
+			if ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
 				t.Errorf("annotation %s", ids)
 			}
 		})
 	}
-	m := csidriverNewMachine(t, csidriverNewNode("1", nil))
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	err := m.Register(t.Context(), "d", "/nonexistent/csi.sock", []string{"1.0.0"})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("A-CSI-1 without a socket: %v", err)

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -74,9 +75,7 @@ func (m *machine) wantOptions(what string, want ...string) {
 	staged := m.driver.staged[len(m.driver.staged)-1]
 	m.driver.mu.Unlock()
 	for call, capability := range map[string]*csi.VolumeCapability{"stage": staged.VolumeCapability, "publish": m.driver.lastPublish().VolumeCapability} {
-		if diff := cmp.Diff(want, capability.GetMount().GetMountFlags()); diff != "" {
-			m.t.Errorf("%s: options to %s (-want +got):\n%s", what, call, diff)
-		}
+		assert.NoDiffIn(m.t, cmp.Diff(want, capability.GetMount().GetMountFlags()), "%s: options to %s", what, call)
 	}
 }
 
@@ -136,16 +135,10 @@ func TestSELinuxMount(t *testing.T) {
 				bound.Spec.AccessModes = test.modes
 			}
 			got, err := m.ask(pod, bound)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			m.wantOptions("", test.options...)
-			if want := len(test.options) == 1; got.Relabel != want {
-				t.Errorf("the runtime labels the files: %v, want %v", got.Relabel, want)
-			}
-			if diff := cmp.Diff(test.counted, m.counted); diff != "" {
-				t.Errorf("counted (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, len(test.options) == 1, got.Relabel, "the runtime labels the files")
+			assert.NoDiffIn(t, cmp.Diff(test.counted, m.counted), "counted")
 		})
 	}
 }
@@ -173,13 +166,11 @@ func TestNoLabel(t *testing.T) {
 	two.Spec.Containers = append(two.Spec.Containers, *two.Spec.Containers[0].DeepCopy())
 	two.Spec.Containers[1].SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0"}}
 	_, err = m.ask(two, oncePod("pv"))
-	wantError(t, err, noRoom+"multiple SELinux labels found: "+fileLabel+"s0,"+fileLabel+"s1")
+	assert.Error(t, noRoom+"multiple SELinux labels found: "+fileLabel+"s0,"+fileLabel+"s1", err)
 	if want := []string{"container_errors_total RWOP", "pod_context_mismatch_errors_total RWOP"}; !slices.Equal(m.counted, want) {
 		t.Errorf("counted %q, want %q", m.counted, want)
 	}
-	if calls := m.driver.called(); len(calls) > 0 {
-		t.Errorf("the driver was called: %q", calls)
-	}
+	assert.Empty(t, m.driver.called(), "the driver was called")
 }
 
 // TestOtherLabel: a volume that a pod has with a label is not another pod's with another one
@@ -191,44 +182,32 @@ func TestOtherLabel(t *testing.T) {
 	bound := persistent("pv")
 	one, same, other := podLabelled("one", "s0"), podLabelled("same", "s0"), podLabelled("other", "s1")
 	for _, pod := range []*v1.Pod{one, same} {
-		if _, err := m.ask(pod, bound); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(m.ask(pod, bound)))
 	}
 	conflict := noRoom + `conflicting SELinux labels of volume pv: "` + fileLabel + `s0" and "` + fileLabel + `s1"`
 	for range 2 {
 		_, err := m.ask(other, bound)
-		wantError(t, err, conflict)
+		assert.Error(t, conflict, err)
 	}
 	m.begin() // after a kill
-	if _, err := m.ask(one, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(one, bound)))
 	_, err := m.ask(other, bound)
-	wantError(t, err, conflict)
-	if err := m.unpublish(same); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, conflict, err)
+	assert.Must(t, m.unpublish(same))
 	m.driver.once("Unpublish", refuses(codes.Internal))
 	if err := m.unpublish(one); err == nil {
 		t.Fatal("the driver has not refused to unpublish")
 	}
 	_, err = m.ask(other, bound)
-	wantError(t, err, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`)
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.ask(other, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`, err)
+	assert.Must(t, m.unpublish(one))
+	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unpublish", "Unstage", "Stage", "Publish")
 	m.wantOptions("the other pod", `context="`+fileLabel+`s1"`)
 	const plugin = " kubernetes.io/csi/test.example.com RWO"
 	want := []string{"volumes_admitted_total" + plugin, "volume_context_mismatch_errors_total" + plugin, "volume_context_mismatch_errors_total" + plugin,
 		"volumes_admitted_total" + plugin, "volume_context_mismatch_errors_total" + plugin, "volumes_admitted_total" + plugin}
-	if diff := cmp.Diff(want, m.counted); diff != "" {
-		t.Errorf("counted (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.counted), "counted")
 }
 
 // TestStagedWithOtherLabel: what was staged for no pod is unstaged before it is staged with another
@@ -236,17 +215,13 @@ func TestOtherLabel(t *testing.T) {
 func TestStagedWithOtherLabel(t *testing.T) {
 	m := withSELinux(t, mountsLabels)
 	one, other, bound := podLabelled("one", "s0"), podLabelled("other", "s1"), oncePod("pv")
-	if _, err := m.ask(one, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(one, bound)))
 	m.driver.once("Unstage", refuses(codes.Internal))
 	if err := m.unpublish(one); err == nil {
 		t.Fatal("the driver has not refused to unstage")
 	}
 	m.begin() // after a kill between the two calls
-	if _, err := m.ask(other, bound); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Unpublish", "Unstage", "Unstage", "Stage", "Publish")
 	m.wantOptions("the other pod", "noatime", `context="`+fileLabel+`s1"`)
 	if names := m.inUse(); len(names) != 1 {
@@ -262,8 +237,6 @@ func TestStagedWithOtherLabel(t *testing.T) {
 	if err != nil || got.Relabel {
 		t.Errorf("the next agent: %+v, error %v", got, err)
 	}
-	if err := m.unpublish(other); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(other))
 	m.wantNothing()
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -146,10 +147,5 @@ func (v volume) ownable(policy storagev1.FSGroupPolicy) bool {
 	if v.inline {
 		return true
 	}
-	for _, mode := range v.modes {
-		if mode == v1.ReadWriteOnce || mode == v1.ReadWriteOncePod {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.modes, v1.ReadWriteOnce) || slices.Contains(v.modes, v1.ReadWriteOncePod)
 }

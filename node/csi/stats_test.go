@@ -6,6 +6,8 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestStats: the driver of a pod's volume is asked where it has published it, if it can say it (A-CSI-16).
@@ -22,9 +24,7 @@ func TestStats(t *testing.T) {
 		"device": filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/device/uid-pod"),
 	} {
 		answer, err := m.volumes.Stats(t.Context(), pod.UID, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if asked := m.driver.figured; answer.GetUsage()[0].Total != 7 || asked != at {
 			t.Errorf("%s: %v of %s, want what is at %s", name, answer, asked, at)
 		}
@@ -32,9 +32,7 @@ func TestStats(t *testing.T) {
 	if answer, err := m.volumes.Stats(t.Context(), pod.UID, "other"); answer != nil || err != nil {
 		t.Errorf("of a volume that the pod does not have: %v, %v", answer, err)
 	}
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.unpublish(pod))
 
 	for name, test := range map[string]struct {
 		can  []csi.NodeServiceCapability_RPC_Type
@@ -46,8 +44,6 @@ func TestStats(t *testing.T) {
 		if err != nil || (answer != nil) != test.says {
 			t.Errorf("of a driver that says %s: %v, %v", name, answer, err)
 		}
-		if err := m.unpublish(pod); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.unpublish(pod))
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -134,9 +135,7 @@ func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.Persiste
 func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
 	m.t.Helper()
 	path, err := m.publish(pod, bound)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return path
 }
 
@@ -148,9 +147,7 @@ func (m *machine) unpublish(pod *v1.Pod) error {
 
 func (m *machine) wantCalls(want ...string) {
 	m.t.Helper()
-	if diff := cmp.Diff(want, m.driver.called()); diff != "" {
-		m.t.Errorf("calls of the driver (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.driver.called()), "calls of the driver")
 }
 
 // wantNothing: no mount, no record, nothing in use.
@@ -166,13 +163,9 @@ func (m *machine) wantNothing() {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.t.Error(err)
 		}
-		if mounts := mountsBelow(m.t, dir); len(mounts) > 0 {
-			m.t.Errorf("left mounted: %q", mounts)
-		}
+		assert.Empty(m.t, mountsBelow(m.t, dir), "left mounted")
 	}
-	if names := m.inUse(); len(names) > 0 {
-		m.t.Errorf("still in use: %q", names)
-	}
+	assert.Empty(m.t, m.inUse(), "still in use")
 }
 
 // inUse are the volumes that would be in use if the driver's were attached.
@@ -183,9 +176,7 @@ func (m *machine) inUse() []v1.UniqueVolumeName {
 func mountsBelow(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, m := range mounts {
 		paths = append(paths, m.Mountpoint)
 	}
@@ -210,14 +201,10 @@ func TestVolume(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging), nil)
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	path := m.mustPublish(one, bound)
-	if want := filepath.Join(m.config.PodsDir, "uid-one/volumes/kubernetes.io~csi/pv/mount"); path != want {
-		t.Errorf("published at %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(m.config.PodsDir, "uid-one/volumes/kubernetes.io~csi/pv/mount"), path, "published at")
 	m.mustPublish(two, bound)
 	m.wantCalls("Stage", "Publish", "Publish")
-	if err := os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600))
 	if content, err := os.ReadFile(filepath.Join(target(m.volumes.layout.volume(two.UID, "pv")), "file")); string(content) != "content" {
 		t.Errorf("the other pod reads %q, %v", content, err)
 	}
@@ -226,9 +213,7 @@ func TestVolume(t *testing.T) {
 	}
 	m.driver.forgetCalls()
 	for _, pod := range []*v1.Pod{one, two} {
-		if err := m.unpublish(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, m.unpublish(pod))
 	}
 	m.wantCalls("Unpublish", "Unpublish", "Unstage")
 	m.wantNothing()
@@ -257,12 +242,8 @@ func TestRefusedToStage(t *testing.T) {
 			m := newMachine(t, newDriver(t, staging), nil)
 			pod := podOf("pod")
 			m.driver.once("Stage", c.fault)
-			if _, err := m.publish(pod, persistent("pv")); err == nil {
-				t.Error("published")
-			}
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.Fails(t, assert.ErrorOf(m.publish(pod, persistent("pv"))), "published")
+			assert.NoError(t, m.unpublish(pod))
 			m.wantCalls(c.want...)
 			m.wantNothing()
 		})
@@ -290,9 +271,7 @@ func TestBeginsAnew(t *testing.T) {
 	m.wantCalls()
 	record := filepath.Join(filepath.Dir(path), recordName)
 	content := `{"specVolID":"pv","volumeHandle":"handle-pv","driverName":"test.example.com","nodeName":"n","volumeLifecycleMode":"Persistent"}`
-	if err := os.WriteFile(record, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(record, []byte(content), 0o600))
 	m.mustPublish(pod, bound)
 	m.wantCalls("Publish")
 	m.driver.forgetCalls()
@@ -300,9 +279,7 @@ func TestBeginsAnew(t *testing.T) {
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -312,16 +289,12 @@ func TestUnmounted(t *testing.T) {
 	pod, bound := podOf("pod"), persistent("pv")
 	m.mustPublish(pod, bound)
 	unmountAll(t, filepath.Dir(m.config.PodsDir))
-	if err := Unmounted(m.config.PodsDir, m.config.PluginsDir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Unmounted(m.config.PodsDir, m.config.PluginsDir))
 	m.driver.forgetCalls()
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -331,9 +304,7 @@ func TestDevice(t *testing.T) {
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 	path := m.mustPublish(one, bound)
-	if want := filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"); path != want {
-		t.Errorf("published at %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"), path, "published at")
 	if to, err := os.Readlink(filepath.Join(m.config.PodsDir, "uid-one/volumeDevices/kubernetes.io~csi/pv")); to != path {
 		t.Errorf("the pod's link leads to %q, %v", to, err)
 	}
@@ -342,9 +313,7 @@ func TestDevice(t *testing.T) {
 	m.mustPublish(one, bound)
 	m.wantCalls("Stage", "Publish", "Publish")
 	for _, pod := range []*v1.Pod{one, two} {
-		if err := m.unpublish(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, m.unpublish(pod))
 	}
 	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unstage")
 	m.wantNothing()
@@ -364,30 +333,22 @@ func TestInline(t *testing.T) {
 		TokenRequests: []storagev1.TokenRequest{{Audience: "bank"}},
 	}
 	m := newMachine(t, newDriver(t, staging), driverObject(spec))
-	if err := ask(m); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, ask(m))
 	m.wantCalls("Publish")
 	want := map[string]string{
 		"k": "v", "csi.storage.k8s.io/pod.name": "pod", "csi.storage.k8s.io/pod.namespace": "default", "csi.storage.k8s.io/pod.uid": "uid-pod",
 		"csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "true",
 		"csi.storage.k8s.io/serviceAccount.tokens": `{"bank":{"token":"token of pod for bank","expirationTimestamp":null}}`,
 	}
-	if diff := cmp.Diff(want, m.driver.lastPublish().VolumeContext); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
-	}
-	if names := m.inUse(); len(names) > 0 {
-		t.Errorf("in use: %q", names)
-	}
-	if err := m.unpublish(podOf("pod")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, m.driver.lastPublish().VolumeContext), "attributes")
+	assert.Empty(t, m.inUse(), "in use")
+	assert.Must(t, m.unpublish(podOf("pod")))
 	m.wantNothing()
 	m.wantOperations("volume_mount false", "volume_unmount false")
 
 	other := newMachine(t, newDriver(t, staging), driverObject(storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}}))
-	wantError(t, ask(other), `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
-		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`)
+	assert.Error(t, `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
+		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`, ask(other))
 }
 
 // wantOperations says what was counted, with whether it failed (A-VOL-7).
@@ -398,16 +359,7 @@ func (m *machine) wantOperations(want ...string) {
 	for i := range want {
 		want[i] = "kubernetes.io/csi:test.example.com " + want[i]
 	}
-	if diff := cmp.Diff(want, m.operations); diff != "" {
-		m.t.Errorf("operations (-want +got):\n%s", diff)
-	}
-}
-
-func wantError(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	assert.NoDiffIn(m.t, cmp.Diff(want, m.operations), "operations")
 }
 
 // TestRepublish: a volume is published again if the driver wants that, with what it asks for then,
@@ -424,13 +376,11 @@ func TestRepublish(t *testing.T) {
 	m.driver.once("Publish", refuses(codes.Internal))
 	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
 	_, err := m.volumes.Publish(t.Context(), again)
-	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`)
+	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`, err)
 	if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
 		t.Errorf("mounts: %q", mounts)
 	}
-	if _, err := m.volumes.Publish(t.Context(), again); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), again)))
 	m.wantCalls("Publish", "Publish", "Publish")
 	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
 		t.Errorf("giving it back: %v; published again: %q", err, m.volumes.republished())
@@ -468,18 +418,12 @@ func TestGroup(t *testing.T) {
 				owned = dir
 				return nil
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if test.owned != (owned == out.Path) {
 				t.Errorf("given to the group: %q", owned)
 			}
-			if got := m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup; got != test.driver {
-				t.Errorf("the driver is told the group %q, want %q", got, test.driver)
-			}
-			if err := m.unpublish(pod); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, test.driver, m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup, "the driver is told the group")
+			assert.NoError(t, m.unpublish(pod))
 		})
 	}
 }
@@ -491,14 +435,10 @@ func TestOnlyOnePod(t *testing.T) {
 	bound.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	m.mustPublish(one, bound)
 	_, err := m.publish(two, bound)
-	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
-	if err := m.unpublish(one); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, err)
+	assert.Must(t, m.unpublish(one))
 	m.mustPublish(two, bound)
-	if err := m.unpublish(two); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.unpublish(two))
 	m.wantNothing()
 }
 
@@ -508,11 +448,9 @@ func TestNoDriver(t *testing.T) {
 	pod, bound := podOf("pod"), persistent("pv")
 	bound.Spec.CSI.Driver = "other.example.com"
 	_, err := m.publish(pod, bound)
-	wantError(t, err, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
-		`driver name other.example.com not found in the list of registered CSI drivers`)
-	if err := m.unpublish(pod); err != nil {
-		t.Error(err)
-	}
+	assert.Error(t, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
+		`driver name other.example.com not found in the list of registered CSI drivers`, err)
+	assert.NoError(t, m.unpublish(pod))
 	m.wantNothing()
 }
 
@@ -528,22 +466,16 @@ func TestDamagedRecord(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, nil, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	m.begin()
 	if names := m.inUse(); len(names) != 2 {
 		t.Errorf("in use: %q", names)
 	}
-	wantError(t, m.unpublish(pod), "record of a volume "+file+": unexpected end of JSON input")
+	assert.Error(t, "record of a volume "+file+": unexpected end of JSON input", m.unpublish(pod))
 	m.mustPublish(other, persistent("pv-3"))
-	if err := os.WriteFile(file, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, good, 0o600))
 	for _, p := range []*v1.Pod{pod, other} {
-		if err := m.unpublish(p); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.unpublish(p))
 	}
 	m.wantNothing()
 }

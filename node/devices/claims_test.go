@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // claimsNode is a node's claims in a test.
@@ -46,9 +48,7 @@ func (n *claimsNode) restart() {
 		n.drivers.closeAll()
 	}
 	claims, err := NewClaims(n.config)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	n.Claims = claims
 }
 
@@ -57,9 +57,7 @@ func (n *claimsNode) register(d *fakeDriver, versions ...string) {
 	if len(versions) == 0 {
 		versions = append([]string{drav1.DRAPluginService}, d.serves...)
 	}
-	if err := n.Drivers().Register(n.t.Context(), d.name, d.endpoint, versions); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, n.Drivers().Register(n.t.Context(), d.name, d.endpoint, versions))
 }
 
 // devices are the CDI devices of a container.
@@ -97,9 +95,7 @@ func claimFor(name, driver string, pods ...*v1.Pod) *resourceapi.ResourceClaim {
 
 func wantCalls(t *testing.T, d *fakeDriver, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, d.takeCalls()); diff != "" {
-		t.Errorf("calls of driver %s (-want +got):\n%s", d.name, diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, d.takeCalls()), "calls of driver %s", d.name)
 }
 
 // TestOneCallForEachDriver: of a pod's claims each driver is asked once (A-DRA-4); asked
@@ -111,9 +107,7 @@ func TestOneCallForEachDriver(t *testing.T) {
 	n.register(gpu)
 	n.register(nic, drav1beta1.DRAPluginService)
 	for range 2 {
-		if err := n.Prepare(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, n.Prepare(t.Context(), pod))
 	}
 	wantCalls(t, gpu, "prepare a c")
 	wantCalls(t, nic, "prepare b")
@@ -123,9 +117,7 @@ func TestOneCallForEachDriver(t *testing.T) {
 		t.Errorf("CDI devices: %v\n%s", err, diff)
 	}
 	for range 2 {
-		if err := n.Unprepare(t.Context(), pod.UID); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, n.Unprepare(t.Context(), pod.UID))
 	}
 	wantCalls(t, gpu, "unprepare a c")
 	wantCalls(t, nic, "unprepare b")
@@ -137,9 +129,7 @@ func TestRequestOfAContainer(t *testing.T) {
 	pod := podNamed("p", named("a"))
 	n := claimsNewNode(t, claimFor("a", "d", pod))
 	n.register(serve(t, "d", nil))
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	for request, want := range map[string]int{"": 1, "gpu": 1, "gpu/large": 1, "other": 0} {
 		pod.Spec.Containers[0].Resources.Claims[0].Request = request
 		names, err := n.devices(pod, &pod.Spec.Containers[0])
@@ -162,9 +152,7 @@ func TestExtendedResource(t *testing.T) {
 	}
 	n := claimsNewNode(t, claimFor("made", "d", pod))
 	n.register(serve(t, "d", nil))
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	names, err := n.devices(pod, &pod.Spec.Containers[0])
 	if diff := cmp.Diff([]string{"d/gpu=made-uid"}, names); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
@@ -200,12 +188,8 @@ func TestClaimsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n, d := claimsNewNode(t, test.claim), serve(t, "d", nil)
 			n.register(d)
-			if err := n.Prepare(t.Context(), test.pod); err == nil || err.Error() != test.want {
-				t.Errorf("%v; want %s", err, test.want)
-			}
-			if err := n.Unprepare(t.Context(), test.pod.UID); err != nil {
-				t.Errorf("the pod can't end: %v", err)
-			}
+			assert.Error(t, test.want, n.Prepare(t.Context(), test.pod))
+			assert.NoError(t, n.Unprepare(t.Context(), test.pod.UID), "the pod can't end")
 			wantCalls(t, d)
 		})
 	}
@@ -260,13 +244,9 @@ func TestPreparedAgain(t *testing.T) {
 		}
 		return nil
 	}))
-	if err := n.Prepare(t.Context(), pod); err == nil {
-		t.Error("prepared by a driver that is broken")
-	}
+	assert.Fails(t, n.Prepare(t.Context(), pod), "prepared by a driver that is broken")
 	broken = false
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	claimed, _ := n.store.get(types.NamespacedName{Namespace: "default", Name: "a"})
 	if devices := claimed.DriverState["d"].Devices; len(devices) != 1 {
 		t.Errorf("devices %+v, want one", devices)
@@ -298,17 +278,11 @@ func TestDriversAnswers(t *testing.T) {
 			})
 			n.register(d)
 			want := "prepare dynamic resources: " + fmt.Sprintf(test.want, "NodePrepareResources")
-			if err := n.Prepare(t.Context(), pod); err == nil || err.Error() != want {
-				t.Errorf("%v; want %s", err, want)
-			}
+			assert.Error(t, want, n.Prepare(t.Context(), pod))
 			want = "unprepare dynamic resources: " + fmt.Sprintf(test.want, "NodeUnprepareResources")
-			if err := n.Unprepare(t.Context(), pod.UID); err == nil || err.Error() != want {
-				t.Errorf("%v; want %s", err, want)
-			}
+			assert.Error(t, want, n.Unprepare(t.Context(), pod.UID))
 			wrong = false
-			if err := n.Unprepare(t.Context(), pod.UID); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, n.Unprepare(t.Context(), pod.UID))
 			wantCalls(t, d, "prepare a", "unprepare a", "unprepare a") // its end asks, although nothing was prepared (A-DRA-5)
 		})
 	}
@@ -325,17 +299,11 @@ func TestSharedClaim(t *testing.T) {
 	for _, pod := range []*v1.Pod{a, b} {
 		go func() { errs <- n.Prepare(t.Context(), pod) }()
 	}
-	if err := errors.Join(<-errs, <-errs); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(<-errs, <-errs))
 	wantCalls(t, d, "prepare shared")
-	if err := n.Unprepare(t.Context(), a.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Unprepare(t.Context(), a.UID))
 	wantCalls(t, d)
-	if err := n.Unprepare(t.Context(), b.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Unprepare(t.Context(), b.UID))
 	wantCalls(t, d, "unprepare shared")
 }
 
@@ -353,17 +321,13 @@ func TestPodComesWhileAnotherLeaves(t *testing.T) {
 		return nil
 	})
 	n.register(d)
-	if err := n.Prepare(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), a))
 	errs := make(chan error)
 	go func() { errs <- n.Unprepare(t.Context(), a.UID) }()
 	<-leaving
 	go func() { errs <- n.Prepare(t.Context(), b) }()
 	close(goOn)
-	if err := errors.Join(<-errs, <-errs); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(<-errs, <-errs))
 	wantCalls(t, d, "prepare shared", "unprepare shared", "prepare shared")
 	if names, err := n.devices(b, &b.Spec.Containers[0]); len(names) != 1 || err != nil {
 		t.Errorf("%v, %v", names, err)
@@ -388,18 +352,12 @@ func TestHangingDriver(t *testing.T) {
 	go func() { errs <- n.Prepare(ctx, a) }()
 	<-called
 	go func() { errs <- n.Prepare(ctx, b) }()
-	if err := n.Prepare(t.Context(), other); err != nil {
-		t.Errorf("another driver's claim: %v", err)
-	}
+	assert.NoError(t, n.Prepare(t.Context(), other), "another driver's claim")
 	cancel()
 	for range 2 {
-		if err := <-errs; err == nil {
-			t.Error("a claim is prepared without its driver")
-		}
+		assert.Fails(t, <-errs, "a claim is prepared without its driver")
 	}
-	if diff := cmp.Diff([]types.UID{a.UID}, n.Strays(func() []types.UID { return []types.UID{other.UID} })); diff != "" {
-		t.Errorf("which pods' ends ask the driver (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]types.UID{a.UID}, n.Strays(func() []types.UID { return []types.UID{other.UID} })), "which pods' ends ask the driver")
 }
 
 // TestNextAgent: the next agent knows which devices containers have, asks again before the
@@ -409,28 +367,20 @@ func TestNextAgent(t *testing.T) {
 	n := claimsNewNode(t, claimFor("a", "d", pod))
 	d := serve(t, "d", nil)
 	n.register(d)
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	n.restart()
 	for range 2 {
 		if names, err := n.devices(pod, &pod.Spec.Containers[0]); len(names) != 1 || err != nil {
 			t.Errorf("%v, %v", names, err)
 		}
 		n.register(d)
-		if err := n.Prepare(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, n.Prepare(t.Context(), pod))
 	}
 	wantCalls(t, d, "prepare a", "prepare a")
 	n.restart()
-	if err := n.Unprepare(t.Context(), pod.UID); err == nil || err.Error() != "unprepare dynamic resources: DRA driver d is not registered" {
-		t.Errorf("without its driver: %v", err)
-	}
+	assert.Error(t, "unprepare dynamic resources: DRA driver d is not registered", n.Unprepare(t.Context(), pod.UID), "without its driver")
 	n.register(d)
-	if err := n.Unprepare(t.Context(), pod.UID); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, n.Unprepare(t.Context(), pod.UID))
 	wantCalls(t, d, "unprepare a")
 }
 
@@ -440,27 +390,15 @@ func TestSameNameAgain(t *testing.T) {
 	old, next := podNamed("old", named("a")), podNamed("next", named("a"))
 	n := claimsNewNode(t, claimFor("a", "d", old))
 	n.register(serve(t, "d", nil))
-	if err := n.Prepare(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), old))
 	again := claimFor("a", "d", next)
 	again.UID = "new-uid"
-	if err := n.config.Client.ResourceV1().ResourceClaims("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.config.Client.ResourceV1().ResourceClaims("default").Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.config.Client.ResourceV1().ResourceClaims("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	assert.Must(t, assert.ErrorOf(n.config.Client.ResourceV1().ResourceClaims("default").Create(t.Context(), again, metav1.CreateOptions{})))
 	const want = "prepare dynamic resources: old ResourceClaim with same name a and different UID a-uid still exists (previous pod force-deleted?!)"
-	if err := n.Prepare(t.Context(), next); err == nil || err.Error() != want {
-		t.Errorf("%v; want %s", err, want)
-	}
-	if err := n.Unprepare(t.Context(), old.UID); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Prepare(t.Context(), next); err != nil {
-		t.Error(err)
-	}
+	assert.Error(t, want, n.Prepare(t.Context(), next))
+	assert.Must(t, n.Unprepare(t.Context(), old.UID))
+	assert.NoError(t, n.Prepare(t.Context(), next))
 }
 
 // TestKubeletsFile: what a kubelet of Kubernetes 1.36 has written is gone on with, and what
@@ -470,22 +408,14 @@ func TestKubeletsFile(t *testing.T) {
 	n := claimsNewNode(t)
 	for _, checksum := range []uint32{897154242, 1} {
 		text := fmt.Sprintf(kubelets, checksum)
-		if err := os.WriteFile(n.config.StateFile, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(n.config.StateFile, []byte(text), 0o600))
 		read, err := readFile(n.config.StateFile)
 		if checksum == 1 {
-			if err == nil || !strings.Contains(err.Error(), "dra_manager_state can't be used, drain the node and remove the file: its checksum is 1") {
-				t.Errorf("a damaged file: %v", err)
-			}
+			assert.ErrorContains(t, "dra_manager_state can't be used, drain the node and remove the file: its checksum is 1", err, "a damaged file")
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writeFile(n.config.StateFile, read); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, writeFile(n.config.StateFile, read))
 		written, err := os.ReadFile(n.config.StateFile)
 		if diff := cmp.Diff(text, string(written)); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
@@ -501,11 +431,7 @@ func TestVersions(t *testing.T) {
 		"v1alpha1.DRA": `invalid supported gRPC versions of DRA driver plugin d at endpoint /e: none of services supported by the plugin (["v1alpha1.DRA"]) ` +
 			`are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`,
 	} {
-		if err := n.Drivers().Validate("d", "/e", strings.Fields(versions)); err == nil || err.Error() != want {
-			t.Errorf("%q: %v; want %s", versions, err, want)
-		}
+		assert.Error(t, want, n.Drivers().Validate("d", "/e", strings.Fields(versions)), versions)
 	}
-	if err := n.Drivers().Validate("d", "/e", []string{"v1alpha1.DRA", "v1beta1.DRAPlugin"}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, n.Drivers().Validate("d", "/e", []string{"v1alpha1.DRA", "v1beta1.DRAPlugin"}))
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // counts are what was counted, by resource.
@@ -22,9 +24,7 @@ func (c *counts) PluginAllocated(resource string, took time.Duration) {
 func TestCounts(t *testing.T) {
 	c := &counts{}
 	n := begin(t, folder(t), func(config *Config) { config.Counts = c })
-	if err := n.register(&api.RegisterRequest{Version: "v1alpha", ResourceName: gpu}); err == nil {
-		t.Error("a plugin of another version registers")
-	}
+	assert.Fails(t, n.register(&api.RegisterRequest{Version: "v1alpha", ResourceName: gpu}), "a plugin of another version registers")
 	n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
 	if got := n.Allocate(t.Context(), podOf("first", "1")); got.Refusal != nil {

@@ -142,12 +142,7 @@ func (d *Devices) path() string { return filepath.Join(d.Config.Dir, checkpoint.
 // Asks says whether a pod asks for something that a device plugin may have: an extended
 // resource which is not one of a claim (A-DEV-5).
 func (d *Devices) Asks(pod *v1.Pod) bool {
-	for _, c := range ofPod(pod) {
-		if len(asked(pod, c)) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ofPod(pod), func(c *v1.Container) bool { return len(asked(pod, c)) > 0 })
 }
 
 // ofPod are the containers that may have devices, in the order in which they get them.

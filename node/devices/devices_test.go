@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -22,9 +23,7 @@ import (
 func TestRegister(t *testing.T) {
 	dir := folder(t)
 	left, err := net.Listen("unix", filepath.Join(dir, "of-before.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = left.Close() }()
 	n := begin(t, dir, func(c *Config) { c.Timeouts.Connect = 50 * time.Millisecond })
 	if _, err := os.Stat(filepath.Join(dir, "of-before.sock")); !os.IsNotExist(err) {
@@ -36,16 +35,10 @@ func TestRegister(t *testing.T) {
 		`the ResourceName "kubernetes.io/gpu" is invalid`:  {Version: api.Version, ResourceName: "kubernetes.io/gpu"},
 		"failed to get device plugin options: rpc error: ": {Version: api.Version, ResourceName: gpu, Endpoint: "nobody.sock"},
 	} {
-		if err := n.register(request); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("A-DEV-2: error %v, want %s", err, want)
-		}
+		assert.ErrorContains(t, want, n.register(request), "A-DEV-2")
 	}
-	if err := n.Validate("gpu", "", []string{"v1beta1"}); err == nil {
-		t.Error("A-PLUG-2: a plugin of no resource may register")
-	}
-	if err := n.Validate(gpu, "", []string{"v2"}); err == nil {
-		t.Error("A-PLUG-2: a plugin of another version may register")
-	}
+	assert.Fails(t, n.Validate("gpu", "", []string{"v1beta1"}), "A-PLUG-2: a plugin of no resource may register")
+	assert.Fails(t, n.Validate(gpu, "", []string{"v2"}), "A-PLUG-2: a plugin of another version may register")
 }
 
 // A-DEV-1, A-DEV-5, A-DEV-9, A-DEV-10: a pod gets devices that nobody else has, keeps them
@@ -76,17 +69,13 @@ func TestAllocate(t *testing.T) {
 	n.stop()
 	n = begin(t, dir, nil) // and its plugin has not come back yet
 	n.await(gpu, 0, 0)
-	if got := n.has(first, "main"); got != "/dev/g0 /dev/g1 " {
-		t.Errorf("A-DEV-10: after a restart of the agent the container has %q", got)
-	}
+	assert.Equal(t, "/dev/g0 /dev/g1 ", n.has(first, "main"), "A-DEV-10: after a restart of the agent")
 	if got := n.Allocate(t.Context(), second); got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no healthy devices present; cannot allocate unhealthy devices example.com/gpu") {
 		t.Errorf("A-DEV-8: before its plugin is back: %+v", got.Refusal)
 	}
 	n.plugin("b.sock", nil, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
-	if diff := cmp.Diff([]types.UID{"first"}, n.Held()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]types.UID{"first"}, n.Held()), "held")
 	n.Release("first")
 	if got := n.Allocate(t.Context(), second); got.Refusal != nil {
 		t.Errorf("A-DEV-9: what was given back is not given again: %+v", got.Refusal)
@@ -110,9 +99,7 @@ func TestInitContainers(t *testing.T) {
 		got[name] = n.has(pod, name)
 	}
 	want := map[string]string{"init": "/dev/g0 /dev/g1 ", "sidecar": "/dev/g0 ", "last": "/dev/g1 ", "main": "/dev/g1 /dev/g2 "}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-DEV-6 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-DEV-6")
 }
 
 // A-DEV-6, A-DEV-11: a plugin with preferences is asked, one that wants to know is told of each
@@ -129,18 +116,12 @@ func TestPreferredAndPreStart(t *testing.T) {
 		t.Fatal(got.Refusal)
 	}
 	for range 2 {
-		if got := n.has(pod, "main"); got != "/dev/g2 /dev/g0 " {
-			t.Errorf("A-DEV-6: it has %q", got)
-		}
-		if diff := cmp.Diff([]string{"g0", "g2"}, <-f.started); diff != "" {
-			t.Errorf("A-DEV-11: told of (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
+		assert.NoDiffIn(t, cmp.Diff([]string{"g0", "g2"}, <-f.started), "A-DEV-11: told of")
 	}
 	f.server.Stop()
 	n.await(gpu, 3, 0)
-	if _, err := n.Assigned(t.Context(), pod, &pod.Spec.Containers[0]); err == nil {
-		t.Error("A-DEV-11: a container begins whose plugin could not be told")
-	}
+	assert.Fails(t, assert.ErrorOf(n.Assigned(t.Context(), pod, &pod.Spec.Containers[0])), "A-DEV-11: a container begins whose plugin could not be told")
 }
 
 // A plugin that hangs holds up its own pod, for so long. Nothing stays taken. (A-DEV-8)
@@ -167,9 +148,7 @@ func TestHangs(t *testing.T) {
 	if got := <-slow; got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, "Allocate failed due to rpc error: code = DeadlineExceeded") {
 		t.Errorf("A-DEV-8: %+v", got.Refusal)
 	}
-	if diff := cmp.Diff([]types.UID{"quick"}, n.Held()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]types.UID{"quick"}, n.Held()), "held")
 }
 
 // A-DEV-8: a plugin that answers nothing gives nothing.
@@ -202,15 +181,11 @@ func TestHealth(t *testing.T) {
 		t.Errorf("A-DEV-3: %s is told that its device is broken", uid)
 	}
 	broken := map[string][]v1.ResourceStatus{"main": {{Name: gpu, Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: v1.ResourceHealthStatusUnhealthy}}}}}
-	if diff := cmp.Diff(broken, n.Health(podOf("p", "1"))); diff != "" {
-		t.Errorf("A-DEV-12: health (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(broken, n.Health(podOf("p", "1"))), "A-DEV-12: health")
 	f.lists <- nil // it ends ListAndWatch
 	n.await(gpu, 2, 0)
 	n.await(gpu, 0, 0)
-	if diff := cmp.Diff(broken, n.Health(podOf("p", "1"))); diff != "" {
-		t.Errorf("A-DEV-12: health while the plugin is away (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(broken, n.Health(podOf("p", "1"))), "A-DEV-12: health while the plugin is away")
 	if capacity, _ := n.Capacity(); len(capacity) != 1 {
 		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
 	}
@@ -227,9 +202,7 @@ func TestHealth(t *testing.T) {
 		for _, list := range n.Health(podOf(pod, "1")) {
 			got = list[0].Resources[0].Health
 		}
-		if got != want {
-			t.Errorf("A-DEV-12: the device of pod %q is %q, want %q", pod, got, want)
-		}
+		assert.Equal(t, want, got, "A-DEV-12: the device of pod %q", pod)
 	}
 }
 
@@ -286,9 +259,7 @@ func TestRegistersAgain(t *testing.T) {
 	n := begin(t, folder(t), nil)
 	f := n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
-	if err := os.Remove(filepath.Join(n.Config.Dir, "a.sock")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(filepath.Join(n.Config.Dir, "a.sock")))
 	n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	f.server.Stop()

@@ -13,6 +13,8 @@ import (
 	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeDriver is a driver on a socket, which prepares one device for each claim.
@@ -49,9 +51,7 @@ func serveHealth(t *testing.T, name string, services ...string) *fakeDriver {
 
 func (d *fakeDriver) start(t *testing.T) {
 	listener, err := net.Listen("unix", d.endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d.server = grpc.NewServer()
 	drav1.RegisterDRAPluginServer(d.server, d)
 	drav1beta1.RegisterDRAPluginServer(d.server, drav1beta1.V1ServerWrapper{DRAPluginServer: d})

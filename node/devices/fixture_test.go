@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -44,9 +45,7 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 	}
 	n.Devices = New(config)
 	serve, err := n.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- serve(ctx) }()
@@ -59,9 +58,7 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 		stopped = true
 		cancel()
 		for range 2 {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-ended)
 		}
 	}
 	t.Cleanup(n.stop)
@@ -94,9 +91,7 @@ func (n *node) allocateBy(ctx context.Context, policy numa.Policy, pod *v1.Pod) 
 // folder is a short one: the path of a socket has at most 107 bytes.
 func folder(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "lp-dev-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -139,17 +134,13 @@ func (n *node) plugin(socket string, change func(*devicesFake), ids ...string) *
 		change(f)
 	}
 	listener, err := net.Listen("unix", filepath.Join(n.Config.Dir, socket))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	f.server = grpc.NewServer()
 	api.RegisterDevicePluginServer(f.server, f)
 	go func() { _ = f.server.Serve(listener) }()
 	n.t.Cleanup(f.server.Stop)
 	f.lists <- devicesOf(api.Healthy, ids...)
-	if err := n.register(&api.RegisterRequest{Version: api.Version, Endpoint: socket, ResourceName: gpu}); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, n.register(&api.RegisterRequest{Version: api.Version, Endpoint: socket, ResourceName: gpu}))
 	return f
 }
 
@@ -239,9 +230,7 @@ func (n *node) has(pod *v1.Pod, container string) (ids string) {
 			continue
 		}
 		assigned, err := n.Assigned(n.t.Context(), pod, c)
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		assert.Must(n.t, err)
 		for _, d := range assigned.Devices {
 			ids += d.HostPath + " "
 		}

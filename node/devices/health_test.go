@@ -17,6 +17,8 @@ import (
 	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // oneDevice is what a driver says of the device that fakeDriver prepares.
@@ -54,9 +56,7 @@ func TestClaimsHealth(t *testing.T) {
 		t.Helper()
 		select {
 		case uid := <-changed:
-			if uid != pod.UID {
-				t.Errorf("told of the pod %s", uid)
-			}
+			assert.Equal(t, pod.UID, uid, "told of the pod")
 		case <-time.After(time.Minute):
 			t.Fatal("nobody is told")
 		}
@@ -67,9 +67,7 @@ func TestClaimsHealth(t *testing.T) {
 			select {
 			case d.health <- oneDevice(health, message):
 			case uid := <-changed:
-				if uid != pod.UID {
-					t.Errorf("told of the pod %s", uid)
-				}
+				assert.Equal(t, pod.UID, uid, "told of the pod")
 				return
 			case <-time.After(time.Minute):
 				t.Fatal("nobody is told")
@@ -78,16 +76,12 @@ func TestClaimsHealth(t *testing.T) {
 	}
 	wantShown := func(container int, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, shown(n.Health(pod)[pod.Spec.Containers[container].Name])); diff != "" {
-			t.Errorf("health (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, shown(n.Health(pod)[pod.Spec.Containers[container].Name])), "health")
 	}
 	n.register(d)
 	n.register(serve(t, "quiet.example.com", nil)) // it serves no health
 	wantShown(0)
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	awaitChange()
 	wantShown(0, "claim:of-a: gpu.example.com/gpu=a-uid Unknown", "claim:of-quiet: quiet.example.com/gpu=quiet-uid Unknown")
 	says(healthapi.HealthStatus_HEALTHY, "")
@@ -148,9 +142,7 @@ func TestTooManyDevices(t *testing.T) {
 		h.update(&driver{name: "d"}, said)
 	}
 	for name, want := range map[string]v1.ResourceHealthStatus{"0": v1.ResourceHealthStatusHealthy, fmt.Sprint(maxDevicesOfDriver): v1.ResourceHealthStatusUnknown} {
-		if got := h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health; got != want {
-			t.Errorf("device %s is %s, want %s", name, got, want)
-		}
+		assert.Equal(t, want, h.of("d", ClaimedDevice{PoolName: "pool", DeviceName: name}).Health, "device %s", name)
 	}
 }
 
@@ -173,9 +165,7 @@ func TestHealthCountsFor(t *testing.T) {
 			t.Helper()
 			time.Sleep(wait)
 			synctest.Wait()
-			if got := h.of("d", device).Health; got != want {
-				t.Errorf("after %v it is %s, want %s", wait, got, want)
-			}
+			assert.Equal(t, want, h.of("d", device).Health, "after %v it", wait)
 		}
 		says(0, "")
 		wantAfter(20*time.Second, v1.ResourceHealthStatusHealthy)
@@ -189,9 +179,7 @@ func TestHealthCountsFor(t *testing.T) {
 			t.Errorf("told %d times of changes, want 4", changes)
 		}
 		says(0, strings.Repeat("é", 600))
-		if got, want := h.of("d", device).Message, strings.Repeat("é", 510)+"..."; got != want {
-			t.Errorf("the message is %q", got)
-		}
+		assert.Equal(t, strings.Repeat("é", 510)+"...", h.of("d", device).Message, "the message")
 		again := openHealth(path, slog.New(slog.DiscardHandler))
 		defer again.end()
 		again.begin(func(string, []DeviceHealth) { changes++ })
@@ -210,17 +198,11 @@ func TestHealthFile(t *testing.T) {
 		`{"d":{"Devi`: v1.ResourceHealthStatusUnknown,
 		`{"d":null}`:  v1.ResourceHealthStatusUnknown,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		h := openHealth(path, slog.New(slog.DiscardHandler))
-		if got := h.of("d", device).Health; got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		assert.Equal(t, want, h.of("d", device).Health, "%s", text)
 		h.update(&driver{name: "d"}, oneDevice(healthapi.HealthStatus_HEALTHY, "")) // it is written anew
-		if got := openHealth(path, slog.New(slog.DiscardHandler)).of("d", device).Health; got != v1.ResourceHealthStatusHealthy {
-			t.Errorf("%s: written anew: %s", text, got)
-		}
+		assert.Equal(t, v1.ResourceHealthStatusHealthy, openHealth(path, slog.New(slog.DiscardHandler)).of("d", device).Health, "%s: written anew", text)
 		h.end()
 	}
 }
@@ -243,12 +225,8 @@ func TestHealthOfOneName(t *testing.T) {
 			said = append(said, &healthapi.DeviceHealth{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: name}, Health: health})
 		}
 		claim.DriverState["d"] = state
-		if _, err := n.store.refer(pod.UID, []Claim{claim}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(n.store.refer(pod.UID, []Claim{claim})))
 		n.drivers.health.update(&driver{name: "d"}, said)
-		if diff := cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", devices, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])), "%v", devices)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -14,9 +15,7 @@ import (
 func twoNodes(t *testing.T, policy, scope string) numa.Policy {
 	t.Helper()
 	p, err := numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return p
 }
 

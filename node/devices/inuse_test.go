@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-DRA-13: what is prepared, and what drivers are asked.
@@ -22,20 +24,14 @@ func TestInUse(t *testing.T) {
 	n.restart()
 	check := func(want map[string]int) {
 		t.Helper()
-		if diff := cmp.Diff(want, n.InUse()); diff != "" {
-			t.Errorf("A-DRA-13: in use (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, n.InUse()), "A-DRA-13: in use")
 	}
 	check(map[string]int{"<any>": 0})
 	n.register(serve(t, "gpu.example.com", nil))
 	n.register(serve(t, "nic.example.com", nil))
-	if err := n.Prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Prepare(t.Context(), pod))
 	check(map[string]int{"<any>": 2, "gpu.example.com": 1, "nic.example.com": 1})
-	if err := n.Unprepare(t.Context(), pod.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Unprepare(t.Context(), pod.UID))
 	check(map[string]int{"<any>": 0})
 	want := map[string]int{}
 	for _, driver := range []string{"gpu.example.com", "nic.example.com"} {
@@ -43,7 +39,5 @@ func TestInUse(t *testing.T) {
 			want[driver+" /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/"+method] = 1
 		}
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("A-DRA-13: asked (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, asked), "A-DRA-13: asked")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -88,9 +89,7 @@ func (r recorded) GetCacheInfo(cpu int, cache string) (c sysfs.CacheInfo, err er
 func unpack(t *testing.T, file string) recorded {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	root := t.TempDir()
 	for line := range strings.Lines(string(data)) {
 		name, text, isFile := strings.Cut(strings.TrimSpace(line), " = ")
@@ -98,12 +97,8 @@ func unpack(t *testing.T, file string) recorded {
 			continue
 		}
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.Must(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 	}
 	return recorded{SysFs: sysfs.NewRealSysFs(), root: root}
 }
@@ -111,9 +106,7 @@ func unpack(t *testing.T, file string) recorded {
 // A-NUMA-1: where CPUs, caches, memory and huge pages are is what the kernel says.
 func TestRecorded(t *testing.T) {
 	got, err := read(unpack(t, "testdata/two-nodes.sys"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pages := []numa.HugePages{{PageBytes: 2 << 20, Count: 16}}
 	want := numa.Layout{Nodes: []numa.Node{
 		{
@@ -126,9 +119,7 @@ func TestRecorded(t *testing.T) {
 			CPUs: []numa.CPU{{ID: 2, Core: 2, Socket: 1, UncoreCache: 2}, {ID: 3, Core: 3, Socket: 1, UncoreCache: 1}, {ID: 6, Core: 2, Socket: 1, UncoreCache: 2}},
 		},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("layout (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "layout")
 	if got := got.NodesOf(cpuset.New(1, 6)); !cmp.Equal(got, []int{0, 1}) {
 		t.Errorf("CPUs 1 and 6 are on the NUMA nodes %v", got)
 	}
@@ -144,14 +135,8 @@ func TestUnknown(t *testing.T) {
 // This machine has the CPUs that the kernel has online.
 func TestRead(t *testing.T) {
 	l, err := ReadLayout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.TrimSpace(string(text)); l.CPUSet().String() != want {
-		t.Errorf("CPUs %s, online are %s", l.CPUSet(), want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, strings.TrimSpace(string(text)), l.CPUSet().String(), "CPUs")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-DEV-11: a container whose devices are not known any more gets some before it is created; if it can't,
@@ -20,35 +22,23 @@ func TestNotKnownAnyMore(t *testing.T) {
 		t.Fatal(got.Refusal)
 	}
 	n.stop()
-	if err := os.WriteFile(n.path(), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(n.path(), []byte("damaged"), 0o600))
 	n = begin(t, dir, nil)
 	n.plugin("b.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
-	if _, err := os.Stat(n.path() + ".damaged"); err != nil {
-		t.Errorf("B-RST-18: the damaged checkpoint is not kept: %v", err)
-	}
-	if got := n.has(podOf("p", "2"), "main"); got != "/dev/g0 /dev/g1 " {
-		t.Errorf("A-DEV-11: it has %q", got)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(n.path()+".damaged")), "B-RST-18: the damaged checkpoint is not kept")
+	assert.Equal(t, "/dev/g0 /dev/g1 ", n.has(podOf("p", "2"), "main"), "A-DEV-11")
 	late := podOf("late", "1")
-	if _, err := n.Assigned(t.Context(), late, &late.Spec.Containers[0]); err == nil || !strings.Contains(err.Error(), "requested number of devices unavailable") {
-		t.Errorf("A-DEV-11: a container is created without its devices: %v", err)
-	}
+	assert.ErrorContains(t, "requested number of devices unavailable", assert.ErrorOf(n.Assigned(t.Context(), late, &late.Spec.Containers[0])), "A-DEV-11: a container is created without its devices")
 	n.Release("p")
-	if got := n.has(late, "main"); got != "/dev/g0 " {
-		t.Errorf("A-DEV-11: it has %q", got)
-	}
+	assert.Equal(t, "/dev/g0 ", n.has(late, "main"), "A-DEV-11")
 }
 
 // A-DEV-8: what can't be written down is not given.
 func TestCheckpointFails(t *testing.T) {
 	dir := folder(t)
 	n := begin(t, dir, nil)
-	if err := os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700))
 	n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
 	got := n.Allocate(t.Context(), podOf("p", "1"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/managerstate"
 )
 
@@ -29,9 +30,7 @@ func TestManagerStateUnusable(t *testing.T) {
 		if test.memory != "" {
 			name = "memory_manager_state"
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		_, err := managerstate.ReadCPUs(dir, "static")
 		if test.memory != "" {
 			_, err = managerstate.ReadMemory(dir, "Static")
@@ -56,29 +55,19 @@ const (
 func TestManagerStateEnvelope(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"cpu_manager_state": cpusOf137, "memory_manager_state": memoryOf137} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	cpus, err := managerstate.ReadCPUs(dir, "static")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	memory, err := managerstate.ReadMemory(dir, "static")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free; cpus.Shared.String() != "7-9" || got != "1-3" || free != 1024 {
 		t.Errorf("A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
 	}
-	if err := errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)))
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} { // as a kubelet of before reads it
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		before, _, sealed := strings.Cut(string(text), `,"data":`)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600); err != nil || !sealed || strings.Contains(before, `"checksum":0`) {
 			t.Fatalf("A-NUMA-14 wrote %s, %v", text, err)

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pluginsPlugin is one that serves the registration API.
@@ -26,13 +28,9 @@ type pluginsPlugin struct {
 func (n *pluginsNode) plugin(path string, info *registerapi.PluginInfo) *pluginsPlugin {
 	n.t.Helper()
 	p := &pluginsPlugin{t: n.t, path: filepath.Join(n.folder, path), info: info, status: make(chan *registerapi.RegistrationStatus, 100)}
-	if err := os.MkdirAll(filepath.Dir(p.path), 0o750); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, os.MkdirAll(filepath.Dir(p.path), 0o750))
 	listener, err := net.Listen("unix", p.path)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	server := grpc.NewServer()
 	registerapi.RegisterRegistrationServer(server, p)
@@ -43,9 +41,7 @@ func (n *pluginsNode) plugin(path string, info *registerapi.PluginInfo) *plugins
 
 func (p *pluginsPlugin) remove() {
 	p.t.Helper()
-	if err := os.Remove(p.path); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Must(p.t, os.Remove(p.path))
 }
 
 // wantStatus waits until the plugin has been told that it is registered, or why not.

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-DEV-13, A-DEV-14: others are told of the devices that a container has, once for each NUMA node, and of all
@@ -30,16 +32,10 @@ func TestGivenAndUsable(t *testing.T) {
 		{ResourceName: gpu, DeviceIds: []string{"g0"}, Topology: on(0)}, {ResourceName: gpu, DeviceIds: []string{"g0"}, Topology: on(1)},
 		{ResourceName: gpu, DeviceIds: []string{"g1"}},
 	}
-	if diff := cmp.Diff(given, n.Given("p", "main"), protocmp.Transform()); diff != "" {
-		t.Errorf("A-DEV-13: given (-want +got):\n%s", diff)
-	}
-	if got := n.Given("p", "other"); len(got) > 0 {
-		t.Errorf("A-DEV-13: a container without devices has %v", got)
-	}
+	assert.NoDiffIn(t, cmp.Diff(given, n.Given("p", "main"), protocmp.Transform()), "A-DEV-13: given")
+	assert.Empty(t, n.Given("p", "other"), "A-DEV-13: a container without devices has")
 	usable := []*podresources.ContainerDevices{given[1], given[0], given[2]} // the plugin's order of nodes
-	if diff := cmp.Diff(usable, n.Usable(), protocmp.Transform()); diff != "" {
-		t.Errorf("A-DEV-14: usable (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(usable, n.Usable(), protocmp.Transform()), "A-DEV-14: usable")
 	f.server.Stop()
 	n.await(gpu, 3, 0)
 	if got := n.Usable(); len(got) > 0 {

@@ -20,8 +20,6 @@ type socket struct {
 	left chan pluginRegistration // gets, at the end, what is still registered
 }
 
-func (s *socket) ended() bool { return len(s.left) > 0 }
-
 // pluginRegistration is a plugin that is registered; the zero value is none.
 type pluginRegistration struct {
 	handler        PluginHandler

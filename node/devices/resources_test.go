@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/roster"
@@ -59,9 +60,7 @@ func open(dir string, change func(*kubeletconfig.KubeletConfiguration)) (*Resour
 func mustOpen(t *testing.T, dir string, change func(*kubeletconfig.KubeletConfiguration)) *Resources {
 	t.Helper()
 	r, err := open(dir, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -105,9 +104,7 @@ func TestResourcesAllocate(t *testing.T) {
 	check("A-NUMA-3: who shares", shares, "0,4-7", "")
 	cpus, blocks := r.All()
 	shown := []any{r.CPUs("a", "main"), r.CPUs("shares", "main"), cpus, len(blocks)}
-	if diff := cmp.Diff([]any{[]int64{1, 2, 3}, []int64(nil), []int64{1, 2, 3, 4, 5, 6, 7}, 2}, shown); diff != "" {
-		t.Errorf("shown (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]any{[]int64{1, 2, 3}, []int64(nil), []int64{1, 2, 3, 4, 5, 6, 7}, 2}, shown), "shown")
 	if got := r.Memory("a", "main"); len(got) != 1 || got[0].MemoryType != "memory" || got[0].Size != 600<<20 || len(got[0].Topology.Nodes) != 1 || got[0].Topology.Nodes[0].ID != 0 {
 		t.Errorf("memory %v", got)
 	}
@@ -129,9 +126,7 @@ func TestResourcesAllocate(t *testing.T) {
 func TestCannotRemember(t *testing.T) {
 	dir := t.TempDir()
 	r := mustOpen(t, dir, nil)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(dir))
 	got := r.Allocate(t.Context(), guaranteed("a", "3", "600Mi"))
 	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "remember which CPUs and memory the pod has") || len(r.Held()) > 0 {
 		t.Errorf("%+v, held %v", got.Refusal, r.Held())
@@ -147,17 +142,13 @@ func TestTopology(t *testing.T) {
 		t.Errorf("A-NUMA-9: %+v", got.Refusal)
 	}
 	admitted(t, r, guaranteed("c", "4", "800Mi"))
-	if diff := cmp.Diff([]int64{4, 5, 6, 7}, r.CPUs("c", "main")); diff != "" {
-		t.Errorf("A-NUMA-5 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]int64{4, 5, 6, 7}, r.CPUs("c", "main")), "A-NUMA-5")
 }
 
 // A-NUMA-3, A-NUMA-11, A-NUMA-12, A-NUMA-15: what keeps a node from its start.
 func TestStart(t *testing.T) {
 	static, before := t.TempDir(), func(dir, name, text string) string {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		return dir
 	}
 	admitted(t, mustOpen(t, static, nil), guaranteed("a", "3", "600Mi"))
@@ -216,13 +207,9 @@ func TestCreated(t *testing.T) {
 	}
 	r.Carried(pod, lifecycle.CreateContainer{Container: "main"}, lifecycle.ContainerCreated{}, 0)
 	<-r.dirty
-	if err := r.remember(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.remember())
 	for _, agent := range []*Resources{r, mustOpen(t, dir, nil)} {
-		if got := agent.Memory("a", "init"); len(got) > 0 {
-			t.Errorf("A-NUMA-13: it has %v", got)
-		}
+		assert.Empty(t, agent.Memory("a", "init"), "A-NUMA-13")
 	}
 }
 
@@ -235,8 +222,6 @@ func TestExclusive(t *testing.T) {
 			k.FeatureGates = map[string]bool{config.ResizeExclusiveMemory: true}
 		},
 	} {
-		if got := mustOpen(t, t.TempDir(), change).Fixed(); got != want {
-			t.Errorf("A-ACT-15: %+v, want %+v", got, want)
-		}
+		assert.Equal(t, want, mustOpen(t, t.TempDir(), change).Fixed(), "A-ACT-15")
 	}
 }

@@ -136,7 +136,7 @@ func (w *PluginWatcher) update(ctx context.Context, found map[string]identity) {
 	for path, s := range w.sockets {
 		switch {
 		case s.is == found[path]:
-		case s.is == identity{} && s.ended():
+		case s.is == identity{} && len(s.left) > 0:
 			delete(w.sockets, path)
 		default:
 			w.replace(ctx, path, found[path])

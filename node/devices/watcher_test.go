@@ -11,6 +11,8 @@ import (
 	"time"
 
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestPluginsRegister(t *testing.T) {
@@ -30,9 +32,7 @@ func TestPluginsRegister(t *testing.T) {
 	t.Run("A-PLUG-1 hidden sockets and files are none of ours", func(t *testing.T) {
 		n.plugin(".hidden.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "hidden"})
 		n.plugin(".dir/c.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "hidden"})
-		if err := os.WriteFile(filepath.Join(n.folder, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(n.folder, "file"), nil, 0o600))
 		n.plugin("c.sock", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "c", Endpoint: "/c"})
 		n.expect("validate c /c", "register c /c")
 	})
@@ -58,15 +58,11 @@ func TestReplaced(t *testing.T) {
 	n.expect("validate a /a", "register a /a")
 	p.wantStatus(true, "")
 	next := n.plugin("other/.new", info)
-	if err := os.Rename(next.path, p.path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Rename(next.path, p.path))
 	n.expect("validate a /a", "register a /a")
 	next.wantStatus(true, "")
 	last := n.plugin("other/.new", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/moved"})
-	if err := os.Rename(last.path, p.path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Rename(last.path, p.path))
 	n.expect("validate a /moved", "register a /moved", "deregister a /a")
 }
 
@@ -86,13 +82,9 @@ func TestLeftBehind(t *testing.T) {
 	n := pluginsNewNode(t)
 	p := n.plugin(".a", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/a"})
 	left, err := net.Listen("unix", filepath.Join(n.folder, "a.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := errors.Join(left.Close(), os.Rename(p.path, filepath.Join(n.folder, "a.sock"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(left.Close(), os.Rename(p.path, filepath.Join(n.folder, "a.sock"))))
 	n.expect("validate a /a", "register a /a")
 }
 
@@ -113,9 +105,7 @@ func pluginsNewNode(t *testing.T) *pluginsNode {
 	}()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 		select {
 		case call := <-n.calls:
 			t.Errorf("unexpected %s", call)

@@ -21,6 +21,7 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	kubetesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/lifecycle/group"
 	"github.com/lifepod/lifepod/pods"
@@ -41,14 +42,10 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	kinds := map[schema.GroupVersionResource]string{jobSets: "JobSetList"}
 	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, metav1.AddMetaToScheme(scheme))
 	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds), pods: metadatafake.NewSimpleMetadataClient(scheme)}
 	groups, err := newGroups(w.client, w.pods, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w.Groups = groups
 	return w
 }
@@ -113,9 +110,7 @@ func (w *world) put(t *testing.T, version string, change func(*unstructured.Unst
 	}
 	tracker := w.client.Tracker()
 	if err := tracker.Update(jobSets, jobSet, "default"); err != nil {
-		if err := tracker.Create(jobSets, jobSet, "default"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, tracker.Create(jobSets, jobSet, "default"))
 	}
 }
 
@@ -139,18 +134,12 @@ func TestMember(t *testing.T) {
 			t.Errorf("%d requests without a member", n)
 		}
 		w.join("a")
-		if diff := cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.takeSeen())); diff != "" {
-			t.Errorf("at first (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.takeSeen())), "at first")
 		w.put(t, "2", attempts(4, 3))
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()); diff != "" {
-			t.Errorf("B-GRP-4, after a change (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()), "B-GRP-4, after a change")
 		w.Leave("a")
 		w.put(t, "3", attempts(5, 4))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told although it has left: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told although it has left")
 		if n := count(w.client.Actions(), "watch"); n != 1 {
 			t.Errorf("%d watches", n)
 		}
@@ -177,14 +166,10 @@ func TestReadsFirst(t *testing.T) {
 		})
 		w.join("b")
 		for _, got := range w.takeSeen() {
-			if diff := cmp.Diff(seen(5, 4), got); diff != "" {
-				t.Errorf("B-GRP-2: (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(seen(5, 4), got), "B-GRP-2")
 		}
 		w.put(t, "8", attempts(4, 3)) // the watch comes late
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("B-GRP-8: something old is told: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "B-GRP-8: something old is told")
 	})
 }
 
@@ -203,9 +188,7 @@ func TestSays(t *testing.T) {
 			t.Errorf("told %v although nothing has changed", got)
 		}
 		w.join("b")
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()); diff != "" {
-			t.Errorf("one is new (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()), "one is new")
 	})
 }
 
@@ -225,9 +208,7 @@ func TestOvertaken(t *testing.T) {
 		})
 		w.join("b")
 		w.settle()
-		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.takeSeen()); diff != "" {
-			t.Errorf("a from the watch, b when its JobSet was read (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.takeSeen()), "a from the watch, b when its JobSet was read")
 	})
 }
 
@@ -248,15 +229,11 @@ func TestAlone(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.put(t, "1", change)
 			w.join("a")
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())); diff != "" {
-				t.Errorf("B-GRP-9 (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())), "B-GRP-9")
 			w.put(t, "2", nil)
 			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())); diff != "" {
-				t.Errorf("B-GRP-9, from the watch (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())), "B-GRP-9, from the watch")
 		})
 	}
 }
@@ -335,15 +312,11 @@ func TestSize(t *testing.T) {
 			}
 			w.put(t, "1", change)
 			w.join("a")
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.name, diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())), "%s", c.name)
 			w.put(t, "2", nil)
 			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())); diff != "" {
-				t.Errorf("%s, from the watch (-want +got):\n%s", c.name, diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())), "%s, from the watch", c.name)
 		})
 	}
 }

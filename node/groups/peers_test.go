@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/lifecycle/group"
 )
@@ -42,9 +43,7 @@ func (w *world) putPod(t *testing.T, pod *metav1.PartialObjectMetadata) {
 	t.Helper()
 	tracker := w.pods.Tracker()
 	if err := tracker.Update(podResource, pod, "default"); err != nil {
-		if err := tracker.Create(podResource, pod, "default"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, tracker.Create(podResource, pod, "default"))
 	}
 }
 
@@ -60,9 +59,7 @@ func (w *world) joinPeer(name string) {
 
 func wantSeen(t *testing.T, what string, got []lifecycle.GroupSeen, want ...lifecycle.GroupSeen) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(group.Attempts{}, "MembersHash"), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, cmpopts.IgnoreFields(group.Attempts{}, "MembersHash"), cmpopts.EquateEmpty()), "%s", what)
 }
 
 // TestPeers: a member is told how far its group is by the pods that have its label and the annotation, until it leaves, by
@@ -89,9 +86,7 @@ func TestPeers(t *testing.T) {
 		wantSeen(t, "B-GRP-19: one has told the next", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Current: new(int32(0)), Previous: new(int32(0))}, Size: group.Size{Members: 2, Behind: "a (attempt 0)"},
 		})
-		if err := w.pods.Tracker().Delete(podResource, "default", "b"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.pods.Tracker().Delete(podResource, "default", "b"))
 		time.Sleep(behindQuiet)
 		wantSeen(t, "B-GRP-17: one is gone", w.takeSeen(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Podless: 1}})
 		if n := count(w.pods.Actions(), "watch"); n != 1 {
@@ -107,9 +102,7 @@ func TestPeers(t *testing.T) {
 		}
 		w.Leave("a")
 		w.putPod(t, peer("b", "attempt=3"))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told although it has left: %v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told although it has left")
 	})
 }
 
@@ -121,9 +114,7 @@ func TestPeersBehind(t *testing.T) {
 		w.joinPeer("a")
 		w.takeSeen()
 		w.putPod(t, peer("c", "size=3"))
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told at once that another one is there: %+v", got)
-		}
+		assert.Empty(t, w.takeSeen(), "told at once that another one is there")
 		time.Sleep(behindQuiet)
 		wantSeen(t, "B-GRP-16", w.takeSeen(), lifecycle.GroupSeen{
 			Attempts: group.Attempts{Previous: new(int32(3))}, Size: group.Size{Members: 3, Behind: "b (attempt 3), c (no attempt yet)"},

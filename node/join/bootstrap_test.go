@@ -19,6 +19,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // signing is a cluster that signs every request when it is made.
@@ -51,41 +53,23 @@ func TestRequest(t *testing.T) {
 	client := signing(ca, &requests)
 	file := filepath.Join(t.TempDir(), temporaryKey)
 	key, err := keyOf(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	first, err := testConnection("n1").certify(t.Context(), client, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	spec := requests[0].Spec
-	if spec.SignerName != "kubernetes.io/kube-apiserver-client-kubelet" {
-		t.Errorf("signer %q", spec.SignerName)
-	}
+	assert.Equal(t, "kubernetes.io/kube-apiserver-client-kubelet", spec.SignerName, "signer")
 	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	if diff := cmp.Diff(want, spec.Usages); diff != "" {
-		t.Errorf("usages: %s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, spec.Usages), "usages")
 	block, _ := pem.Decode(spec.Request)
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := parsed.Subject.String(); got != "CN=system:node:n1,O=system:nodes" {
-		t.Errorf("subject %q", got)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, "CN=system:node:n1,O=system:nodes", parsed.Subject.String(), "subject")
 
 	again, err := keyOf(file) // killed: the key is still there
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	second, err := testConnection("n1").certify(t.Context(), client, again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(first), string(second)); diff != "" {
-		t.Errorf("another certificate: %s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(string(first), string(second)), "another certificate")
 }
 
 // TestRequestName: the name is made as the kubelet makes it, so that either goes on
@@ -101,9 +85,7 @@ wlGqn6Sos93ZnLDzq7Vkj55TCjFHxizCcA==
 `
 	)
 	key, err := keyutil.ParsePrivateKeyPEM([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	got, err := requestName(public(t, key), subject("n1"), certificate.DefaultKubeletClientGetUsages(key))
 	if err != nil || got != want {
 		t.Errorf("%s (%v), want %s", got, err, want)
@@ -116,27 +98,17 @@ func TestStaleRequest(t *testing.T) {
 	client := fake.NewClientset()
 	c := testConnection("n1")
 	key, err := keyOf(filepath.Join(t.TempDir(), temporaryKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	parsed, err := keyutil.ParsePrivateKeyPEM(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	name, err := requestName(public(t, parsed), subject("n1"), certificate.DefaultKubeletClientGetUsages(parsed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	who := subject("n1")
 	other, err := certutil.MakeCSR(newKey(t), &who, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	existing := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: other}}
 	existing.Name = name
-	if err := client.Tracker().Add(existing); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.Tracker().Add(existing))
 	if _, err := c.certify(t.Context(), client, key); !isStale(err) {
 		t.Errorf("%v: is not known as stale", err)
 	}
@@ -153,20 +125,14 @@ func public(t *testing.T, key any) crypto.PublicKey {
 // TestHalfAKey: killed while it wrote the key, the node makes another.
 func TestHalfAKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), temporaryKey)
-	if err := os.WriteFile(file, []byte("-----BEGIN EC PRIV"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte("-----BEGIN EC PRIV"), 0o600))
 	key, err := keyOf(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !isKey(key) {
 		t.Errorf("no key: %q", key)
 	}
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("mode %o", got)
 	}

@@ -21,6 +21,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // authority signs the certificates of a test.
@@ -34,18 +36,14 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key := newKey(t)
 	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "test"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return &authority{t, key, cert}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return key
 }
 
@@ -58,9 +56,7 @@ func (a *authority) sign(name string, expires time.Time) []byte {
 	a.t.Helper()
 	key := newKey(a.t)
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.Must(a.t, err)
 	return append(a.signKey(name, expires, key.Public()), keyPEM...)
 }
 
@@ -76,9 +72,7 @@ func (a *authority) signKey(name string, expires time.Time, public any) []byte {
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, public, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.Must(a.t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -99,9 +93,7 @@ func (a *authority) serveWith(answer http.HandlerFunc, connState func(net.Conn, 
 	a.t.Helper()
 	own := a.sign("server", inAnHour())
 	pair, err := tls.X509KeyPair(own, own)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.Must(a.t, err)
 	clients := x509.NewCertPool()
 	clients.AddCert(a.cert)
 	server := httptest.NewUnstartedServer(answer)
@@ -117,15 +109,9 @@ func inAnHour() time.Time { return time.Now().Add(time.Hour) }
 // replace puts a file into its place at once, as whoever renews credentials does.
 func replace(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	assert.Must(t, os.WriteFile(path+".new", data, 0o600))
+	assert.Must(t, os.Rename(path+".new", path))
 }
 
 // kubeconfig for a server and credentials.
@@ -137,8 +123,6 @@ func kubeconfig(t *testing.T, server string, ca []byte, auth clientcmdapi.AuthIn
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
 		CurrentContext: "x",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return data
 }

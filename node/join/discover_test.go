@@ -24,6 +24,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/cluster-bootstrap/token/jws"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const token = "abcdef.0123456789abcdef"
@@ -64,14 +66,10 @@ func (s *server) tell(t *testing.T, authority []byte) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: authority}
 	text, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	id, secret, _ := strings.Cut(token, ".")
 	signature, err := jws.ComputeDetachedSignature(string(text), id, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s.info = &v1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		Data:     map[string]string{"kubeconfig": string(text), "jws-kubeconfig-" + id: signature},
@@ -82,13 +80,9 @@ func (s *server) tell(t *testing.T, authority []byte) {
 func foreignAuthority(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "another"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
@@ -141,9 +135,7 @@ func TestDiscover(t *testing.T) {
 			i.Hashes = append(i.Hashes, s.hash())
 		}
 		c, err := s.discover(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, r := range s.requests {
 			if !strings.HasSuffix(r, "cluster-info ") {
 				t.Errorf("before the cluster is known: %s", r)
@@ -166,22 +158,14 @@ func TestDiscoverPins(t *testing.T) {
 	foreign := foreignAuthority(t)
 	s.tell(t, slices.Concat(foreign, s.authority()))
 	c, err := s.discover(Invitation{Hashes: []string{s.hash()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(s.authority()), string(c.Authority)); diff != "" {
-		t.Errorf("trusted (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(string(s.authority()), string(c.Authority)), "trusted")
 	block, _ := pem.Decode(foreign)
 	other, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	sum := sha256.Sum256(other.RawSubjectPublicKeyInfo)
 	_, err = s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
-	if err == nil || !strings.Contains(err.Error(), "is not what the cluster's authority vouches for") {
-		t.Errorf("the server has another authority than the one of the hash: %v", err)
-	}
+	assert.ErrorContains(t, "is not what the cluster's authority vouches for", err, "the server has another authority than the one of the hash")
 	for _, r := range s.requests {
 		if strings.Contains(r, "Bearer") {
 			t.Errorf("the token is sent: %s", r)

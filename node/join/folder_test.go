@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestFolder is how joining goes on over several starts.
@@ -21,12 +22,8 @@ func TestFolder(t *testing.T) {
 	state := func(want State) {
 		t.Helper()
 		got, err := f.State()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Must(t, err)
+		assert.NoDiff(t, cmp.Diff(want, got))
 	}
 	state(State{})
 	network := Network{Pods: netip.MustParsePrefix("10.42.0.0/16"), Services: netip.MustParsePrefix("10.43.0.0/16")}
@@ -34,48 +31,34 @@ func TestFolder(t *testing.T) {
 		t.Errorf("before joining: network %v, error %v", before, err)
 	}
 	c := &Cluster{Server: "https://192.0.2.1:6443", Authority: []byte("PEM"), token: token}
-	if err := f.Write(c, "kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /etc/x}, webhook: {enabled: true}}\nclusterDNS: [10.0.0.10]\n", network); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, f.Write(c, "kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /etc/x}, webhook: {enabled: true}}\nclusterDNS: [10.0.0.10]\n", network))
 	state(State{Server: c.Server, Invited: true})
 	if after, err := f.Network(); err != nil || after != network {
 		t.Errorf("network %v, error %v; want %v", after, err, network)
 	}
 	text, err := os.ReadFile(f.Configuration())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := map[string]any{
 		"kind": "KubeletConfiguration", "clusterDNS": []any{"10.0.0.10"}, "rotateCertificates": true, "podLogsDir": "/logs",
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": f.Authority()}, "webhook": map[string]any{"enabled": true}},
 	}
 	var got map[string]any
-	if err := yaml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
+	assert.Must(t, yaml.Unmarshal(text, &got))
+	assert.NoDiffIn(t, cmp.Diff(want, got), "configuration")
 	err = filepath.WalkDir(f.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if info, e := entry.Info(); err == nil && e == nil && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %o", path, info.Mode().Perm())
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 
 	kubeconfig := clientcmdapi.NewConfig() // with a certificate that is gone
 	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: c.Server}
 	kubeconfig.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificate: f.CertDir() + "/none.pem", ClientKey: f.CertDir() + "/none.pem"}
-	if err := clientcmd.WriteToFile(*kubeconfig, f.Kubeconfig()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, clientcmd.WriteToFile(*kubeconfig, f.Kubeconfig()))
 	for range 2 { // twice is no error
-		if err := f.Joined(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, f.Joined())
 	}
 	state(State{Server: c.Server})
 }
@@ -89,12 +72,8 @@ func TestConfigurationRefused(t *testing.T) {
 		"":          "its kind is <nil>",
 	} {
 		f := Folder{Dir: filepath.Join(t.TempDir(), "join")}
-		if err := f.Write(c, text, Network{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want …%s", text, err, want)
-		}
-		if _, err := os.Stat(f.Dir); err == nil {
-			t.Errorf("%q: something is written", text)
-		}
+		assert.ErrorContains(t, want, f.Write(c, text, Network{}), text)
+		assert.Fails(t, assert.ErrorOf(os.Stat(f.Dir)), text, ": something is written")
 	}
 }
 
@@ -102,20 +81,12 @@ func TestConfigurationRefused(t *testing.T) {
 func TestNameIsFree(t *testing.T) {
 	s := newServer(t)
 	c, err := s.discover(Invitation{Unpinned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.NameIsFree(t.Context(), "n2"); err != nil {
-		t.Errorf("no such node: %v", err)
-	}
+	assert.Must(t, err)
+	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "no such node")
 	s.node = &v1.Node{}
 	s.node.APIVersion, s.node.Kind = "v1", "Node"
 	s.node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
-	if err := c.NameIsFree(t.Context(), "n2"); err != nil {
-		t.Errorf("a node that is gone: %v", err)
-	}
+	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "a node that is gone")
 	s.node.Status.Conditions[0].Status = v1.ConditionTrue
-	if err := c.NameIsFree(t.Context(), "n2"); err == nil || !strings.Contains(err.Error(), "choose another name with --hostname-override") {
-		t.Errorf("a node that is ready: %v", err)
-	}
+	assert.ErrorContains(t, "choose another name with --hostname-override", c.NameIsFree(t.Context(), "n2"), "a node that is ready")
 }

@@ -2,7 +2,6 @@ package join
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,19 +13,17 @@ import (
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ask gives the name that the server knows the connection by.
 func ask(t *testing.T, c *Connection) (string, error) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Config.Host, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	response, err := client.Do(request)
 	if err != nil {
 		return "", err
@@ -93,28 +90,20 @@ func TestFilesAreTakenUp(t *testing.T) {
 	link := filepath.Join(dir, "pki", "kubelet-client-current.pem")
 	replace(t, filepath.Join(dir, "pki", "first.pem"), ca.sign("system:node:n1", inAnHour()))
 	replace(t, filepath.Join(dir, "pki", "second.pem"), ca.sign("system:node:n1-renewed", inAnHour()))
-	if err := os.Symlink("first.pem", link); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("first.pem", link))
 	o, log := options(dir), newMessages()
 	o.Log = log.log()
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificate: link, ClientKey: link}))
 	c, err := Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	<-c.Joined()
 	expect(t, c, "system:node:n1")
 	if got := time.Until(c.Expires()); got < 50*time.Minute || got > time.Hour {
 		t.Errorf("expires in %s", got)
 	}
 	run(t, c)
-	if err := os.Symlink("second.pem", link+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(link+".new", link); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("second.pem", link+".new"))
+	assert.Must(t, os.Rename(link+".new", link))
 	log.await(t, taken)
 	expect(t, c, "system:node:n1-renewed")
 
@@ -153,9 +142,7 @@ func TestRotatedCertificateCounts(t *testing.T) {
 			replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))
 			replace(t, filepath.Join(o.CertDir, "kubelet-client-current.pem"), ca.sign("rotated", test.expires))
 			c, err := Join(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			expect(t, c, test.want)
 		})
 	}
@@ -171,12 +158,8 @@ func TestExpiredCertificate(t *testing.T) {
 	expired := ca.sign("system:node:n1", time.Now().Add(-time.Minute))
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: expired, ClientKeyData: expired}))
 	c, err := Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask(t, c); err == nil {
-		t.Error("the server took an expired certificate")
-	}
+	assert.Must(t, err)
+	assert.Fails(t, assert.ErrorOf(ask(t, c)), "the server took an expired certificate")
 	run(t, c)
 	renewed := ca.sign("system:node:n1", inAnHour())
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: renewed, ClientKeyData: renewed}))
@@ -194,12 +177,8 @@ func TestKubeconfigAppears(t *testing.T) {
 	o.Log, o.BootstrapKubeconfig = log.log(), filepath.Join(dir, "bootstrap.conf")
 	replace(t, o.BootstrapKubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{Token: "t"}))
 	c, err := Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask(t, c); !errors.Is(err, ErrNotJoined) {
-		t.Errorf("before: %v", err)
-	}
+	assert.Must(t, err)
+	assert.ErrorIs(t, ErrNotJoined, assert.ErrorOf(ask(t, c)), "before")
 	run(t, c)
 	log.await(t, "no certificate for the node yet")
 	pair := ca.sign("system:node:n1", inAnHour())

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // renewal is a node whose server holds requests, and whose certificate is renewed.
@@ -48,9 +50,7 @@ func newRenewal(t *testing.T) *renewal {
 	}
 	r.write("old")
 	c, err := Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r.Connection = c
 	return r
 }
@@ -59,9 +59,7 @@ func newRenewal(t *testing.T) *renewal {
 func (r *renewal) get(path string) <-chan string {
 	r.t.Helper()
 	client, err := rest.HTTPClientFor(r.Config)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Must(r.t, err)
 	answer := make(chan string, 1)
 	go func() {
 		response, err := client.Get(r.Config.Host + path)
@@ -87,9 +85,7 @@ func (r *renewal) get(path string) <-chan string {
 
 func (r *renewal) want(answer <-chan string, want string) {
 	r.t.Helper()
-	if got := <-answer; got != want {
-		r.t.Errorf("answer %q, want %q", got, want)
-	}
+	assert.Equal(r.t, want, <-answer, "answer")
 }
 
 // TestRequestsUnderWayAreAnswered: new credentials cut no request off, as one for a

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // served is the certificate that a client is shown.
@@ -41,12 +42,8 @@ func runServing(t *testing.T, s *Serving) {
 func expectServed(t *testing.T, s *Serving, want string) {
 	t.Helper()
 	leaf, err := served(t, s, &tls.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := leaf.Subject.CommonName; got != want {
-		t.Errorf("served %q, want %q", got, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, want, leaf.Subject.CommonName, "served")
 }
 
 // TestSelfSigned: the certificate is made once, and made anew when it is about to end.
@@ -55,13 +52,9 @@ func TestSelfSigned(t *testing.T) {
 	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
 	leafOfNew := func() *x509.Certificate {
 		s, err := NewServing(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		leaf, err := served(t, s, &tls.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return leaf
 	}
 	first := leafOfNew()
@@ -76,9 +69,7 @@ func TestSelfSigned(t *testing.T) {
 		t.Errorf("key: %v %v", info, err)
 	}
 	almost := first.NotAfter.Add(-24 * time.Hour)
-	if err := selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost))
 	if renewed := leafOfNew(); renewed.Equal(first) {
 		t.Error("the same certificate a day before its end")
 	}
@@ -93,9 +84,7 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 	}
 	data, pem := filepath.Join(dir, "..data"), filepath.Join(dir, "tls.pem")
 	for link, target := range map[string]string{data: "..1", pem: "..data/tls.pem"} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, link))
 	}
 	log := newMessages()
 	s, err := NewServing(ServingOptions{
@@ -103,22 +92,14 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
 		CertDir: t.TempDir(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	runServing(t, s)
 	expectServed(t, s, "old")
-	if err := os.Symlink("..2", data+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(data+".new", data); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("..2", data+".new"))
+	assert.Must(t, os.Rename(data+".new", data))
 	log.await(t, "using new serving certificate")
 	expectServed(t, s, "new")
-	if _, err := served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
-		t.Error("TLS 1.2 is spoken in spite of tlsMinVersion")
-	}
+	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12})), "TLS 1.2 is spoken in spite of tlsMinVersion")
 }
 
 func TestNoSignedCertificateYet(t *testing.T) {
@@ -126,12 +107,8 @@ func TestNoSignedCertificateYet(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := served(t, s, &tls.Config{}); err == nil {
-		t.Error("something is served")
-	}
+	assert.Must(t, err)
+	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{})), "something is served")
 	if !s.Expires().IsZero() {
 		t.Error("nothing expires")
 	}
@@ -142,9 +119,7 @@ func TestServingErrors(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: "/none.crt", TLSPrivateKeyFile: "/none.key"},
 		CertDir: t.TempDir(),
 	})
-	if err == nil || !strings.Contains(err.Error(), "read serving certificate /none.crt and key /none.key: ") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, "read serving certificate /none.crt and key /none.key: ", err)
 }
 
 func TestServingTemplate(t *testing.T) {

@@ -1,24 +1,20 @@
 package localapi
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // node has the pods that a test gives it, and a client of its API.
@@ -49,37 +45,9 @@ func (n *node) set(list ...*v1.Pod) {
 // newNode serves at a socket, where one of an agent before is.
 func newNode(t *testing.T) *node {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-pods-") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	left, err := net.Listen("unix", filepath.Join(dir, PodsAPISocket))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = left.Close() })
 	n := &node{}
 	n.server = NewPodsAPI(n.all, func() <-chan struct{} { return n.heard }, &n.Changes)
-	serve, err := n.server.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx) }()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodsAPISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = connection.Close()
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	n.client = api.NewPodsClient(connection)
+	n.client = api.NewPodsClient(dial(t, PodsAPISocket, n.server.Listen))
 	return n
 }
 
@@ -91,9 +59,7 @@ func podsapiPod(uid string, phase v1.PodPhase) *v1.Pod {
 func words(t *testing.T, text []byte) string {
 	t.Helper()
 	var p v1.Pod
-	if err := p.Unmarshal(text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Unmarshal(text))
 	return fmt.Sprintf("%s/%s %s %s", p.Namespace, p.Name, p.UID, p.Status.Phase)
 }
 
@@ -101,16 +67,12 @@ func TestListAndGet(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
 	list, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, text := range list.Pods {
 		got = append(got, words(t, text))
 	}
-	if want := "[default/pod-a a Pending default/pod-b b Running]"; fmt.Sprint(got) != want {
-		t.Errorf("A-NODE-8 %v, want %s", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(got), "[default/pod-a a Pending default/pod-b b Running]", "A-NODE-8 %v", got)
 	one, err := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "b"})
 	if err != nil || words(t, one.Pod) != "default/pod-b b Running" {
 		t.Errorf("A-NODE-8 %v, %v", one, err)
@@ -140,9 +102,7 @@ func TestNotReady(t *testing.T) {
 		}
 	}
 	close(n.heard)
-	if _, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{}); err != nil {
-		t.Errorf("A-NODE-8 %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(n.client.ListPods(t.Context(), &api.ListPodsRequest{})), "A-NODE-8")
 	c := n.server.counts
 	for _, count := range []struct {
 		of   *prometheus.CounterVec
@@ -160,23 +120,17 @@ func TestWatch(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
 	stream, err := n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	hears := func(want ...string) {
 		t.Helper()
 		for _, one := range want {
 			event, err := stream.Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			got := event.Type.String()
 			if event.Pod != nil {
 				got += " " + words(t, event.Pod)
 			}
-			if got != one {
-				t.Errorf("A-NODE-9 heard %s, want %s", got, one)
-			}
+			assert.Equal(t, one, got, "A-NODE-9 heard")
 		}
 	}
 	hears("ADDED default/pod-a a Pending", "ADDED default/pod-b b Running", "INITIAL_SYNC_COMPLETE")

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // given is what the containers of a node have: each something with its own name.
@@ -52,35 +54,26 @@ func podresourcesPod(name string, active bool) Pod {
 	return Pod{Pod: p, Active: active}
 }
 
-// dial serves at a socket, where one of an agent before is, and connects to it.
-func dial(t *testing.T, s *PodResources) *grpc.ClientConn {
-	dir, err := os.MkdirTemp("", "lp-told-") // a short one: the path of a socket has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+// dial has something serve at a socket, where one of an agent before is, and connects to it.
+func dial(t *testing.T, socket string, listen func(dir string) (func(context.Context) error, error)) *grpc.ClientConn {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "lp-api-") // a short one: the path of a socket has at most 107 bytes
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	left, err := net.Listen("unix", filepath.Join(dir, PodResourcesSocket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left, err := net.Listen("unix", filepath.Join(dir, socket))
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = left.Close() })
-	serve, err := s.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	serve, err := listen(dir)
+	assert.Must(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx) }()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, PodResourcesSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		_ = connection.Close()
 		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	return connection
 }
@@ -97,7 +90,7 @@ func newServer(exclusive Exclusive) *PodResources {
 // A-DEV-13, A-DEV-14: what is told of pods, and of the node.
 func TestServer(t *testing.T) {
 	s := newServer(given{})
-	client := api.NewPodResourcesListerClient(dial(t, s))
+	client := api.NewPodResourcesListerClient(dial(t, PodResourcesSocket, s.Listen))
 	container := func(pod, name string) *api.ContainerResources {
 		return &api.ContainerResources{
 			Name: name, Devices: given{}.Given(types.UID(pod), name), CpuIds: []int64{2, 3},
@@ -137,11 +130,9 @@ func TestServer(t *testing.T) {
 
 // A-DEV-13: a node whose containers have no CPUs and memory of their own tells of none.
 func TestNothingExclusive(t *testing.T) {
-	client := api.NewPodResourcesListerClient(dial(t, newServer(nil)))
+	client := api.NewPodResourcesListerClient(dial(t, PodResourcesSocket, newServer(nil).Listen))
 	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	if main := got.PodResources.Containers[1]; err != nil || len(main.CpuIds)+len(main.Memory)+len(all.CpuIds)+len(all.Memory) > 0 {
 		t.Errorf("A-DEV-13: %v and %v, error %v", main, all, err)
@@ -150,7 +141,7 @@ func TestNothingExclusive(t *testing.T) {
 
 // A-DEV-15: the first version tells of the devices of all pods.
 func TestFirstVersion(t *testing.T) {
-	list, err := v1alpha1.NewPodResourcesListerClient(dial(t, newServer(nil))).List(t.Context(), &v1alpha1.ListPodResourcesRequest{})
+	list, err := v1alpha1.NewPodResourcesListerClient(dial(t, PodResourcesSocket, newServer(nil).Listen)).List(t.Context(), &v1alpha1.ListPodResourcesRequest{})
 	var want []*v1alpha1.PodResources
 	for _, name := range []string{"a", "ended", "b"} {
 		want = append(want, &v1alpha1.PodResources{Namespace: "default", Name: name, Containers: []*v1alpha1.ContainerResources{

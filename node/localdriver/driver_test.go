@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const megabyte = 1 << 20
@@ -37,9 +39,7 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) restart() {
 	m.t.Helper()
 	driver, err := New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	m.Driver = driver
 }
 
@@ -61,9 +61,7 @@ func (m *machine) create(name string, size int64, block bool, from *csi.VolumeCo
 	made, err := m.CreateVolume(m.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapabilities: []*csi.VolumeCapability{writer(block)}, VolumeContentSource: from,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return made.GetVolume()
 }
 
@@ -73,18 +71,12 @@ func (m *machine) staging(id string) string { return filepath.Join(m.dir, "stagi
 func (m *machine) use(id string, block bool) (target string) {
 	m.t.Helper()
 	target = filepath.Join(m.dir, "target-"+id)
-	if err := os.MkdirAll(m.staging(id), 0o750); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, os.MkdirAll(m.staging(id), 0o750))
 	m.t.Cleanup(func() { m.stopUsing(id) })
 	_, err := m.NodeStageVolume(m.t.Context(), &csi.NodeStageVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), VolumeCapability: writer(block)})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	_, err = m.NodePublishVolume(m.t.Context(), &csi.NodePublishVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), TargetPath: target, VolumeCapability: writer(block)})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return target
 }
 
@@ -93,9 +85,7 @@ func (m *machine) stopUsing(id string) {
 	ctx := context.WithoutCancel(m.t.Context())
 	_, unpublish := m.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: m.id(id), TargetPath: filepath.Join(m.dir, "target-"+id)})
 	_, unstage := m.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id)})
-	if err := errors.Join(unpublish, unstage); err != nil {
-		m.t.Error(err)
-	}
+	assert.NoError(m.t, errors.Join(unpublish, unstage))
 	m.detached(id)
 }
 
@@ -117,18 +107,14 @@ func (m *machine) detached(id string) {
 func (m *machine) expand(id string, size int64) {
 	m.t.Helper()
 	_, err := m.ControllerExpandVolume(m.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: m.id(id), CapacityRange: &csi.CapacityRange{RequiredBytes: size}})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 }
 
 // snapshot is the source of a volume that is made from it.
 func (m *machine) snapshot(name, volume string) *csi.VolumeContentSource {
 	m.t.Helper()
 	made, err := m.CreateSnapshot(m.t.Context(), &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: m.id(volume)})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, err)
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
 		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: made.GetSnapshot().GetSnapshotId()},
 	}}
@@ -136,29 +122,21 @@ func (m *machine) snapshot(name, volume string) *csi.VolumeContentSource {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, content, 0o600))
 }
 
 func contains(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(got[:min(len(got), len(want))]); got != want {
-		t.Errorf("%s has %q, want %q", path, got, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, want, string(got[:min(len(got), len(want))]), "%s", path)
 }
 
 // size is how large the file system at a path is.
 func size(t *testing.T, path string) int64 {
 	t.Helper()
 	var stat unix.Statfs_t
-	if err := unix.Statfs(path, &stat); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Statfs(path, &stat))
 	return int64(stat.Blocks) * stat.Bsize
 }
 
@@ -177,18 +155,14 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	}
 	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
 	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing more than was claimed: %v, want ENOSPC", err)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, err, "writing more than was claimed")
 }
 
 // What pods change of the root of a volume stays when it is mounted again.
 func TestRootStaysAsItIs(t *testing.T) {
 	m := newMachine(t)
 	m.create("a", 32*megabyte, false, nil)
-	if err := os.Chmod(m.use("a", false), 0o710); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(m.use("a", false), 0o710))
 	m.stopUsing("a")
 	if info, err := os.Stat(m.use("a", false)); err != nil || info.Mode().Perm() != 0o710 {
 		t.Errorf("root of the volume: %v (%v)", info.Mode(), err)
@@ -222,9 +196,7 @@ func TestExpandOnline(t *testing.T) {
 	before := size(t, target)
 	m.expand("a", 128*megabyte)
 	_, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})
-	if mayGrowOnline(t) != (err == nil) {
-		t.Errorf("online expansion: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
-	}
+	assert.Equal(t, err == nil, mayGrowOnline(t), "online expansion: %v; CAP_SYS_RESOURCE", err)
 	if err != nil {
 		if text := err.Error(); !strings.Contains(text, "resize2fs: Permission denied") || strings.Contains(text, "\n") {
 			t.Errorf("the error is not one line that says why: %q", text)
@@ -245,18 +217,12 @@ func TestExpandWhileCopied(t *testing.T) {
 	target := m.use("a", false)
 	before := size(t, target)
 	other := t.TempDir()
-	if err := mount.Mount(target, other, "", "bind"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, mount.Mount(target, other, "", "bind"))
 	m.expand("a", 128*megabyte)
 	request := &csi.NodeStageVolumeRequest{VolumeId: m.id("a"), StagingTargetPath: m.staging("a"), VolumeCapability: writer(false)}
 	_, err := m.NodeStageVolume(t.Context(), request)
-	if mayGrowOnline(t) != (err == nil) {
-		t.Errorf("growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
-	}
-	if err := errors.Join(mount.Unmount(other), mount.Unmount(target)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, err == nil, mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
+	assert.Must(t, errors.Join(mount.Unmount(other), mount.Unmount(target)))
 	if _, err = m.NodeStageVolume(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
@@ -269,9 +235,7 @@ func TestExpandWhileCopied(t *testing.T) {
 func mayGrowOnline(t *testing.T) bool {
 	t.Helper()
 	header, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Capget(&header, &data[0]))
 	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
@@ -307,25 +271,17 @@ func TestBlock(t *testing.T) {
 	m.create("a", 32*megabyte, true, nil)
 	target := m.use("a", true)
 	device, err := os.OpenFile(target, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer device.Close()
-	if _, err := device.WriteAt([]byte("content"), 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(device.WriteAt([]byte("content"), 0)))
 	m.create("b", 0, true, m.snapshot("s", "a"))
 	contains(t, m.use("b", true), "content")
 	m.expand("a", 64*megabyte)
-	if _, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})))
 	if end, err := device.Seek(0, 2); err != nil || end != 64*megabyte {
 		t.Errorf("the device has %d bytes (%v), want 64 MiB", end, err)
 	}
-	if err := device.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, device.Close())
 }
 
 // A driver that was killed while it copied has left a file system frozen, which the next one
@@ -334,13 +290,9 @@ func TestKilled(t *testing.T) {
 	m := newMachine(t)
 	m.create("a", 32*megabyte, false, nil)
 	target := m.use("a", false)
-	if err := onFolder(target, func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) }); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, onFolder(target, func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) }))
 	for _, left := range []string{unfinished + "b", deleted + "c"} {
-		if err := os.MkdirAll(filepath.Join(m.volumes.dir, left, imageFile), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Join(m.volumes.dir, left, imageFile), 0o700))
 	}
 	m.restart()
 	write(t, filepath.Join(target, "file"), []byte("content"))
@@ -350,9 +302,7 @@ func TestKilled(t *testing.T) {
 	}
 	// What was mounted is found, not mounted twice.
 	before, err := mountsOf(m.volumes.image("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	m.use("a", false)
 	after, err := mountsOf(m.volumes.image("a"))
 	if err != nil || len(after) != len(before) {
@@ -370,9 +320,7 @@ func TestDeleteInUse(t *testing.T) {
 		t.Errorf("delete a volume in use: %v, want FailedPrecondition", err)
 	}
 	m.stopUsing("a")
-	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
 }
 
 // What was promised is not promised again, whether it was written or not; what was deleted
@@ -380,41 +328,27 @@ func TestDeleteInUse(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	m := newMachine(t)
 	free, err := m.available()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	half := free/unit/2*unit + 1024*megabyte
 	m.create("a", half, true, nil)
 	request := &csi.CreateVolumeRequest{Name: "b", CapacityRange: &csi.CapacityRange{RequiredBytes: half}, VolumeCapabilities: []*csi.VolumeCapability{writer(true)}}
 	if _, err := m.CreateVolume(t.Context(), request); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("more than is free: %v, want ResourceExhausted", err)
 	}
-	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.CreateVolume(t.Context(), request); err != nil {
-		t.Errorf("after a deletion: %v", err)
-	}
+	assert.Must(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
+	assert.NoError(t, assert.ErrorOf(m.CreateVolume(t.Context(), request)), "after a deletion")
 }
 
 // Where blocks can't be shared only what is written is copied.
 func TestCopyKeepsHoles(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
-	if err := makeImage(from, 64*megabyte); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, makeImage(from, 64*megabyte))
 	file, err := os.OpenFile(from, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer file.Close()
 	content := bytes.Repeat([]byte("content"), 10000)
-	if _, err := file.WriteAt(content, 5*megabyte); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := copyImage(from, to, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteAt(content, 5*megabyte)))
+	assert.Must(t, assert.ErrorOf(copyImage(from, to, nil)))
 	got, err := os.ReadFile(to)
 	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
 		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)

@@ -8,6 +8,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Names that are no names of files have IDs that are.
@@ -24,9 +26,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("%d volumes, want 6", got)
 	}
 	for _, id := range []string{"..", "../volumes/a", "a/b"} {
-		if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: ID("node-a", id)}); err != nil {
-			t.Errorf("delete %q, which is none: %v", id, err)
-		}
+		assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: ID("node-a", id)})), "delete ", id, ", which is none")
 	}
 }
 

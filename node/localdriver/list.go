@@ -22,8 +22,6 @@ func position(token string, length int) (int, error) {
 	return min(from, length), nil
 }
 
-func tokenOf(position int) string { return strconv.Itoa(position) }
-
 const unusedKey = Name + "/unused"
 
 // Unused says of a volume in the answer to ListVolumes that no pod had it yet: what is in it is what it

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A volume says that no pod had it yet until it is staged for one, also if it is a copy of one that
@@ -13,9 +15,7 @@ func TestUnused(t *testing.T) {
 	m := newMachine(t)
 	unused := func() (ids []string) {
 		list, err := m.ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, entry := range list.GetEntries() {
 			if Unused(entry.GetVolume()) {
 				ids = append(ids, entry.GetVolume().GetVolumeId())

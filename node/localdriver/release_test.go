@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What is mounted of volumes, or a block device, goes without a driver, even if a file system
@@ -16,20 +18,14 @@ func TestRelease(t *testing.T) {
 	file := filepath.Join(m.use("a", false), "file")
 	write(t, file, []byte("content"))
 	m.use("b", true)
-	if err := onFolder(filepath.Dir(file), func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) }); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, onFolder(filepath.Dir(file), func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) }))
 	for range 2 {
-		if err := Release(filepath.Join(m.dir, "volumes")); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, Release(filepath.Join(m.dir, "volumes")))
 	}
 	for _, id := range []string{"a", "b"} {
 		m.detached(id)
 	}
 	m.use("a", false)
 	contains(t, file, "content")
-	if err := Release(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Release(filepath.Join(t.TempDir(), "none")))
 }

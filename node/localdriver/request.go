@@ -1,6 +1,7 @@
 package localdriver
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -116,7 +117,7 @@ func page[T any](all []T, token string, most int32) (part []T, next string, err 
 	}
 	part = all[from:]
 	if most > 0 && int(most) < len(part) {
-		part, next = part[:most], tokenOf(from+int(most))
+		part, next = part[:most], strconv.Itoa(from+int(most))
 	}
 	return part, next, nil
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/devices"
 )
@@ -45,16 +46,12 @@ func TestServe(t *testing.T) {
 	defer running.Wait()
 	defer end()
 	running.Go(func() {
-		if err := devices.NewPluginWatcher(folder, map[string]devices.PluginHandler{devices.VolumePlugin: heard}, slog.New(slog.DiscardHandler)).Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, devices.NewPluginWatcher(folder, map[string]devices.PluginHandler{devices.VolumePlugin: heard}, slog.New(slog.DiscardHandler)).Run(ctx))
 	})
 	served := make(chan error, 1)
 	go func() { served <- m.Serve(ctx, filepath.Join(folder, "local.sock")) }()
 	connection, err := grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
 	if err != nil || info.GetNodeId() != "node-a" || info.GetAccessibleTopology().GetSegments()[TopologyKey] != "node-a" {
@@ -66,9 +63,7 @@ func TestServe(t *testing.T) {
 		close(done)
 	})
 	end()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-served)
 	select {
 	case <-done:
 	default:
@@ -77,7 +72,5 @@ func TestServe(t *testing.T) {
 	if _, err := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
 	}
-	if _, err := copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending); err == nil {
-		t.Error("a copy was not broken off")
-	}
+	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
 }

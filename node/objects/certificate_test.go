@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -39,7 +40,6 @@ func newSigner(t *testing.T, gate bool, test func(s *signer)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		s := &signer{world: newWorld(t, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default", UID: "account"}}), t: t}
-		defer s.cancel()
 		s.world.Objects.certificates.options.PodCertificates = gate
 		s.world.Objects.certificates.options.Node = func() *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node"}} }
 		s.world.Objects.certificates.options.Warn = func(_ *v1.Pod, reason, message string) {
@@ -90,9 +90,7 @@ func (s *signer) answer(status certificatesv1.PodCertificateRequestStatus) {
 	s.t.Helper()
 	request := s.asked[s.requests()-1].DeepCopy()
 	request.Status = status
-	if _, err := s.client.CertificatesV1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{}); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, assert.ErrorOf(s.client.CertificatesV1().PodCertificateRequests("ns").UpdateStatus(s.t.Context(), request, metav1.UpdateOptions{})))
 	synctest.Wait()
 }
 
@@ -118,9 +116,7 @@ func (s *signer) wantShown(content string, request int) {
 		s.t.Fatalf("A-CERT-2 the key is %q", have.Key)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	proof, err := x509.ParseCertificateRequest(s.asked[request-1].Spec.StubPKCS10Request)
 	if err == nil {
 		err = proof.CheckSignature()
@@ -176,9 +172,7 @@ func TestCertificateRequest(t *testing.T) {
 			NodeName: "node-1", NodeUID: "node", MaxExpirationSeconds: new(int32(7200)), UnverifiedUserAnnotations: map[string]string{"example.com/a": "b"},
 			StubPKCS10Request: got.Spec.StubPKCS10Request,
 		}
-		if diff := cmp.Diff(want, got.Spec); diff != "" {
-			t.Errorf("A-CERT-1 (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got.Spec), "A-CERT-1")
 		if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}}, got.OwnerReferences); diff != "" || got.GenerateName != "req-" {
 			t.Errorf("A-CERT-1 named %s, owned (-want +got):\n%s", got.GenerateName, diff)
 		}
@@ -197,9 +191,7 @@ func TestKeyTypes(t *testing.T) {
 		"ECDSAP384": "*ecdsa.PrivateKey P-384", "ECDSAP521": "*ecdsa.PrivateKey P-521", "ED25519": "ed25519.PrivateKey", "DSA": `unknown key type "DSA"`,
 	} {
 		key, err := newKey(kind)
-		if got := describeKey(key, err); got != want {
-			t.Errorf("A-CERT-1 %s is %s, want %s", kind, got, want)
-		}
+		assert.Equal(t, want, describeKey(key, err), "A-CERT-1 %s is", kind)
 	}
 }
 
@@ -277,9 +269,7 @@ func TestRefusedCertificate(t *testing.T) {
 func TestDeletedRequest(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
 		s.shows()
-		if err := s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}))
 		synctest.Wait()
 		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}) {
 			t.Errorf("A-CERT-4 told %q", changes)

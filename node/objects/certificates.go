@@ -32,10 +32,6 @@ type sourceKey struct {
 	source int
 }
 
-func newCertificates(ctx context.Context, options Options) *certificates {
-	return &certificates{ctx: ctx, options: options, known: map[types.UID]map[sourceKey]*podCertificate{}}
-}
-
 // register makes the certificates of a pod, or takes over another version of it.
 func (c *certificates) register(pod *v1.Pod) {
 	if !c.options.PodCertificates {

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func newClaim(name string, change func(*v1.PersistentVolumeClaim)) *v1.PersistentVolumeClaim {
@@ -53,9 +55,7 @@ func TestPersistentVolume(t *testing.T) {
 			bound, err := newWorld(t, tc.objects...).PersistentVolume(t.Context(), newPod("p1"), volume)
 			switch {
 			case tc.want != "":
-				if err == nil || err.Error() != tc.want {
-					t.Errorf("A-SYNC-8 error = %v\nwant %s", err, tc.want)
-				}
+				assert.Error(t, tc.want, err, "A-SYNC-8")
 			case err != nil || bound.Name != "pv":
 				t.Errorf("volume %v, %v", bound, err)
 			}
@@ -73,9 +73,7 @@ func TestEphemeralClaim(t *testing.T) {
 			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "pod-p1", UID: owner, Controller: new(true)}}
 		})
 		_, err := newWorld(t, claim, newVolume("claim-1")).PersistentVolume(t.Context(), newPod("p1"), volume)
-		if got := text(err); got != want {
-			t.Errorf("owned by %s: error %q, want %q", owner, got, want)
-		}
+		assert.Error(t, want, err, "owned by ", owner)
 	}
 }
 
@@ -93,8 +91,6 @@ func TestReachable(t *testing.T) {
 		volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 			MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
 		}}}}
-		if got := text(w.Reachable(volume)); got != want {
-			t.Errorf("%s: error %q, want %q", value, got, want)
-		}
+		assert.Error(t, want, w.Reachable(volume), value)
 	}
 }

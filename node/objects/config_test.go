@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	config "k8s.io/kubelet/config/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const head = "kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/v1\n"
@@ -15,9 +17,7 @@ const head = "kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -43,12 +43,8 @@ func TestRead(t *testing.T) {
 	write(t, dir, "notes.txt", "not read")
 	for path, want := range map[string][]string{one: {"a"}, dir: {"first", "second"}} {
 		got, err := ReadCredentialProviders(path)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		if diff := cmp.Diff(want, providerNames(got)); diff != "" {
-			t.Errorf("providers of %s (-want +got):\n%s", path, diff)
-		}
+		assert.NoError(t, err, path)
+		assert.NoDiffIn(t, cmp.Diff(want, providerNames(got)), "providers of %s", path)
 	}
 }
 
@@ -84,10 +80,6 @@ func TestReadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadCredentialProviders(""); err == nil || !strings.Contains(err.Error(), "no file is given, want --image-credential-provider-config") {
-		t.Errorf("no path: %v", err)
-	}
-	if _, err := ReadCredentialProviders(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no configuration files found in directory") {
-		t.Errorf("an empty folder: %v", err)
-	}
+	assert.ErrorContains(t, "no file is given, want --image-credential-provider-config", assert.ErrorOf(ReadCredentialProviders("")), "no path")
+	assert.ErrorContains(t, "no configuration files found in directory", assert.ErrorOf(ReadCredentialProviders(t.TempDir())), "an empty folder")
 }

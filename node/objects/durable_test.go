@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 )
 
@@ -13,9 +14,7 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	path := filepath.Join(disk.Dir, "services.json")
 	disk.Settle()
 	before := &kept{path: path}
-	if err := before.write([]any{service("default", "db", "10.0.0.1")}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, before.write([]any{service("default", "db", "10.0.0.1")}))
 	disk.Cut()
 	after := &kept{path: path}
 	if err := after.read(); err != nil || after.services == nil || len(after.services.List()) != 1 {

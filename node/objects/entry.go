@@ -3,6 +3,8 @@ package objects
 import (
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -76,7 +78,7 @@ func (e *entry) answer() (object, error) {
 		return e.now, nil
 	case e.known && current:
 		e.answered = true
-		return nil, notFound(e.objectName)
+		return nil, apierrors.NewNotFound(v1.Resource(e.kind.resource), e.name) // as Kubernetes does on a node: `configmap "x" not found`
 	}
 	e.refused = true
 	if e.watch == nil {

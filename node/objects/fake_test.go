@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,7 +31,6 @@ var errAway = errors.New("connection refused")
 type world struct {
 	*Objects
 	client *fake.Clientset
-	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	away    bool
@@ -53,9 +51,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		return false, nil, nil
 	})
 	w.client.PrependWatchReactor("*", w.watch)
-	ctx, cancel := context.WithCancel(t.Context())
-	w.cancel = cancel
-	w.Objects = New(ctx, Options{
+	w.Objects = New(t.Context(), Options{
 		Client: w.client, Log: slog.New(slog.DiscardHandler), Changed: w.changed,
 		NodeLabels: func() (map[string]string, error) { return map[string]string{"disk": "here"}, nil },
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -48,11 +47,11 @@ var _ volumes.API = (*Objects)(nil)
 func New(ctx context.Context, options Options) *Objects {
 	return &Objects{
 		options: options,
-		watches: newWatches(ctx, options),
-		tokens:  newTokens(options),
-		bundles: newBundles(ctx, options),
+		watches: &watches{ctx: ctx, options: options, entries: map[objectName]*entry{}, pods: map[types.UID]uses{}},
+		tokens:  &tokens{options: options, known: map[types.UID]map[tokenKey]*token{}},
+		bundles: &bundles{ctx: ctx, options: options, users: map[types.UID]bool{}},
 
-		certificates: newCertificates(ctx, options),
+		certificates: &certificates{ctx: ctx, options: options, known: map[types.UID]map[sourceKey]*podCertificate{}},
 	}
 }
 
@@ -92,11 +91,6 @@ func (o *Objects) Secret(namespace, name string) (*v1.Secret, error) {
 		return nil, err
 	}
 	return object.(*v1.Secret), nil
-}
-
-// notFound words a missing object as Kubernetes does on a node: `configmap "x" not found`.
-func notFound(r objectName) error {
-	return apierrors.NewNotFound(v1.Resource(r.kind.resource), r.name)
 }
 
 // notSynced is the error while nothing is known of an object. Kubernetes says

@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // read is the value of key a of a ConfigMap, or the error's text.
@@ -23,18 +25,14 @@ func read(w *world, name string) string {
 func (w *world) update(t *testing.T, c *v1.ConfigMap) {
 	t.Helper()
 	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
-	if _, err := w.client.CoreV1().ConfigMaps("ns").Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.client.CoreV1().ConfigMaps("ns").Update(t.Context(), c, metav1.UpdateOptions{})))
 	synctest.Wait()
 }
 
 func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 	t.Helper()
 	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
-	if _, err := w.client.CoreV1().ConfigMaps("ns").Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(w.client.CoreV1().ConfigMaps("ns").Create(t.Context(), c, metav1.CreateOptions{})))
 	synctest.Wait()
 }
 
@@ -42,13 +40,10 @@ func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 func TestChangesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf"), inSecret("cred")))
 		w.Register(newPod("p2", inConfigMap("conf")))
 		w.Register(newPod("p3", inConfigMap("other")))
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		if c, _ := w.ConfigMap("ns", "conf"); c.ManagedFields != nil {
 			t.Error("managedFields are kept")
 		}
@@ -60,12 +55,8 @@ func TestChangesAreReported(t *testing.T) {
 			t.Errorf("%d watches for three objects", begun)
 		}
 		w.update(t, newConfigMap("conf", "a", "2"))
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
-		if got := read(w, "conf"); got != "2" {
-			t.Errorf("conf = %q, want 2", got)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()), "told")
+		assert.Equal(t, "2", read(w, "conf"), "conf")
 		labelled := newConfigMap("conf", "a", "2")
 		labelled.Labels = map[string]string{"x": "y"}
 		w.update(t, labelled)
@@ -79,29 +70,18 @@ func TestChangesAreReported(t *testing.T) {
 func TestMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		w.Register(withVariable("p1", "conf"))
 		_, err := w.ConfigMap("ns", "conf")
 		if !apierrors.IsNotFound(err) || err.Error() != `configmap "conf" not found` {
 			t.Errorf("A-ENV-5 error = %v", err)
 		}
 		w.create(t, newConfigMap("conf", "a", "1"))
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
-		if err := w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()), "told")
+		assert.Equal(t, "1", read(w, "conf"), "conf")
+		assert.Must(t, w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
-		if got := read(w, "none"); got != `object "ns"/"none" not registered` {
-			t.Errorf("of an object that no pod names: %q", got)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()), "told")
+		assert.Equal(t, `object "ns"/"none" not registered`, read(w, "none"), "of an object that no pod names")
 	})
 }
 
@@ -110,37 +90,24 @@ func TestMissing(t *testing.T) {
 func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want 1", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(true)
 		w.Register(newPod("p2", inConfigMap("late")))
 		began := time.Now()
 		want := "failed to sync configmap cache: connection refused"
-		if got := read(w, "late"); got != want {
-			t.Errorf("late = %q, want %q", got, want)
-		}
-		if waited := time.Since(began); waited != firstAnswerWithin {
-			t.Errorf("waited %v, want %v", waited, firstAnswerWithin)
-		}
+		assert.Equal(t, want, read(w, "late"), "late")
+		assert.Equal(t, firstAnswerWithin, time.Since(began), "waited")
 		time.Sleep(5 * time.Hour)
 		began = time.Now()
 		if got := read(w, "late"); got != want || time.Since(began) != 0 {
 			t.Errorf("asked again: %q after %v, want %q at once", got, time.Since(began), want)
 		}
-		if got := read(w, "conf"); got != "1" {
-			t.Errorf("conf = %q, want what was known", got)
-		}
+		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(false)
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
-		if diff := cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
-		if got := read(w, "late"); got != "2" {
-			t.Errorf("late = %q, want 2", got)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()), "told")
+		assert.Equal(t, "2", read(w, "late"), "late")
 	})
 }
 
@@ -151,7 +118,6 @@ func TestWatchesEnd(t *testing.T) {
 		fixed := newConfigMap("fixed", "a", "f")
 		fixed.Immutable = new(true)
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("vars", "a", "v"), fixed)
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p2", inConfigMap("conf"), inConfigMap("fixed")))
 		w.Register(withVariable("p3", "vars"))
@@ -167,12 +133,8 @@ func TestWatchesEnd(t *testing.T) {
 			t.Errorf("%d open watches after %v, want 1: none for variables", open, idleAfter)
 		}
 		w.update(t, newConfigMap("vars", "a", "v2"))
-		if got := read(w, "vars"); got != "v2" {
-			t.Errorf("asked after the end of the watch: %q, want v2", got)
-		}
-		if got := read(w, "fixed"); got != "f" {
-			t.Errorf("fixed = %q", got)
-		}
+		assert.Equal(t, "v2", read(w, "vars"), "asked after the end of the watch")
+		assert.Equal(t, "f", read(w, "fixed"), "fixed")
 		w.Unregister("p3")
 		w.Unregister("p1")
 		synctest.Wait()
@@ -194,16 +156,11 @@ func (w *world) entries() map[objectName]*entry { return w.Objects.watches.entri
 func TestIdleAndAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("vars", "a", "v"))
-		defer w.cancel()
 		w.Register(withVariable("p1", "vars"))
-		if got := read(w, "vars"); got != "v" {
-			t.Errorf("vars = %q", got)
-		}
+		assert.Equal(t, "v", read(w, "vars"), "vars")
 		time.Sleep(idleAfter + time.Second)
 		w.setAway(true)
-		if got := read(w, "vars"); got != "v" {
-			t.Errorf("vars = %q, want v", got)
-		}
+		assert.Equal(t, "v", read(w, "vars"), "vars")
 	})
 }
 
@@ -211,15 +168,10 @@ func TestIdleAndAway(t *testing.T) {
 func TestRegisterAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
-		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p1", inConfigMap("debug")))
-		if got := read(w, "debug"); got != "2" {
-			t.Errorf("debug = %q, want 2", got)
-		}
-		if got := read(w, "conf"); got != `object "ns"/"conf" not registered` {
-			t.Errorf("conf = %q", got)
-		}
+		assert.Equal(t, "2", read(w, "debug"), "debug")
+		assert.Equal(t, `object "ns"/"conf" not registered`, read(w, "conf"), "conf")
 	})
 }
 
@@ -241,7 +193,5 @@ func TestReferences(t *testing.T) {
 		"ConfigMap ns/both": true, "ConfigMap ns/kube-root-ca.crt": true, "Secret ns/projected": true,
 		"Secret ns/pull": false, "Secret ns/from": false, "Secret ns/key": false,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	config "k8s.io/kubelet/config/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -24,9 +25,7 @@ import (
 func script(t *testing.T, dir, answer string) {
 	t.Helper()
 	text := "#!/bin/sh\ncat >> \"$REQUESTS\"; echo \" $* $GREETING\" >> \"$REQUESTS\"\n" + answer + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "p"), []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "p"), []byte(text), 0o700))
 }
 
 func response(key, duration, auth string) string {
@@ -57,9 +56,7 @@ func nodeWith(t *testing.T, answer string, accounts ServiceAccounts, change func
 	change(&p)
 	var log bytes.Buffer
 	providers, err := NewCredentialProviders([]config.CredentialProvider{p}, dir, accounts, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return node{CredentialProviders: providers, requests: requests, log: &log}
 }
 
@@ -82,16 +79,12 @@ func (n node) asked(t *testing.T) []string {
 func TestLogins(t *testing.T) {
 	n := nodeWith(t, response("Image", "", `"eu.r.io/b":{"username":"u","password":"p"},"*.r.io":{"username":"v","password":"q"}`), nil, unchanged)
 	want := []images.Login{{Location: "*.r.io", Username: "v", Password: "q"}, {Location: "eu.r.io/b", Username: "u", Password: "p"}}
-	if diff := cmp.Diff(want, n.Logins(t.Context(), "eu.r.io/a", nil)); diff != "" {
-		t.Errorf("logins (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, n.Logins(t.Context(), "eu.r.io/a", nil)), "logins")
 	if got := n.Logins(t.Context(), "other.io/a", nil); got != nil {
 		t.Errorf("an image that is not the plugin's: %v", got)
 	}
 	wantAsked := []string{`{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1","image":"eu.r.io/a"} get credentials hello`}
-	if diff := cmp.Diff(wantAsked, n.asked(t)); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(wantAsked, n.asked(t)), "asked")
 }
 
 // TestCache: what a plugin's answer is good for, and for how long.
@@ -235,9 +228,7 @@ func TestTokens(t *testing.T) {
 				}
 				want = append(want, fmt.Sprintf(`{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1","image":"eu.r.io/a"%s} get credentials hello`, text))
 			}
-			if diff := cmp.Diff(want, n.asked(t)); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, n.asked(t)), "asked")
 		})
 	}
 }

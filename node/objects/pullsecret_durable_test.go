@@ -3,6 +3,7 @@ package objects
 import (
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 )
 
@@ -12,9 +13,7 @@ func TestIntentSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
 	records := open(t, disk.Dir, policy(t, "NeverVerifyPreloadedImages"))
 	disk.Settle()
-	if err := records.Intend("example.com/secret:1"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, records.Intend("example.com/secret:1"))
 	disk.Cut()
 	if intended, err := records.pulling.intended("example.com/secret:1"); !intended || err != nil {
 		t.Errorf("after a power cut: intended %v, %v", intended, err)

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -23,9 +23,7 @@ var (
 func policy(t *testing.T, name string, preloaded ...string) PullPolicy {
 	t.Helper()
 	p, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return p
 }
 
@@ -75,14 +73,10 @@ func TestMustPull(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			root := t.TempDir()
 			r := open(t, root, policy(t, ""))
-			if err := r.Intend(app); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, r.Intend(app))
 			r.Pulled(app, id, tc.by)
 			for _, when := range []string{"at once", "after a restart"} {
-				if got := r.MustPull(tc.image, id, of(tc.theirs...)); got != tc.want {
-					t.Errorf("%s: must pull %v, want %v", when, got, tc.want)
-				}
+				assert.Equal(t, tc.want, r.MustPull(tc.image, id, of(tc.theirs...)), "%s: must pull", when)
 				r = open(t, root, policy(t, ""))
 			}
 		})
@@ -103,19 +97,11 @@ func TestPolicies(t *testing.T) {
 	}
 	for _, tc := range tests {
 		r, first := open(t, t.TempDir(), tc.policy), pullsecretSecret("first", "h1")
-		if got := r.MustPull(app, id, of()); got != tc.preloaded {
-			t.Errorf("A-IMG-8 %v: preloaded must be pulled %v, want %v", tc.policy, got, tc.preloaded)
-		}
-		if err := r.Intend(app); err != nil {
-			t.Fatal(err)
-		}
-		if got := r.MustPull(app, id, of()); got != tc.pulled {
-			t.Errorf("A-IMG-8 %v: while it is pulled: must be pulled %v, want %v", tc.policy, got, tc.pulled)
-		}
+		assert.Equal(t, tc.preloaded, r.MustPull(app, id, of()), "A-IMG-8 %v: preloaded must be pulled", tc.policy)
+		assert.Must(t, r.Intend(app))
+		assert.Equal(t, tc.pulled, r.MustPull(app, id, of()), "A-IMG-8 %v: while it is pulled: must be pulled", tc.policy)
 		r.Pulled(app, id, &first)
-		if got := r.MustPull(app, id, of()); got != tc.pulled {
-			t.Errorf("A-IMG-8 %v: pulled must be pulled %v, want %v", tc.policy, got, tc.pulled)
-		}
+		assert.Equal(t, tc.pulled, r.MustPull(app, id, of()), "A-IMG-8 %v: pulled must be pulled", tc.policy)
 	}
 }
 
@@ -137,9 +123,7 @@ func TestNewPolicyRefuses(t *testing.T) {
 			patterns = []string{tc.pattern}
 		}
 		_, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(tc.name), patterns)
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("policy %s, pattern %q: error %v, want %q", tc.name, tc.pattern, err, tc.want)
-		}
+		assert.ErrorContains(t, tc.want, err, "policy ", tc.name, ", pattern ", tc.pattern)
 	}
 }
 
@@ -149,9 +133,7 @@ func TestCutOff(t *testing.T) {
 	root := t.TempDir()
 	r := open(t, root, policy(t, ""))
 	for _, image := range []string{app, "r.io/absent:1"} {
-		if err := r.Intend(image); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.Intend(image))
 	}
 	r = open(t, root, policy(t, ""), images.Image{ID: id, Tags: []string{app}}, images.Image{ID: "sha256:2", Tags: []string{"r.io/preloaded:1"}})
 	if !r.MustPull(app, id, of(pullsecretSecret("first", "h1"))) {
@@ -170,9 +152,7 @@ func TestTwoPulls(t *testing.T) {
 	root := t.TempDir()
 	r := open(t, root, policy(t, ""))
 	for range 2 {
-		if err := r.Intend(app); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.Intend(app))
 	}
 	for _, want := range []int{1, 0} {
 		r.Failed(app)
@@ -185,9 +165,7 @@ func TestTwoPulls(t *testing.T) {
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var out []string
 	for _, entry := range entries {
 		out = append(out, entry.Name())
@@ -199,9 +177,7 @@ func files(t *testing.T, dir string) []string {
 func TestKubeletsRecords(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "image_manager/pulled")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(dir, 0o700))
 	// The kubelet's hash of the user name "u" and the password "p".
 	const hash = "edbd57ca9372e64eb1c9070ecf3a049ac553596b0529acf034c7a71d4e618e88"
 	write(t, dir, filepath.Base(folder(dir).path(id)), `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-01T00:00:00Z","imageRef":"sha256:1",
@@ -211,24 +187,18 @@ func TestKubeletsRecords(t *testing.T) {
 		t.Error("A-IMG-8: the record of the kubelet does not count")
 	}
 	record, err := r.pulled.pulled(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []kubelet.ImagePullSecret{
 		{UID: "u1", Namespace: "ns", Name: "first", CredentialHash: hash}, {UID: "uid-second", Namespace: "ns", Name: "second", CredentialHash: hash},
 	}
-	if diff := cmp.Diff(want, record.CredentialMapping["r.io/app"].KubernetesSecrets); diff != "" {
-		t.Errorf("secrets after a match (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, record.CredentialMapping["r.io/app"].KubernetesSecrets), "secrets after a match")
 }
 
 // TestUnreadable: what can't be read forces a pull, and is made anew by it.
 func TestUnreadable(t *testing.T) {
 	root := t.TempDir()
 	r := open(t, root, policy(t, ""))
-	if err := r.Intend(app); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.Intend(app))
 	r.Pulled(app, id, nil)
 	write(t, string(r.pulled), filepath.Base(r.pulled.path(id)), "{")
 	if !r.MustPull(app, id, of()) {

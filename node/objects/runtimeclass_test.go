@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -21,9 +22,7 @@ var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
 func TestHandler(t *testing.T) {
 	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
 	classes, err := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); classes.Run(ctx) }()
@@ -47,12 +46,8 @@ func TestHandler(t *testing.T) {
 func TestUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		classes, err := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		_, err = classes.Handler("sandboxed") // nobody runs it
-		if err == nil || err.Error() != "failed to lookup RuntimeClass sandboxed: the API server was not reached yet" {
-			t.Errorf("error %v", err)
-		}
+		assert.Error(t, "failed to lookup RuntimeClass sandboxed: the API server was not reached yet", err)
 	})
 }

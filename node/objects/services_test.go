@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -48,9 +49,7 @@ func podIn(namespace string, links *bool) *v1.Pod {
 func started(t *testing.T, client *fake.Clientset, log *slog.Logger) *Services {
 	t.Helper()
 	s, err := NewServices(client, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
@@ -97,21 +96,15 @@ func TestVariables(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := s.Variables(t.Context(), tc.pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("variables (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "variables")
 		})
 	}
 	odd, err := s.Variables(t.Context(), podIn("odd", new(true)))
 	if err != nil || odd[0].Value != "10.0.0.9" {
 		t.Errorf("the namespace's own service kubernetes: %v, error %v", odd, err)
 	}
-	if _, err := s.Variables(t.Context(), podIn("shop", nil)); err == nil || err.Error() != "nil pod.spec.enableServiceLinks encountered, cannot construct envvars" {
-		t.Errorf("A-ENV-1 without enableServiceLinks: %v", err)
-	}
+	assert.Error(t, "nil pod.spec.enableServiceLinks encountered, cannot construct envvars", assert.ErrorOf(s.Variables(t.Context(), podIn("shop", nil))), "A-ENV-1 without enableServiceLinks")
 }
 
 func TestOnlyWhatIsNeededIsKept(t *testing.T) {
@@ -122,9 +115,7 @@ func TestOnlyWhatIsNeededIsKept(t *testing.T) {
 	got, _, _ := s.informer.GetIndexer().GetByKey("shop/my-db")
 	want := service("shop", "my-db", "fd00::3", v1.ServicePort{Name: "sql-port", Port: 5432}, v1.ServicePort{Name: "gossip", Port: 7946, Protocol: v1.ProtocolUDP})
 	want.Labels, want.ManagedFields, want.Spec.Selector = nil, nil, nil
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "kept")
 }
 
 // TestUnread: A-ENV-1, as long as the API server does not answer; a static pod
@@ -137,16 +128,12 @@ func TestUnread(t *testing.T) {
 		})
 		var log bytes.Buffer
 		s, err := NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
 		for range 3 {
-			if _, err := s.Variables(ctx, podIn("shop", new(true))); !errors.Is(err, errUnread) {
-				t.Errorf("A-ENV-1: error %v, want %v", err, errUnread)
-			}
+			assert.ErrorIs(t, errUnread, assert.ErrorOf(s.Variables(ctx, podIn("shop", new(true)))), "A-ENV-1")
 		}
 		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
@@ -169,9 +156,7 @@ func TestKept(t *testing.T) {
 		pod := podIn("shop", new(true))
 		agent := func(client *fake.Clientset) *Services {
 			s, err := NewServices(client, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if err := s.Keep(path); err != nil {
 				t.Log(err)
 			}
@@ -214,14 +199,10 @@ func TestKept(t *testing.T) {
 				t.Errorf("services that are gone: %v, error %v", got, err)
 			}
 		})
-		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 		fourth := agent(away())
 		run(fourth, func() {
-			if _, err := fourth.Variables(t.Context(), pod); !errors.Is(err, errUnread) {
-				t.Errorf("of a damaged file: %v", err)
-			}
+			assert.ErrorIs(t, errUnread, assert.ErrorOf(fourth.Variables(t.Context(), pod)), "of a damaged file")
 		})
 	})
 }

@@ -51,10 +51,6 @@ type token struct {
 	timer   *time.Timer  // tells the pod that it is time
 }
 
-func newTokens(options Options) *tokens {
-	return &tokens{options: options, known: map[types.UID]map[tokenKey]*token{}}
-}
-
 // Token is the token that a volume of the pod shows, bound to the pod. It is asked
 // for anew at 80 % of its life or after 24 h; Changed tells when. One that can't be
 // renewed is given out as long as it is valid; after a failure Changed tells when to

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // issuer gives out numbered tokens and keeps what was asked for.
@@ -65,13 +67,10 @@ func (w *world) token(t *testing.T, p *v1.ServiceAccountTokenProjection) string 
 func TestTokenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		i := w.issue()
 		for _, p := range []*v1.ServiceAccountTokenProjection{tokenOf(3607), tokenOf(3607), tokenOf(600), {Path: "plain"}} {
-			if _, err := w.Token(t.Context(), newPod("p1"), p); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(w.Token(t.Context(), newPod("p1"), p)))
 		}
 		pod := &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}
 		want := []authenticationv1.TokenRequestSpec{
@@ -83,9 +82,7 @@ func TestTokenRequest(t *testing.T) {
 		for _, r := range i.requests {
 			got = append(got, r.Spec)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "requests")
 	})
 }
 
@@ -94,13 +91,10 @@ func TestTokenIsRenewed(t *testing.T) {
 	for lifetime, want := range map[time.Duration]time.Duration{time.Hour: 48 * time.Minute, 100 * 24 * time.Hour: 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			defer w.cancel()
 			defer w.Unregister("p1")
 			w.issue()
 			p := tokenOf(int64(lifetime.Seconds()))
-			if got := w.token(t, p); got != "token-1" {
-				t.Errorf("first %s", got)
-			}
+			assert.Equal(t, "token-1", w.token(t, p), "first")
 			time.Sleep(want - 11*time.Second)
 			synctest.Wait()
 			if changes := w.hears(); changes != nil || w.token(t, p) != "token-1" {
@@ -108,12 +102,8 @@ func TestTokenIsRenewed(t *testing.T) {
 			}
 			time.Sleep(12 * time.Second)
 			synctest.Wait()
-			if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
-			}
-			if got := w.token(t, p); got != "token-2" {
-				t.Errorf("then %s", got)
-			}
+			assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
+			assert.Equal(t, "token-2", w.token(t, p), "then")
 		})
 	}
 }
@@ -123,24 +113,19 @@ func TestTokenIsRenewed(t *testing.T) {
 func TestTokenWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		w.issue()
 		p := tokenOf(3600)
 		w.token(t, p)
 		w.setAway(true)
-		if got, want := w.token(t, tokenOf(700)), "failed to fetch token: connection refused"; got != want {
-			t.Errorf("first token while away: %q, want %q", got, want)
-		}
+		assert.Equal(t, "failed to fetch token: connection refused", w.token(t, tokenOf(700)), "first token while away")
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
 		changes := 0
 		for range 9 { // minutes
 			for range w.hears() {
 				changes++
-				if got := w.token(t, p); got != "token-1" {
-					t.Errorf("token %q", got)
-				}
+				assert.Equal(t, "token-1", w.token(t, p), "token")
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -153,9 +138,7 @@ func TestTokenWhileAway(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		w.setAway(false)
-		if got := w.token(t, p); got != "token-2" {
-			t.Errorf("back again: %q", got)
-		}
+		assert.Equal(t, "token-2", w.token(t, p), "back again")
 	})
 }
 
@@ -163,20 +146,15 @@ func TestTokenWhileAway(t *testing.T) {
 func TestFirstTokenWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		w.issue()
 		w.setAway(true)
 		w.token(t, tokenOf(600))
 		time.Sleep(2 * renewalRetries.Duration)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()), "told")
 		w.setAway(false)
-		if got := w.token(t, tokenOf(600)); got != "token-1" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-1", w.token(t, tokenOf(600)), "token")
 	})
 }
 
@@ -184,13 +162,10 @@ func TestFirstTokenWhileAway(t *testing.T) {
 func TestTokenAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		w.issue()
 		w.token(t, tokenOf(600))
 		w.Unregister("p1")
-		if got := w.token(t, tokenOf(600)); got != "token-2" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-2", w.token(t, tokenOf(600)), "token")
 		time.Sleep(time.Hour)
 		if changes := w.hears(); changes != nil || len(w.tokens.known) != 0 {
 			t.Errorf("told %q, and %d pods kept", changes, len(w.tokens.known))
@@ -202,16 +177,13 @@ func TestTokenAfterTheEnd(t *testing.T) {
 func TestNewPodIsNotKnownYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.cancel()
 		defer w.Unregister("p1")
 		i := w.issue()
 		i.refuse = []error{
 			apierrors.NewForbidden(v1.Resource("serviceaccounts"), "default", nil),
 			apierrors.NewNotFound(v1.Resource("pod"), "pod-p1"),
 		}
-		if got := w.token(t, tokenOf(600)); got != "token-1" {
-			t.Errorf("token %q", got)
-		}
+		assert.Equal(t, "token-1", w.token(t, tokenOf(600)), "token")
 		began := time.Now()
 		i.refuse = []error{apierrors.NewNotFound(v1.Resource("serviceaccounts"), "default")}
 		if got, want := w.token(t, tokenOf(601)), `failed to fetch token: serviceaccounts "default" not found`; got != want || time.Since(began) != 0 {

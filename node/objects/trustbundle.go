@@ -32,10 +32,6 @@ type bundles struct {
 	watch *bundleWatch // nil without users
 }
 
-func newBundles(ctx context.Context, options Options) *bundles {
-	return &bundles{ctx: ctx, options: options, users: map[types.UID]bool{}}
-}
-
 func (b *bundles) register(pod types.UID, uses bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func certificate(content string) string {
@@ -44,13 +46,10 @@ func TestTrustAnchors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newBundle("one", "s", "live", certificate("B")+"text\n"+certificate("A")), newBundle("two", "s", "live", certificate("C")+certificate("A")),
 			newBundle("three", "s", "old", certificate("D")), newBundle("four", "t", "live", certificate("E")))
-		defer w.cancel()
 		w.Register(newPod("p1", inTrustBundle(v1.ClusterTrustBundleProjection{})))
 		for _, tc := range tests {
 			got, err := w.TrustAnchors(t.Context(), &tc.projection)
-			if diff := cmp.Diff(tc.want, string(got)+text(err)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, string(got)+text(err)), "%s", tc.name)
 		}
 	})
 }
@@ -59,18 +58,13 @@ func TestTrustAnchors(t *testing.T) {
 func TestTrustBundlesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newBundle("one", "", "", certificate("A")))
-		defer w.cancel()
 		byName := v1.ClusterTrustBundleProjection{Name: new("one")}
 		w.Register(newPod("p1", inTrustBundle(byName)))
 		w.Register(newPod("p2"))
 		synctest.Wait()
-		if _, err := w.client.CertificatesV1().ClusterTrustBundles().Update(t.Context(), newBundle("one", "", "", certificate("B")), metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.client.CertificatesV1().ClusterTrustBundles().Update(t.Context(), newBundle("one", "", "", certificate("B")), metav1.UpdateOptions{})))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"p1: ClusterTrustBundles changed"}, w.hears()); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ClusterTrustBundles changed"}, w.hears()), "told")
 		if got, err := w.TrustAnchors(t.Context(), &byName); err != nil || string(got) != certificate("B") {
 			t.Errorf("anchors %q, %v", got, err)
 		}

@@ -19,10 +19,6 @@ type watches struct {
 	pods    map[types.UID]uses
 }
 
-func newWatches(ctx context.Context, options Options) *watches {
-	return &watches{ctx: ctx, options: options, entries: map[objectName]*entry{}, pods: map[types.UID]uses{}}
-}
-
 // register makes what a pod uses what it is now; nothing forgets the pod.
 func (w *watches) register(pod types.UID, now uses) {
 	w.mu.Lock()

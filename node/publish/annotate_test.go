@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestAnnotate: annotations go with the status that is set after them, in one patch and at
@@ -35,9 +37,7 @@ func TestAnnotate(t *testing.T) {
 		}
 		s.change("web", func(p *v1.Pod) { delete(p.Annotations, key) })
 		after(time.Minute)
-		if got := s.api.get("web").Annotations[key]; got != "1" {
-			t.Errorf("after somebody has removed it: %q", got)
-		}
+		assert.Equal(t, "1", s.api.get("web").Annotations[key], "after somebody has removed it")
 	})
 }
 

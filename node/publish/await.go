@@ -1,6 +1,9 @@
 package publish
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // AwaitSent waits until the API server has all that was set before, as far as it has the
 // pods, or until ctx ends.
@@ -66,12 +69,7 @@ func (w *Writer) onlyProgress() bool {
 	if w.busy > 0 {
 		return false
 	}
-	for _, e := range w.work {
-		if len(e.queue) == 0 || e.queue[0].since.IsZero() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.work, func(e *entry) bool { return len(e.queue) == 0 || e.queue[0].since.IsZero() })
 }
 
 // passIdle lets those go on that wait for nothing to be left. Called with mu held.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestAwaitSent: who waits goes on when the API server has every status, and no later than
@@ -30,8 +32,6 @@ func TestAwaitSent(t *testing.T) {
 		defer cancel()
 		began = time.Now()
 		s.AwaitSent(short)
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("with an API server that is away it took %s", took)
-		}
+		assert.Equal(t, 5*time.Second, time.Since(began), "with an API server that is away it took")
 	})
 }

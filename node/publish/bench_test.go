@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // arrivals is a transport that tells of each request before it is answered.
@@ -30,9 +32,7 @@ func benchWriter(b *testing.B, pods int) (w *Writer, sent chan struct{}, refs []
 	api := newFakeAPI()
 	sent = make(chan struct{}, 10000)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: arrivals{api, sent}, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	w = NewWriter(WriterConfig{Client: client, Log: slog.New(slog.DiscardHandler)})
 	for i := range pods {
 		name := fmt.Sprint("web-", i)
@@ -67,9 +67,7 @@ func BenchmarkLatency(b *testing.B) {
 		w.Set(refs[0], benchStatus(fmt.Sprint(round)), func(err error) { seen <- err })
 		<-sent
 		b.StopTimer()
-		if err := <-seen; err != nil {
-			b.Fatal(err)
-		}
+		assert.Must(b, <-seen)
 		b.StartTimer()
 	}
 }
@@ -92,9 +90,7 @@ func BenchmarkBurst(b *testing.B) {
 			}
 		}
 		for range refs {
-			if err := <-seen; err != nil {
-				b.Fatal(err)
-			}
+			assert.Must(b, <-seen)
 		}
 		for len(sent) > 0 {
 			<-sent

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestDelete: the last status, then the final delete with the UID (A-STAT-10,
@@ -34,9 +36,7 @@ func TestDelete(t *testing.T) {
 				s.Delete(web, phased(v1.PodFailed, "end"))
 				after(5 * time.Second)
 				got := strings.ReplaceAll(strings.Join(s.api.requests, " "), " web", "")
-				if got != c.want {
-					t.Errorf("requests %q, want %q", got, c.want)
-				}
+				assert.Equal(t, c.want, got, "requests")
 				if len(s.entries) > 0 {
 					t.Errorf("%d pods are remembered", len(s.entries))
 				}
@@ -60,12 +60,8 @@ func TestDeleteInOrder(t *testing.T) {
 		s.Set(web, running("2"), result.by("2"))
 		s.Delete(web, phased(v1.PodSucceeded, "end"))
 		after(time.Second)
-		if got, want := s.messages("web"), []string{"1", "2", "end"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
-		if got, want := result.all(), []string{"2: <nil>"}; !cmp.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"1", "2", "end"}, s.messages("web")), "written")
+		assert.NoDiffIn(t, cmp.Diff([]string{"2: <nil>"}, result.all()), "told")
 	})
 }
 
@@ -114,15 +110,11 @@ func TestStaticPod(t *testing.T) {
 		}
 		s.pod("etcd-node-1", mirror("a"))
 		synctest.Wait()
-		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
-			t.Errorf("the mirror has %q", got)
-		}
+		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the mirror")
 		s.Gone(s.api.get("etcd-node-1"))
 		s.pod("etcd-node-1", mirror("b"))
 		synctest.Wait()
-		if got := s.api.get("etcd-node-1").Status.Message; got != "up" {
-			t.Errorf("the next mirror has %q", got)
-		}
+		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the next mirror")
 		s.change("etcd-node-1", deleted)
 		s.Delete(ref, phased(v1.PodFailed, "end"))
 		after(time.Minute)
@@ -142,9 +134,7 @@ func TestForget(t *testing.T) {
 		s.Set(Ref{Namespace: "default", Name: "orphan", UID: "1"}, running(""), result.by("orphan"))
 		s.Forget("1")
 		s.Forget("2")
-		if got, want := result.all(), []string{"orphan: " + ErrGone.Error()}; !cmp.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"orphan: " + ErrGone.Error()}, result.all()), "told")
 		if len(s.entries) > 0 {
 			t.Error("it is remembered")
 		}

@@ -57,7 +57,7 @@ func (e *entry) compact() {
 			kept = append(kept, u)
 		case u.group && !newest.group && !newest.since.IsZero(): // the group is complete: what follows comes soon
 		default:
-			newest.since = earlier(newest.since, u.since)
+			newest.since = slices.MinFunc([]time.Time{newest.since, u.since}, time.Time.Compare)
 		}
 	}
 	clear(e.queue[len(kept):])

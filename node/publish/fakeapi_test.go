@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -57,12 +59,10 @@ func newFakeAPI() *fakeAPI {
 	return &fakeAPI{pods: map[string]*v1.Pod{}, written: map[string][]v1.PodStatus{}, underWay: map[string]int{}}
 }
 
-func (a *fakeAPI) client(t testing.TB) kubernetes.Interface {
+func clientOver(t testing.TB, transport http.RoundTripper) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: a, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	assert.Must(t, err)
 	return client
 }
 
@@ -232,9 +232,8 @@ func (a *fakeAPI) delete(pod *v1.Pod, body []byte) (*v1.Pod, error) {
 }
 
 // reply is what goes over the wire.
-func reply(pod *v1.Pod, err error) (*http.Response, error) {
+func reply(content any, err error) (*http.Response, error) {
 	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}}
-	var content any
 	if err != nil {
 		var status apierrors.APIStatus
 		if !errors.As(err, &status) {
@@ -246,7 +245,7 @@ func reply(pod *v1.Pod, err error) (*http.Response, error) {
 			response.Header.Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 		}
 		response.StatusCode, content = int(s.Code), s
-	} else {
+	} else if pod, is := content.(*v1.Pod); is {
 		pod = pod.DeepCopy()
 		pod.Kind, pod.APIVersion = "Pod", "v1"
 		content = pod

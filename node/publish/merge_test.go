@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func at(minute int) metav1.Time {
@@ -200,9 +202,7 @@ func TestNormalize(t *testing.T) {
 		InitContainerStatuses: []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: at(1), FinishedAt: at(1)}}}},
 		ContainerStatuses:     []v1.ContainerStatus{{LastTerminationState: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: at(1)}}}},
 	}
-	if d := cmp.Diff(want, status); d != "" {
-		t.Errorf("status (-want +got):\n%s", d)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, status), "status")
 }
 
 // TestPatch: a strategic merge patch with the UID as precondition (B-FIN-10), and
@@ -220,12 +220,8 @@ func TestPatch(t *testing.T) {
 	want.Phase = v1.PodRunning
 	want.Conditions[1].Status = v1.ConditionTrue
 	patch, err := patchStatus(pod, want, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const expected = `{"metadata":{"uid":"1"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"},{"type":"Ready"}],` +
 		`"conditions":[{"status":"True","type":"Ready"}],"phase":"Running"}}`
-	if d := cmp.Diff(expected, string(patch)); d != "" {
-		t.Errorf("patch (-want +got):\n%s", d)
-	}
+	assert.NoDiffIn(t, cmp.Diff(expected, string(patch)), "patch")
 }

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestForgedMirror: a pod with the annotation of a mirror pod is nobody else's object,
@@ -33,9 +35,7 @@ func TestForgedMirror(t *testing.T) {
 				s.change("web", deleted)
 				s.Delete(web, phased(v1.PodFailed, "end"))
 				after(time.Second)
-				if written := s.messages("attacker"); len(written) > 0 {
-					t.Errorf("the attacker's pod has the statuses %q", written)
-				}
+				assert.Empty(t, s.messages("attacker"), "the attacker's pod has the statuses")
 				if got, want := s.messages("web"), "end"; len(got) == 0 || got[len(got)-1] != want {
 					t.Errorf("the pod's statuses are %q, want %q at last", got, want)
 				}
@@ -44,9 +44,7 @@ func TestForgedMirror(t *testing.T) {
 				}
 				s.pod("etcd-node-1", forged("mirror", "hash"))
 				after(time.Second)
-				if got := s.api.get("etcd-node-1").Status.Message; got != "etcd" {
-					t.Errorf("the static pod's mirror has %q", got)
-				}
+				assert.Equal(t, "etcd", s.api.get("etcd-node-1").Status.Message, "the static pod's mirror")
 			})
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // progress is a status that only tells of progress: its pod has an address.
@@ -36,9 +38,7 @@ func (s *setup) addresses(name string) (list []string) {
 
 func (s *setup) want(name string, want ...string) {
 	s.t.Helper()
-	if got := s.addresses(name); !cmp.Equal(got, want) {
-		s.t.Errorf("written for %s: %q, want %q", name, got, want)
-	}
+	assert.NoDiffIn(s.t, cmp.Diff(want, s.addresses(name)), "written for %s", name)
 }
 
 // TestProgressWaits: steps of a start wait about a second for what follows, which takes their place and goes at once; a
@@ -196,9 +196,7 @@ func TestAfterStatuses(t *testing.T) {
 					s.Gone(s.api.get("web"))
 				}
 				after(time.Minute)
-				if took != c.want {
-					t.Errorf("called after %v, want %v", took, c.want)
-				}
+				assert.Equal(t, c.want, took, "called after")
 			})
 		})
 	}
@@ -314,9 +312,7 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		wantSent := func(want ...string) {
 			t.Helper()
-			if got := s.members("train-0"); !cmp.Equal(got, want) {
-				t.Errorf("written %q, want %q", got, want)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, s.members("train-0")), "written")
 		}
 		pod := s.pod("train-0", restartable)
 		s.Set(pod, member(started, ""), nil)
@@ -381,9 +377,7 @@ func TestBarrierBehindTransition(t *testing.T) {
 				after(5 * time.Second)
 				s.Set(pod, member(started, ""), nil)
 				synctest.Wait()
-				if got := s.members("train-0"); !cmp.Equal(got, c.want) {
-					t.Errorf("written %q, want %q", got, c.want)
-				}
+				assert.NoDiffIn(t, cmp.Diff(c.want, s.members("train-0")), "written")
 			})
 		})
 	}

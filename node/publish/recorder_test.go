@@ -23,14 +23,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
-var (
-	eventResource = schema.GroupResource{Resource: "events"}
-	errRefused    = errors.New("connect: connection refused")
-)
+var eventResource = schema.GroupResource{Resource: "events"}
 
 // recordFakeAPI has events, as a client's transport. fail decides what happens to a
 // request in place of what should.
@@ -85,20 +82,7 @@ func (a *recordFakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.lose {
 		return nil, io.ErrUnexpectedEOF
 	}
-	response := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}}
-	var content any = event
-	if err != nil {
-		var status apierrors.APIStatus
-		if !errors.As(err, &status) {
-			return nil, err
-		}
-		s := status.Status()
-		s.Kind, s.APIVersion = "Status", "v1"
-		response.StatusCode, content = int(s.Code), s
-	}
-	out, err := json.Marshal(content)
-	response.Body = io.NopCloser(bytes.NewReader(out))
-	return response, err
+	return reply(event, err)
 }
 
 func (a *recordFakeAPI) handle(r *http.Request, body []byte) (*v1.Event, error) {
@@ -145,10 +129,7 @@ func recordBubble(t *testing.T, config RecorderConfig, test func(t *testing.T, s
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &recordSetup{api: &recordFakeAPI{events: map[string]*v1.Event{}}, log: &bytes.Buffer{}}
-		var err error
-		if config.Client, err = kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: s.api, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}); err != nil {
-			t.Fatal(err)
-		}
+		config.Client = clientOver(t, s.api)
 		config.Log, config.Node = slog.New(slog.NewTextHandler(s.log, nil)), "node-1"
 		s.Recorder = NewRecorder(config)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -167,11 +148,6 @@ func testPod(name string) *v1.Pod {
 // happen tells of a container's event now.
 func (s *recordSetup) happen(kind, reason, message string) {
 	s.Record(Event{Object: PodReference(testPod("web"), "spec.containers{main}"), Type: kind, Reason: reason, Message: message, At: time.Now()})
-}
-
-func recordAfter(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // TestObject: what users' tools find an event by (A-EVT-1).
@@ -197,24 +173,22 @@ func TestObject(t *testing.T) {
 			e.ReportingController, e.ReportingInstance = "kubelet", "node-1"
 			want[e.Name] = e
 		}
-		if d := cmp.Diff(want, s.api.events); d != "" {
-			t.Errorf("events (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.api.events), "events")
 	})
 }
 
 // TestSentIsForgotten: of an event that is reported only what counts equal ones is kept.
 func TestSentIsForgotten(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
-		s.api.set(func(string) error { return errRefused })
+		s.api.set(func(string) error { return errRefusedConnection })
 		s.happen("Normal", "Started", "Container started")
-		recordAfter(time.Second)
+		after(time.Second)
 		s.mu.Lock()
 		kept := s.waiting[0]
 		s.mu.Unlock()
 		s.api.set(nil)
 		for count := int32(1); count <= 2; count++ {
-			recordAfter(time.Minute)
+			after(time.Minute)
 			s.mu.Lock()
 			if kept.event != nil || kept.sent != count {
 				t.Errorf("told %d times, want %d; the event is kept: %t", kept.sent, count, kept.event != nil)
@@ -222,10 +196,8 @@ func TestSentIsForgotten(t *testing.T) {
 			s.mu.Unlock()
 			s.happen("Normal", "Started", "Container started")
 		}
-		recordAfter(time.Minute)
-		if d := cmp.Diff(map[string]int32{"Started Container started": 3}, s.api.all()); d != "" {
-			t.Errorf("told (-want +got):\n%s", d)
-		}
+		after(time.Minute)
+		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"Started Container started": 3}, s.api.all()), "told")
 	})
 }
 
@@ -236,16 +208,14 @@ func TestCounted(t *testing.T) {
 		for range 600 {
 			s.happen("Warning", "Unhealthy", "Readiness probe failed: no")
 			s.happen("Normal", "Killing", "Stopping container main")
-			recordAfter(time.Second)
+			after(time.Second)
 		}
 		if n := s.api.count(); n < 50 || n > 56 {
 			t.Errorf("%d requests", n)
 		}
-		recordAfter(6 * time.Minute)
+		after(6 * time.Minute)
 		want := map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}
-		if d := cmp.Diff(want, s.api.all()); d != "" {
-			t.Errorf("events (-want +got):\n%s", d)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 	})
 }
 
@@ -255,10 +225,10 @@ func TestCombined(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
 		for i := range 100 {
 			s.happen("Warning", "Unhealthy", fmt.Sprintf("Liveness probe failed: %d", i))
-			recordAfter(time.Second)
+			after(time.Second)
 		}
 		s.happen("Normal", "Killing", "Container main failed liveness probe, will be restarted")
-		recordAfter(time.Hour)
+		after(time.Hour)
 		got := s.api.all()
 		if n := len(got); n != 11 { // nine of their own, the combined, Killing
 			t.Errorf("%d events: %v", n, got)
@@ -278,16 +248,14 @@ func TestDelay(t *testing.T) {
 	recordBubble(t, RecorderConfig{Delay: time.Second}, func(t *testing.T, s *recordSetup) {
 		tell := func(want map[string]int32) {
 			t.Helper()
-			if d := cmp.Diff(want, s.api.all()); d != "" {
-				t.Errorf("events (-want +got):\n%s", d)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 		}
 		s.happen("Normal", "Started", "")
 		s.happen("Warning", "BackOff", "")
-		recordAfter(time.Second / 2)
+		after(time.Second / 2)
 		s.happen("Normal", "Started", "")
 		tell(map[string]int32{"BackOff ": 1})
-		recordAfter(time.Second / 2)
+		after(time.Second / 2)
 		tell(map[string]int32{"BackOff ": 1, "Started ": 2})
 		s.happen("Normal", "Killing", "")
 		s.end()
@@ -303,18 +271,16 @@ func TestGivesWay(t *testing.T) {
 	recordBubble(t, RecorderConfig{Busy: busy.Load}, func(t *testing.T, s *recordSetup) {
 		s.happen("Normal", "Started", "first")
 		s.happen("Warning", "Failed", "it has")
-		recordAfter(29 * time.Second)
-		if d := cmp.Diff(map[string]int32{"Failed it has": 1}, s.api.all()); d != "" {
-			t.Errorf("events while somebody is busy (-want +got):\n%s", d)
-		}
-		recordAfter(2 * time.Second)
+		after(29 * time.Second)
+		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"Failed it has": 1}, s.api.all()), "events while somebody is busy")
+		after(2 * time.Second)
 		if s.api.all()["Started first"] != 1 {
 			t.Error("an event waits for more than half a minute")
 		}
 		s.happen("Normal", "Started", "second")
-		recordAfter(time.Second)
+		after(time.Second)
 		busy.Store(false)
-		recordAfter(time.Second)
+		after(time.Second)
 		if s.api.all()["Started second"] != 1 {
 			t.Error("an event waits for nobody")
 		}
@@ -332,9 +298,7 @@ func TestAgain(t *testing.T) {
 		tell := func(count int32, requests int) {
 			t.Helper()
 			want := map[string]int32{"Started Container started": count, "BackOff Back-off": count}
-			if d := cmp.Diff(want, s.api.all()); d != "" {
-				t.Errorf("events (-want +got):\n%s", d)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, s.api.all()), "events")
 			if n := s.api.count(); n != requests {
 				t.Errorf("%d requests, want %d", n, requests)
 			}
@@ -343,11 +307,11 @@ func TestAgain(t *testing.T) {
 		synctest.Wait()
 		tell(1, 2)
 		for range 5 {
-			recordAfter(time.Second)
+			after(time.Second)
 			restart()
 		}
 		tell(1, 2)
-		recordAfter(6 * time.Second)
+		after(6 * time.Second)
 		tell(6, 4)
 		restart()
 		s.end()
@@ -369,14 +333,12 @@ func TestRate(t *testing.T) {
 		if n := s.api.count(); n != 100 {
 			t.Errorf("%d at once", n)
 		}
-		recordAfter(2 * time.Second)
+		after(2 * time.Second)
 		if n := s.api.count(); n < 198 || n > 200 {
 			t.Errorf("%d after two seconds", n)
 		}
-		recordAfter(3 * time.Second)
-		if got, want := s.api.all(), (map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		after(3 * time.Second)
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}), s.api.all()), "events")
 	})
 }
 
@@ -387,10 +349,10 @@ func TestLostOfMany(t *testing.T) {
 		for i := range pods {
 			s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Normal", Reason: "Pulled", At: time.Now()})
 			if i%10 == 0 {
-				recordAfter(100 * time.Millisecond)
+				after(100 * time.Millisecond)
 			}
 		}
-		recordAfter(5 * time.Minute)
+		after(5 * time.Minute)
 		lines, lost := 0, 0
 		for line := range strings.Lines(s.log.String()) {
 			_, count, found := strings.Cut(strings.TrimSpace(line), "lost=")
@@ -410,20 +372,20 @@ func TestLostOfMany(t *testing.T) {
 // counted together; those for which there is no room are counted in the log.
 func TestRecordOutage(t *testing.T) {
 	recordBubble(t, RecorderConfig{QPS: 50, Burst: 100}, func(t *testing.T, s *recordSetup) {
-		s.api.set(func(string) error { return errRefused })
+		s.api.set(func(string) error { return errRefusedConnection })
 		for i := range 3000 {
 			s.happen("Warning", "BackOff", "Back-off restarting failed container")
 			s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Normal", Reason: "Pulled", At: time.Now()})
 			if i%1000 == 0 {
 				s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
 			}
-			recordAfter(time.Second / 2)
+			after(time.Second / 2)
 		}
 		if n := s.api.count(); n > 400 || n < 100 {
 			t.Errorf("%d requests in 25 minutes", n)
 		}
 		s.api.set(nil)
-		recordAfter(time.Minute)
+		after(time.Minute)
 		got := s.api.all()
 		if got["BackOff Back-off restarting failed container"] != 3000 || got["Failed "] != 3 || got["Pulled "] != waitMost-4 {
 			t.Errorf("events %v", got)
@@ -437,15 +399,13 @@ func TestRecordOutage(t *testing.T) {
 // TestTooOld: after an hour nobody wants to know any more.
 func TestTooOld(t *testing.T) {
 	recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
-		s.api.set(func(string) error { return errRefused })
+		s.api.set(func(string) error { return errRefusedConnection })
 		s.happen("Normal", "Started", "")
-		recordAfter(2 * time.Hour)
+		after(2 * time.Hour)
 		s.api.set(nil)
 		s.happen("Normal", "Killing", "")
-		recordAfter(time.Minute)
-		if got, want := s.api.all(), (map[string]int32{"Killing ": 1}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		after(time.Minute)
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Killing ": 1}), s.api.all()), "events")
 	})
 }
 
@@ -468,7 +428,7 @@ func TestRefused(t *testing.T) {
 			recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
 				s.api.set(func(string) error { return c.err })
 				s.happen("Normal", "Started", "")
-				recordAfter(30 * time.Minute)
+				after(30 * time.Minute)
 				if n := s.api.count(); n != c.tries {
 					t.Errorf("%d requests, want %d", n, c.tries)
 				}
@@ -479,9 +439,7 @@ func TestRefused(t *testing.T) {
 				s.happen("Normal", "Killing", "")
 				s.happen("Normal", "Started", "")
 				synctest.Wait()
-				if got, want := s.api.all(), (map[string]int32{"Killing ": 1, "Started ": 2}); !cmp.Equal(got, want) {
-					t.Errorf("events %v, want %v", got, want)
-				}
+				assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Killing ": 1, "Started ": 2}), s.api.all()), "events")
 			})
 		})
 	}
@@ -495,16 +453,12 @@ func TestRecordLostAnswer(t *testing.T) {
 		s.happen("Normal", "Started", "")
 		synctest.Wait()
 		s.api.loseAnswers(false)
-		recordAfter(10 * time.Second)
-		if got, want := s.api.all(), (map[string]int32{"Started ": 1}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		after(10 * time.Second)
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Started ": 1}), s.api.all()), "events")
 		clear(s.api.events)
 		s.happen("Normal", "Started", "")
 		synctest.Wait()
-		if got, want := s.api.all(), (map[string]int32{"Started ": 2}); !cmp.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff((map[string]int32{"Started ": 2}), s.api.all()), "events")
 	})
 }
 
@@ -523,7 +477,7 @@ func TestEnd(t *testing.T) {
 		took   time.Duration
 	}{
 		"there":  {sent: 20},
-		"away":   {fail: func(string) error { return errRefused }},
+		"away":   {fail: func(string) error { return errRefusedConnection }},
 		"silent": {silent: true, took: flushLongest},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -551,21 +505,21 @@ func TestRecordSlots(t *testing.T) {
 				slots := make(chan struct{}, 1) // of the bubble
 				s.pauses.slots = slots
 				slots <- struct{}{}
-				recordAfter(time.Second)
+				after(time.Second)
 				before := runtime.NumGoroutine()
 				for i := range 10 {
 					s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
 				}
-				recordAfter(time.Second)
+				after(time.Second)
 				if more := runtime.NumGoroutine() - before; more > 0 || len(s.api.all()) > 0 {
 					t.Errorf("without room for requests %d goroutines wait, and %v was told", more, s.api.all())
 				}
 				if ends {
 					s.end()
-					recordAfter(time.Second)
+					after(time.Second)
 				}
 				<-slots
-				recordAfter(time.Second)
+				after(time.Second)
 				if sent := s.api.all()["Failed "]; sent != 10 {
 					t.Errorf("%d told of 10", sent)
 				}

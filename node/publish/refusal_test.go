@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestClassify(t *testing.T) {
@@ -41,9 +43,7 @@ func TestClassify(t *testing.T) {
 		{apierrors.NewBadRequest(""), refused},
 		{invalid(), refused},
 	} {
-		if got := classify(fmt.Errorf("patch: %w", c.err)); got != c.want {
-			t.Errorf("%v: %d, want %d", c.err, got, c.want)
-		}
+		assert.Equal(t, c.want, classify(fmt.Errorf("patch: %w", c.err)), "%v", c.err)
 	}
 }
 
@@ -75,9 +75,7 @@ func TestInvalid(t *testing.T) {
 		s.api.fail()
 		s.Set(bad, running("2"), nil)
 		after(time.Second) // the last refusal may have been a moment ago
-		if got, want := s.messages("bad"), []string{"2"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"2"}, s.messages("bad")), "written")
 	})
 }
 
@@ -129,9 +127,7 @@ func TestConflict(t *testing.T) {
 		s.api.fail(fault{verb: "PATCH", times: 1, err: apierrors.NewConflict(podResource, "web", errors.New("changed"))})
 		s.Set(web, running("1"), nil)
 		after(time.Second)
-		if got, want := s.api.requests, []string{"PATCH web", "GET web", "PATCH web"}; !cmp.Equal(got, want) {
-			t.Errorf("requests %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"PATCH web", "GET web", "PATCH web"}, s.api.requests), "requests")
 	})
 }
 
@@ -154,9 +150,7 @@ func TestStaleBase(t *testing.T) {
 		if got, want := len(s.messages("web")), 2; got != want {
 			t.Errorf("%d writes, want %d", got, want)
 		}
-		if got, want := result.all(), []string{"1: <nil>"}; !cmp.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"1: <nil>"}, result.all()), "told")
 	})
 }
 
@@ -180,9 +174,7 @@ func TestRepair(t *testing.T) {
 			after(100 * time.Millisecond)
 		}
 		after(time.Second)
-		if got := s.api.get("web").Status.Message; got != "ours" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "ours", s.api.get("web").Status.Message, "the API")
 		if n := s.api.count("PATCH"); n < 5 || n > 13 {
 			t.Errorf("%d writes against 100 in ten seconds", n)
 		}
@@ -191,9 +183,7 @@ func TestRepair(t *testing.T) {
 		}
 		s.Set(web, running("newer"), nil)
 		synctest.Wait()
-		if got := s.api.get("web").Status.Message; got != "newer" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "newer", s.api.get("web").Status.Message, "the API")
 	})
 }
 
@@ -216,8 +206,6 @@ func TestOlderServer(t *testing.T) {
 		if n := s.api.count(""); n > 6 {
 			t.Errorf("requests %q", s.api.requests)
 		}
-		if got := s.api.get("web").Status.Message; got != "2" {
-			t.Errorf("the API has %q", got)
-		}
+		assert.Equal(t, "2", s.api.get("web").Status.Message, "the API")
 	})
 }

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // setup is a Writer that runs, and the API server that it writes to. In a bubble
@@ -27,7 +29,7 @@ type setup struct {
 
 func start(t testing.TB, config WriterConfig) *setup {
 	s := &setup{t: t, api: newFakeAPI(), log: &lockedBuffer{}}
-	config.Client, config.Log = s.api.client(t), slog.New(slog.NewTextHandler(s.log, nil))
+	config.Client, config.Log = clientOver(t, s.api), slog.New(slog.NewTextHandler(s.log, nil))
 	s.Writer = NewWriter(config)
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
@@ -60,9 +62,7 @@ func (s *setup) checkStarting() {
 			starting++
 		}
 	}
-	if s.starting != starting {
-		s.t.Errorf("%d pods are counted that start, want %d", s.starting, starting)
-	}
+	assert.Equal(s.t, starting, s.starting, "pods that start")
 }
 
 // pod puts a pod into the API, and shows it to the Writer.

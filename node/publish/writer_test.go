@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestWrittenAtOnce: no timer batches statuses (A-STAT-1), and an equal status
@@ -19,9 +21,7 @@ func TestWrittenAtOnce(t *testing.T) {
 		web := s.pod("web")
 		s.Set(web, running("up"), nil)
 		synctest.Wait()
-		if got, want := s.messages("web"), []string{"up"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"up"}, s.messages("web")), "written")
 		if time.Now() != began {
 			t.Errorf("it took %s", time.Since(began))
 		}
@@ -32,9 +32,7 @@ func TestWrittenAtOnce(t *testing.T) {
 		same := s.pod("same", func(p *v1.Pod) { p.Status = running("as before") })
 		s.Set(same, running("as before"), nil)
 		after(time.Hour)
-		if got, want := s.api.requests, []string{"PATCH web"}; !cmp.Equal(got, want) {
-			t.Errorf("requests %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"PATCH web"}, s.api.requests), "requests")
 	})
 }
 
@@ -55,12 +53,8 @@ func TestCoalesced(t *testing.T) {
 			s.Set(web, running(message), tell)
 		}
 		after(time.Second)
-		if got, want := s.messages("web"), []string{"1", "restarting True", "restarting False", "9"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
-		if got, want := result.all(), []string{"restarting True: <nil>", "restarting False: <nil>"}; !cmp.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"1", "restarting True", "restarting False", "9"}, s.messages("web")), "written")
+		assert.NoDiffIn(t, cmp.Diff([]string{"restarting True: <nil>", "restarting False: <nil>"}, result.all()), "told")
 	})
 }
 
@@ -80,16 +74,12 @@ func TestUnseen(t *testing.T) {
 			t.Errorf("%d statuses are kept", n)
 		}
 		for _, line := range result.all() {
-			if want := "True: " + ErrUnseen.Error(); line != want {
-				t.Errorf("told %q, want %q", line, want)
-			}
+			assert.Equal(t, "True: "+ErrUnseen.Error(), line, "told")
 		}
 		s.Set(web, running("last True"), result.by("last"))
 		s.api.fail()
 		after(2 * time.Second)
-		if got, want := s.messages("web"), []string{"last True"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"last True"}, s.messages("web")), "written")
 		if got, want := len(result.all()), 101; got != want || result.all()[100] != "last: <nil>" {
 			t.Errorf("told %d times, want %d; last %q", got, want, result.all()[got-1])
 		}
@@ -115,9 +105,7 @@ func TestSlowPod(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		if got, want := s.messages("slow"), []string{"late"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"late"}, s.messages("slow")), "written")
 	})
 }
 
@@ -195,9 +183,7 @@ func TestLostAnswer(t *testing.T) {
 		synctest.Wait()
 		s.Set(web, running("0"), nil)
 		after(2 * time.Second)
-		if got, want := s.messages("web"), []string{"1", "0"}; !cmp.Equal(got, want) {
-			t.Errorf("written %q, want %q", got, want)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"1", "0"}, s.messages("web")), "written")
 	})
 }
 
@@ -228,9 +214,7 @@ func TestSuccessor(t *testing.T) {
 				if got := s.api.get("web"); got != nil && (got.UID != "another" || got.Status.Message == "2") {
 					t.Errorf("the successor has %v", got.Status)
 				}
-				if got, want := result.all(), []string{"2: " + ErrGone.Error()}; !cmp.Equal(got, want) {
-					t.Errorf("told %q, want %q", got, want)
-				}
+				assert.NoDiffIn(t, cmp.Diff([]string{"2: " + ErrGone.Error()}, result.all()), "told")
 				if len(s.entries) > 0 {
 					t.Errorf("%d pods are remembered", len(s.entries))
 				}

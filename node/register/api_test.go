@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The API server is away: lease and status follow within one and a half of the
@@ -44,9 +46,7 @@ func TestOutage(t *testing.T) {
 				if got["patch nodes/status"] == 0 || got["update leases"] == 0 {
 					t.Errorf("writes after the outage = %v, want status and lease", got)
 				}
-				if got := w.ready(); got != noNetwork {
-					t.Errorf("Ready = %s", got)
-				}
+				assert.Equal(t, noNetwork, w.ready(), "Ready")
 			})
 		})
 	}
@@ -59,21 +59,15 @@ func TestDeleted(t *testing.T) {
 		w := newWorld(t, nil)
 		w.start()
 		nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-		if err := w.client.Tracker().Delete(nodes, "", "node-1"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.client.Tracker().Delete(nodes, "", "node-1"))
 		w.takeWrites()
 		time.Sleep(10 * time.Minute)
 		if got := w.takeWrites(); got["create nodes"]+got["patch nodes/status"] > 0 {
 			t.Errorf("writes without a node = %v", got)
 		}
-		if err := w.client.Tracker().Create(nodes, existingNode(), ""); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.client.Tracker().Create(nodes, existingNode(), ""))
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready of the new node = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready of the new node")
 	})
 }
 

@@ -25,6 +25,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeRuntime is a container runtime that says what it is told to.
@@ -138,9 +140,7 @@ func newWorld(t *testing.T, change func(*Config), objects ...runtime.Object) *wo
 		change(&config)
 	}
 	node, err := newNode(config, testMachine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	node.addresses = testFinder(config.Name, config.NodeIPs...)
 	w.node = node
 	return w
@@ -164,9 +164,7 @@ func (w *world) start() {
 func (w *world) fetch() *v1.Node {
 	w.t.Helper()
 	object, err := w.client.Tracker().Get(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "", "node-1")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.Must(w.t, err)
 	node := object.(*v1.Node).DeepCopy()
 	node.ManagedFields = nil
 	return node
@@ -179,9 +177,7 @@ func (w *world) lease() *coordinationv1.Lease {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.Must(w.t, err)
 	return object.(*coordinationv1.Lease)
 }
 
@@ -190,9 +186,7 @@ func (w *world) edit(change func(*v1.Node)) {
 	w.t.Helper()
 	node := w.fetch().DeepCopy()
 	change(node)
-	if err := w.client.Tracker().Update(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, node, ""); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.Must(w.t, w.client.Tracker().Update(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, node, ""))
 	synctest.Wait()
 }
 

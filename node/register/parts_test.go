@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // kubeadm and the scheduler parse the version semantically; skew policies compare
 // major and minor.
 func TestVersion(t *testing.T) {
 	got, err := version.ParseSemantic(Version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	level := version.MustParseSemantic("v1.37.2")
 	if got.Major() != 1 || got.Minor() != 37 || got.LessThan(level) || level.LessThan(got) {
 		t.Errorf("%s is not equal to %s", got, level)
@@ -45,12 +45,8 @@ func TestDeclaredFeatures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := declaredFeatures(tt.gates, tt.runtime)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiff(t, cmp.Diff(tt.want, got))
 		})
 	}
 }
@@ -58,9 +54,7 @@ func TestDeclaredFeatures(t *testing.T) {
 // Static pods are held against the Node before it is registered, and without a cluster.
 func TestFeaturesOfANodeThatIsNotRegistered(t *testing.T) {
 	node, err := newNode(Config{Name: "node-1", FeatureGates: FeaturesOn()}, Machine{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := node.Node().Status.DeclaredFeatures; !slices.Contains(got, "RestartAllContainersOnContainerExits") {
 		t.Errorf("declared features %q", got)
 	}
@@ -78,9 +72,7 @@ func TestImages(t *testing.T) {
 		0:  nil,
 	} {
 		got, err := imagesOn(context.Background(), images, most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if len(got) != len(want) {
 			t.Fatalf("at most %d: %d images, want %d", most, len(got), len(want))
 		}
@@ -114,9 +106,7 @@ func TestAddresses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ips, err := ParseNodeIPs(tt.ips)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			f := testFinder(tt.host, ips...)
 			if tt.named != nil {
 				f.lookup = func(context.Context, string, string) (out []net.IP, err error) {
@@ -133,9 +123,7 @@ func TestAddresses(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			var got []string
 			for i, a := range addresses {
 				if want := v1.NodeInternalIP; i < len(addresses)-1 && a.Type != want {
@@ -159,9 +147,7 @@ func TestParse(t *testing.T) {
 		{"labels", func() error {
 			got, err := ParseLabels("a=b, node.kubernetes.io/x=1,topology.kubernetes.io/zone=z,example.com/y=")
 			want := map[string]string{"a": "b", "node.kubernetes.io/x": "1", "topology.kubernetes.io/zone": "z", "example.com/y": ""}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got), "labels")
 			return err
 		}, ""},
 		{"label without value", func() error { _, err := ParseLabels("a"); return err }, `node label "a": want key=value`},
@@ -172,9 +158,7 @@ func TestParse(t *testing.T) {
 		{"taints", func() error {
 			got, err := ParseTaints("a=b:NoSchedule,c:NoExecute,d=:PreferNoSchedule")
 			want := []v1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}, {Key: "d", Effect: "PreferNoSchedule"}}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("taints (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got), "taints")
 			return err
 		}, ""},
 		{"taint without effect", func() error { _, err := ParseTaints("a=b"); return err }, `taint "a=b": want key=value:effect`},
@@ -208,17 +192,11 @@ func TestReadMachine(t *testing.T) {
 		"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "3\n",
 	} {
 		file = filepath.Join(root, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		assert.Must(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	got, err := readMachine(root, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got.StorageBytes <= 0 || got.Kernel == "" {
 		t.Errorf("storage %d, kernel %q", got.StorageBytes, got.Kernel)
 	}
@@ -228,12 +206,8 @@ func TestReadMachine(t *testing.T) {
 		MachineID: "machine", SystemUUID: "system", BootID: "boot", OSImage: "Debian 13",
 		StorageBytes: got.StorageBytes, Kernel: got.Kernel,
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(cpuset.CPUSet.Equals)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := ReadMachine("/"); err != nil {
-		t.Errorf("this machine: %v", err)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got, cmp.Comparer(cpuset.CPUSet.Equals)))
+	assert.NoError(t, assert.ErrorOf(ReadMachine("/")), "this machine")
 }
 
 // Of a Node that the API server has taken as it was sent there is one, else what was sent is held against the next.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What keeps a node from registering is tried again until it is gone; until
@@ -28,9 +30,7 @@ func TestRegistrationIsRetried(t *testing.T) {
 				}
 				w.setAway(nil)
 				time.Sleep(4500 * time.Millisecond) // the longest wait and half of it
-				if got := w.ready(); got != isReady {
-					t.Errorf("Ready = %s", got)
-				}
+				assert.Equal(t, isReady, w.ready(), "Ready")
 			})
 		})
 	}
@@ -44,9 +44,7 @@ func TestMayNotCreate(t *testing.T) {
 			return true, nil, errForbidden("nodes")
 		})
 		w.start()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 	})
 }
 
@@ -65,9 +63,7 @@ func TestStartedAgain(t *testing.T) {
 		w := newWorld(t, nil, existing)
 		w.start()
 		node := w.fetch()
-		if diff := cmp.Diff(existing.Status.Conditions[0], node.Status.Conditions[0]); diff != "" {
-			t.Errorf("a condition of somebody else (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(existing.Status.Conditions[0], node.Status.Conditions[0]), "a condition of somebody else")
 		ready := conditionOf(node, v1.NodeReady)
 		if got := w.ready(); got != isReady || !ready.LastTransitionTime.Equal(&began) || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
 			t.Errorf("Ready = %s since %v, heartbeat %v", got, ready.LastTransitionTime, ready.LastHeartbeatTime)

@@ -187,7 +187,7 @@ func (r *reporter) write(ctx context.Context) {
 	after := before.DeepCopy()
 	events := r.config.describe(after, &r.facts, now)
 	changed := r.isNews(before, after)
-	if !changed && !r.reportDue(now) || now.Before(r.patches.notBefore) {
+	if !changed && now.Before(r.reportAt()) || now.Before(r.patches.notBefore) {
 		return
 	}
 	if !r.patches.limit.AllowN(now, 1) {
@@ -242,8 +242,6 @@ func (r *reporter) wasReported(now time.Time, changed bool) {
 func (r *reporter) reportAt() time.Time {
 	return r.patches.reported.Add(r.config.Timing.StatusReport + r.patches.delay)
 }
-
-func (r *reporter) reportDue(now time.Time) bool { return !now.Before(r.reportAt()) }
 
 // next is when there is something to do if nobody calls before.
 func (r *reporter) next() time.Time {

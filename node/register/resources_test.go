@@ -1,13 +1,14 @@
 package register
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // texts are quantities as kubectl prints them.
@@ -77,20 +78,14 @@ func TestAllocatable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			capacity := tt.in.capacity(machine)
 			reserved, err := tt.in.reserved(machine, capacity)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			status := v1.NodeStatus{Capacity: capacity}
 			setAllocatable(&status, reserved)
-			if diff := cmp.Diff(tt.allocatable, texts(status.Allocatable)); diff != "" {
-				t.Errorf("allocatable (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tt.allocatable, texts(status.Allocatable)), "allocatable")
 			if tt.capacity == nil {
 				return
 			}
-			if diff := cmp.Diff(tt.capacity, texts(capacity)); diff != "" {
-				t.Errorf("capacity (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tt.capacity, texts(capacity)), "capacity")
 		})
 	}
 }
@@ -113,9 +108,7 @@ func TestReservedErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newNode(Config{Name: "node-1", Resources: tt.in}, testMachine)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			assert.ErrorContains(t, tt.want, err)
 		})
 	}
 }
@@ -126,13 +119,9 @@ func TestPodsLimit(t *testing.T) {
 		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "0.5004"},
 		EvictionHard: map[string]string{"memory.available": "100Mi"},
 	}}, testMachine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
-	if diff := cmp.Diff(want, texts(node.PodsLimit())); diff != "" {
-		t.Errorf("A-RES-1 limit (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, texts(node.PodsLimit())), "A-RES-1 limit")
 }
 
 // An agent that takes over a kubelet's Node keeps what is the cluster's.
@@ -172,9 +161,7 @@ func TestTakeOver(t *testing.T) {
 		delete(list, "hugepages-1Gi")
 	}
 	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
-	if diff := cmp.Diff(want, got, equal); diff != "" {
-		t.Errorf("node (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, equal), "node")
 	if takeOver(got, initial, false) {
 		t.Error("taking it over again changes it")
 	}

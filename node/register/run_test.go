@@ -13,6 +13,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -38,13 +40,9 @@ func TestNewNode(t *testing.T) {
 			},
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		}
-		if diff := cmp.Diff(wantMeta, node.ObjectMeta); diff != "" {
-			t.Errorf("metadata (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantMeta, node.ObjectMeta), "metadata")
 		wantSpec := v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
-		if diff := cmp.Diff(wantSpec, node.Spec); diff != "" {
-			t.Errorf("spec (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantSpec, node.Spec), "spec")
 		yes, no := true, false
 		wantStatus := v1.NodeStatus{
 			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.7"}, {Type: v1.NodeHostName, Address: "node-1"}},
@@ -64,9 +62,7 @@ func TestNewNode(t *testing.T) {
 		}
 		got := node.Status
 		got.Capacity, got.Allocatable, got.Conditions, got.Images = nil, nil, nil, nil
-		if diff := cmp.Diff(wantStatus, got); diff != "" {
-			t.Errorf("status (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantStatus, got), "status")
 		var conditions []string
 		for _, c := range node.Status.Conditions {
 			conditions = append(conditions, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
@@ -80,18 +76,14 @@ func TestNewNode(t *testing.T) {
 			"PIDPressure=False KubeletHasSufficientPID: kubelet has sufficient PID available",
 			"Ready=" + isReady,
 		}
-		if diff := cmp.Diff(wantConditions, conditions); diff != "" {
-			t.Errorf("conditions (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantConditions, conditions), "conditions")
 		wantEvents := []string{
 			"Normal Starting: Starting kubelet.",
 			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
 			"Normal NodeHasNoDiskPressure: Node node-1 status is now: NodeHasNoDiskPressure",
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 		}
-		if diff := cmp.Diff(wantEvents, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(wantEvents, w.takeEvents()), "events")
 	})
 }
 
@@ -111,9 +103,7 @@ func TestQuietNode(t *testing.T) {
 		if got := w.takeWrites()["patch nodes/status"]; got != 1 {
 			t.Errorf("status written %d times in 7.5 min, want 1", got)
 		}
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 	})
 }
 
@@ -123,9 +113,7 @@ func TestLease(t *testing.T) {
 		w.start()
 		lease := w.lease()
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
-		if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
-			t.Errorf("owner (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, lease.OwnerReferences), "owner")
 		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
 			t.Errorf("lease = %v", lease.Spec)
 		}
@@ -142,9 +130,7 @@ func TestLeaseOfAShutdown(t *testing.T) {
 		w.takeWrites()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got, want := w.ready(), "False KubeletNotReady: node is shutting down"; got != want {
-			t.Errorf("Ready = %s, want %s", got, want)
-		}
+		assert.Equal(t, "False KubeletNotReady: node is shutting down", w.ready(), "Ready")
 		if renewed := w.takeWrites()["update leases"]; renewed < 11 {
 			t.Errorf("in 2 minutes the Lease was renewed %d times, want every 10 s", renewed)
 		}
@@ -203,9 +189,7 @@ func TestRuntimeLost(t *testing.T) {
 		w.runtime.set(func(f *fakeRuntime) { f.down = errUnavailable })
 		w.node.RuntimeChanged()
 		synctest.Wait()
-		if got := w.ready(); got != isDown {
-			t.Errorf("Ready without a runtime = %s", got)
-		}
+		assert.Equal(t, isDown, w.ready(), "Ready without a runtime")
 		node := w.fetch()
 		if got := conditionOf(node, v1.NodeReady).LastTransitionTime; !got.Time.Equal(time.Now()) {
 			t.Errorf("transition at %v, now is %v", got, time.Now())
@@ -216,16 +200,12 @@ func TestRuntimeLost(t *testing.T) {
 		w.runtime.set(func(f *fakeRuntime) { f.down = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready with the runtime back, a second later = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready with the runtime back, a second later")
 		want := []string{
 			"Normal NodeNotReady: Node node-1 status is now: NodeNotReady",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
 	})
 }
 
@@ -249,14 +229,10 @@ func TestRuntimeGrace(t *testing.T) {
 				w.node.RuntimeChanged()
 				time.Sleep(tt.forgive - time.Millisecond)
 				synctest.Wait()
-				if got := w.ready(); got != isReady {
-					t.Errorf("Ready within the grace = %s", got)
-				}
+				assert.Equal(t, isReady, w.ready(), "Ready within the grace")
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
-				if got := w.ready(); got != isDown {
-					t.Errorf("Ready after the grace = %s", got)
-				}
+				assert.Equal(t, isDown, w.ready(), "Ready after the grace")
 			})
 		})
 	}
@@ -269,16 +245,12 @@ func TestNetworkComesLater(t *testing.T) {
 		w := newWorld(t, nil)
 		w.runtime.network = false
 		w.start()
-		if got := w.ready(); got != noNetwork {
-			t.Errorf("Ready without a network = %s", got)
-		}
+		assert.Equal(t, noNetwork, w.ready(), "Ready without a network")
 		time.Sleep(20 * time.Second)
 		w.runtime.set(func(f *fakeRuntime) { f.network = true })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready with the network = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready with the network")
 	})
 }
 
@@ -288,9 +260,7 @@ func TestRuntimeNeverThere(t *testing.T) {
 		w.runtime.down = errUnavailable
 		w.start()
 		want := "False KubeletNotReady: [container runtime status check may not have completed yet, network state unknown]"
-		if got := w.ready(); got != want {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, want, w.ready(), "Ready")
 	})
 }
 
@@ -304,9 +274,7 @@ func TestImagesChanged(t *testing.T) {
 		w.node.ImagesChanged()
 		synctest.Wait()
 		want := []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}
-		if diff := cmp.Diff(want, w.fetch().Status.Images); diff != "" {
-			t.Errorf("images (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.fetch().Status.Images), "images")
 	})
 }
 
@@ -358,9 +326,7 @@ func TestPressure(t *testing.T) {
 		if c.Status != v1.ConditionTrue || c.Reason != "KubeletHasDiskPressure" || c.Message != "kubelet has disk pressure" {
 			t.Errorf("DiskPressure = %v", c)
 		}
-		if diff := cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()), "events")
 	})
 }
 
@@ -379,16 +345,12 @@ func TestChangedByOthers(t *testing.T) {
 			node.Spec.Unschedulable = true
 			node.Spec.PodCIDR = "10.244.0.0/24"
 		})
-		if got := w.ready(); got != isReady {
-			t.Errorf("Ready = %s", got)
-		}
+		assert.Equal(t, isReady, w.ready(), "Ready")
 		node := w.fetch()
 		if !node.Spec.Unschedulable || node.Spec.PodCIDR != "10.244.0.0/24" {
 			t.Errorf("the spec is not the node's to change: %v", node.Spec)
 		}
-		if got := w.node.Node().Spec.PodCIDR; got != "10.244.0.0/24" {
-			t.Errorf("Node() has podCIDR %q", got)
-		}
+		assert.Equal(t, "10.244.0.0/24", w.node.Node().Spec.PodCIDR, "Node() has podCIDR")
 		want := []string{
 			"Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable",
 			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
@@ -396,9 +358,7 @@ func TestChangedByOthers(t *testing.T) {
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
 	})
 }
 
@@ -412,9 +372,7 @@ func TestAddressesFoundOnce(t *testing.T) {
 			lookups++
 			return nil, errors.New("no such host")
 		}
-		if _, err := w.node.Addresses(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.node.Addresses(t.Context())))
 		w.start()
 		if got := w.fetch().Status.Addresses; lookups != 1 || len(got) != 2 {
 			t.Errorf("%d lookups, and the Node has %v", lookups, got)

@@ -135,7 +135,7 @@ func (s *runtimeState) notReady(now time.Time) (runtime, network error) {
 	switch {
 	case !s.answered:
 		errs = append(errs, errRuntimeUnknown)
-	case s.isDown(now):
+	case !s.down.IsZero() && !now.Before(s.down):
 		errs = append(errs, errRuntimeDown)
 	}
 	network = s.networkErr
@@ -144,5 +144,3 @@ func (s *runtimeState) notReady(now time.Time) (runtime, network error) {
 	}
 	return utilerrors.NewAggregate(append(errs, s.runtimeErr)), network
 }
-
-func (s *runtimeState) isDown(now time.Time) bool { return !s.down.IsZero() && !now.Before(s.down) }

@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Nodes that are followed together each hear of their own; one that was registered after a list
@@ -25,9 +27,7 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	s.add(b)
 	try := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	b.object.publish(node("b", "7"), false) // as registered
 	try(store.Replace([]any{node("a", "3"), node("c", "4")}, "5"))
@@ -94,9 +94,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 		t.Errorf("after it is back it hears of %s, %v", version(), err)
 	}
 	s.Cut("a")
-	if err := client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}))
 	if s.Join(t.Context(), "a"); !f.calls.absent() {
 		t.Error("the Node was deleted meanwhile, and it has not heard")
 	}

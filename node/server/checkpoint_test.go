@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func (f *fakeRuntime) CheckpointContainer(ctx context.Context, r *runtimeapi.CheckpointContainerRequest, _ ...grpc.CallOption) (*runtimeapi.CheckpointContainerResponse, error) {
@@ -47,12 +49,8 @@ func TestCheckpoint(t *testing.T) {
 		"main?timeout=-1": "500 checkpointing of default/web/main failed (CheckpointContainer requires the timeout value to be > 0)",
 		"main":            "500 checkpointing of default/web/main failed (no CRIU)",
 	} {
-		if got := ask(query); got != want {
-			t.Errorf("A-NODE-7 %s: %s, want %s", query, got, want)
-		}
+		assert.Equal(t, want, ask(query), "A-NODE-7 %s", query)
 	}
 	node.set(testPod(v1.ContainerStatus{}))
-	if got, want := ask("main"), "500 checkpointing of default/web/main failed (container main not found)"; got != want {
-		t.Errorf("A-NODE-7 %s, want %s", got, want)
-	}
+	assert.Equal(t, "500 checkpointing of default/web/main failed (container main not found)", ask("main"), "A-NODE-7")
 }

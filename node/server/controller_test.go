@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // controller answers one call, when it is let.
@@ -37,9 +39,7 @@ func (a *authority) controllerClient(t *testing.T, s *Server, certificates ...tl
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	connection, err := grpc.NewClient(s.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: certificates})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return csi.NewControllerClient(connection)
 }
@@ -79,9 +79,7 @@ func TestController(t *testing.T) {
 	default:
 		close(let)
 	}
-	if err := <-answer; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-answer)
 	if _, err := alice.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "full"}); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("an error of the driver: %v", err)
 	}
@@ -89,9 +87,7 @@ func TestController(t *testing.T) {
 	without, ca, api, _ := secured(t, nil)
 	api.allowed["alice create proxy"] = true
 	response, err := ca.client(t, ca.sign(t, "alice")).Post("https://"+without.Addr().String()+csi.Controller_CreateVolume_FullMethodName, "application/grpc", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusNotFound {
 		t.Errorf("without a driver: %s %q (%v)", response.Status, text, err)

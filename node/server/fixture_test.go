@@ -29,6 +29,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeNode has the pods that a test gives it.
@@ -116,20 +118,14 @@ func testConfig(t *testing.T, node *fakeNode) Config {
 func serveTest(t *testing.T, c Config) *Server {
 	t.Helper()
 	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	return s
 }
@@ -143,21 +139,15 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return &authority{cert: cert, key: key}
 }
 
@@ -165,9 +155,7 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) sign(t *testing.T, user string, groups ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user, Organization: groups},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -175,9 +163,7 @@ func (a *authority) sign(t *testing.T, user string, groups ...string) tls.Certif
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -192,12 +178,8 @@ func (a *authority) write(t *testing.T, path string) {
 func replace(t *testing.T, path, text string) {
 	t.Helper()
 	fresh := filepath.Join(t.TempDir(), "fresh")
-	if err := os.WriteFile(fresh, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(fresh, []byte(text), 0o600))
+	assert.Must(t, os.Rename(fresh, path))
 }
 
 // client trusts an authority and may have a certificate.
@@ -267,9 +249,7 @@ func serving(t *testing.T, ca *authority) *tls.Config {
 func freePort(t *testing.T) int32 {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = l.Close() }()
 	return int32(l.Addr().(*net.TCPAddr).Port)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func recorded(h http.Handler, path string) string {
@@ -23,31 +25,21 @@ func recorded(h http.Handler, path string) string {
 func TestFolder(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	for path, text := range map[string]string{outside + "/secret": "secret", dir + "/a.log": "hello"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	up, err := filepath.Rel(dir, outside+"/secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for link, to := range map[string]string{"absolute": dir + "/a.log", "relative": "a.log", "out": outside + "/secret", "outdir": outside, "up": up} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	files := SystemLogHandler(dir, false)
 	for path, want := range map[string]string{
 		"a.log": "200 hello", "absolute": "200 hello", "relative": "200 hello",
 		"out": "403 403 Forbidden\n", "outdir/secret": "403 403 Forbidden\n", "up": "403 403 Forbidden\n", "pipe": "403 403 Forbidden\n",
 		"none": "404 404 page not found\n", "a.log?query=x": "200 hello", // A-NODE-1: queries are off
 	} {
-		if diff := cmp.Diff(want, recorded(files, "/logs/"+path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, recorded(files, "/logs/"+path)), "%s", path)
 	}
 	if got := recorded(files, "/logs/"); !strings.Contains(got, `<a href="a.log">`) {
 		t.Errorf("the folder: %s", got)

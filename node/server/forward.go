@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -119,12 +120,7 @@ var connectionFailures = []string{
 // ofConnection says whether an error is that of one connection.
 func ofConnection(err error) bool {
 	text := strings.ToLower(err.Error())
-	for _, one := range connectionFailures {
-		if strings.Contains(text, one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(connectionFailures, func(one string) bool { return strings.Contains(text, one) })
 }
 
 // stillReady says whether a sandbox is the one of its pod that is ready.

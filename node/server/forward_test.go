@@ -18,6 +18,8 @@ import (
 	clientspdy "k8s.io/client-go/transport/spdy"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 type asForwarder func(port int32, stream io.ReadWriteCloser) error
@@ -30,14 +32,10 @@ func (f asForwarder) PortForward(_ context.Context, _, _ string, port int32, str
 func forwardOn(t *testing.T, address string) httpstream.Connection {
 	t.Helper()
 	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	target := &url.URL{Scheme: "https", Host: address, Path: "/portForward/default/web"}
 	conn, _, err := clientspdy.NewDialer(clientspdy.NewUpgraderForStreaming(upgrade), &http.Client{Transport: upgrade}, http.MethodPost, target).Dial(forwardProtocol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // what is left of it
 	return conn
 }
@@ -50,21 +48,15 @@ func connectTo(t *testing.T, conn httpstream.Connection, id, port int) (out, fai
 	headers.Set(v1.PortForwardRequestIDHeader, strconv.Itoa(id))
 	headers.Set(v1.StreamType, v1.StreamTypeError)
 	said, err := conn.CreateStream(headers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	headers.Set(v1.StreamType, v1.StreamTypeData)
 	data, err := conn.CreateStream(headers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_, _ = io.WriteString(data, "in") // a connection that is reset takes it, or not
 	_ = data.Close()
 	text, _ := io.ReadAll(data)
 	why, err := io.ReadAll(said)
-	if err != nil {
-		t.Errorf("port %d: %v", port, err)
-	}
+	assert.NoError(t, err, "port ", port)
 	return string(text), string(why)
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // FuzzRequest: whatever path and query are asked for, the node's API answers, and never with a file that is not of a log.
@@ -28,17 +30,13 @@ func FuzzRequest(f *testing.F) {
 		}
 		dir := t.TempDir()
 		const secret = "SECRET-OF-THE-MACHINE"
-		if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte(secret), 0o600))
 		node := &fakeNode{logs: filepath.Join(dir, "logs", "x")}
 		node.set(testPod(runningStatus(0)))
 		c := testConfig(t, node)
 		c.Folders.Journal = filepath.Join(dir, "journal")
 		s, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		answer := httptest.NewRecorder()
 		request := (&http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}, Body: http.NoBody, Proto: "HTTP/1.1", RemoteAddr: "127.0.0.1:1"}).WithContext(t.Context())
 		s.guard.protect(s.routes()).ServeHTTP(answer, request)

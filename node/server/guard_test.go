@@ -6,13 +6,14 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // secured is a server on which every request is authenticated and authorised.
@@ -48,21 +49,15 @@ func securedWith(t *testing.T, change func(*Config)) (*Server, *authority, *revi
 func get(t *testing.T, client *http.Client, s *Server, path, token string) string {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return fmt.Sprintf("%d %s", response.StatusCode, text)
 }
 
@@ -109,12 +104,8 @@ func TestGuard(t *testing.T) {
 		if test.certificate {
 			client = alice
 		}
-		if diff := cmp.Diff(test.want, get(t, client, s, test.path, test.token)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
-		if diff := cmp.Diff(test.asked, api.questions()); diff != "" {
-			t.Errorf("%s: questions to the API server (-want +got):\n%s", test.name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.want, get(t, client, s, test.path, test.token)), "%s", test.name)
+		assert.NoDiffIn(t, cmp.Diff(test.asked, api.questions()), "%s: questions to the API server", test.name)
 	}
 }
 
@@ -138,20 +129,14 @@ func TestManyConnections(t *testing.T) {
 	s, ca, api, _ := secured(t, nil)
 	api.allowed["ann get healthz"] = true
 	first, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer first.Close()
 	for range 1100 {
 		silent, err := net.Dial("tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		defer silent.Close()
 	}
-	if got := get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""); got != "200 ok" {
-		t.Errorf("a user beside many silent connections: %s", got)
-	}
+	assert.Equal(t, "200 ok", get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""), "a user beside many silent connections")
 	if n, err := first.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the first of too many connections has %d bytes, want its end", n)
 	}
@@ -171,9 +156,7 @@ func TestAnonymous(t *testing.T) {
 	if diff := cmp.Diff("200 ok", get(t, ca.client(t), s, "/healthz", "")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff("401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad")); diff != "" {
-		t.Errorf("a bad token is not anonymous (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff("401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad")), "a bad token is not anonymous")
 }
 
 func TestClientCAIsReadAgain(t *testing.T) {
@@ -185,9 +168,7 @@ func TestClientCAIsReadAgain(t *testing.T) {
 	expect := func(when, wantOld, wantFresh string) {
 		t.Helper()
 		got := []string{get(t, old, s, "/healthz", ""), get(t, fresh, s, "/healthz", "")}
-		if diff := cmp.Diff([]string{wantOld, wantFresh}, got); diff != "" {
-			t.Errorf("%s: old and fresh certificate (-want +got):\n%s", when, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{wantOld, wantFresh}, got), "%s: old and fresh certificate", when)
 	}
 	const yes, no = "200 ok", "401 Unauthorized"
 	expect("first", yes, no)
@@ -217,9 +198,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		c := testConfig(t, &fakeNode{})
 		test.change(c.Kubelet)
 		_, err := New(c)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
-		}
+		assert.ErrorContains(t, test.want, err, test.name)
 	}
 }
 
@@ -232,9 +211,7 @@ func TestSubresources(t *testing.T) {
 		"/logs/": "[log]", "/logs/a/b": "[log]", "/checkpoint/a/b/c": "[checkpoint]", "/statusz": "[statusz]", "/flagz": "[configz]",
 		"/exec/a/b/c": "[proxy]", "/containerLogs/a/b/c": "[proxy]", "/": "[proxy]", "/debug/pprof/": "[proxy]", "/run/pods": "[proxy]",
 	} {
-		if got := fmt.Sprint(subresourcesOf(path)); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
+		assert.Equal(t, want, fmt.Sprint(subresourcesOf(path)), "%s", path)
 	}
 }
 
@@ -265,8 +242,6 @@ func TestGuardOfSeveralNodes(t *testing.T) {
 		if len(asked) == 0 { // it was answered before
 			continue
 		}
-		if diff := cmp.Diff(want, asked[len(asked)-1]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, asked[len(asked)-1]), "%s", path)
 	}
 }

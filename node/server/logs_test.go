@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
 
@@ -22,9 +23,7 @@ import (
 func writeLogs(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "main"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(filepath.Join(dir, "main"), 0o700))
 	for name, text := range files {
 		appendLog(t, dir, name, text)
 	}
@@ -34,13 +33,9 @@ func writeLogs(t *testing.T, files map[string]string) string {
 func appendLog(t *testing.T, dir, name, text string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, "main", name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(f.WriteString(text)))
 }
 
 const stamp = "2026-01-02T03:04:05.5Z "
@@ -95,9 +90,7 @@ func TestContainerLogs(t *testing.T) {
 	for _, test := range tests {
 		node := &fakeNode{logs: dir}
 		node.set(testPod(test.status))
-		if diff := cmp.Diff(test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query)), "%s", test.name)
 	}
 }
 
@@ -112,9 +105,7 @@ func TestContainerLogsOfUnknown(t *testing.T) {
 		"/containerLogs/default/web/main":   `400 container "main" in pod "web" is not available`,
 		"/containerLogs/default/web":        "404 404: Page Not Found",
 	} {
-		if diff := cmp.Diff(want, ask1(t, testConfig(t, node), path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, ask1(t, testConfig(t, node), path)), "%s", path)
 	}
 }
 
@@ -124,9 +115,7 @@ func ask1(t *testing.T, c Config, path string) string { return request1(t, c, ht
 func request1(t *testing.T, c Config, method, path string) string {
 	t.Helper()
 	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	answer := httptest.NewRecorder()
 	s.guard.protect(s.routes()).ServeHTTP(answer, httptest.NewRequest(method, path, nil))
 	return fmt.Sprintf("%d %s", answer.Code, answer.Body)
@@ -143,9 +132,7 @@ func TestFollow(t *testing.T) {
 		node.set(testPod(runningStatus(0)))
 		s, client, base := overTLS(t, testConfig(t, node))
 		response, err := client.Get(base + "/containerLogs/default/web/main?follow=true&tailLines=1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		defer response.Body.Close()
 		lines := bufio.NewReader(response.Body)
 		expect := func(want string) {
@@ -201,24 +188,16 @@ func TestFollowersEndWithTheServer(t *testing.T) {
 	ca := newAuthority(t)
 	c.TLS = serving(t, ca)
 	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
 	response, err := ca.client(t).Get("https://" + s.Addr().String() + "/containerLogs/default/web/main?follow=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer response.Body.Close()
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-ended)
 	<-s.requests.over
 }
 

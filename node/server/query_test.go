@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // machine has logs in a folder, and a journalctl that knows a.service and b.service and
@@ -21,17 +23,11 @@ func machine(t *testing.T) http.Handler {
 	t.Helper()
 	bin, dir := t.TempDir(), t.TempDir()
 	program := "#!/bin/sh\n[ \"$1\" = --field ] && { echo a.service; echo b.service; exit; }\nprintf '%s|' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, journalProgram), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(bin, journalProgram), []byte(program), 0o755))
 	for name, text := range map[string]string{"app": "plain", "web.log": "with a suffix", "db/db.log": "in a folder", "deep/x.log": "a file"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	return SystemLogHandler(dir, true)
@@ -71,9 +67,7 @@ func TestQueries(t *testing.T) {
 		"?query=app&query=a": "200 " + fixed + "--unit=a|plain",
 		"?query=app&boot=0":  "200 \noptions present and query resolved to log files for [app]\ntry without specifying options",
 	} {
-		if diff := cmp.Diff(want, strings.TrimSuffix(recorded(h, "/logs/"+at), "\n")); diff != "" {
-			t.Errorf("A-NODE %s (-want +got):\n%s", at, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, strings.TrimSuffix(recorded(h, "/logs/"+at), "\n")), "A-NODE %s", at)
 	}
 }
 
@@ -108,9 +102,7 @@ func TestPacked(t *testing.T) {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, asked)
 	unpacked, err := gzip.NewReader(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := io.ReadAll(unpacked)
 	if got := fmt.Sprintf("%s %s %v", answer.Header().Get("Content-Encoding"), text, err); got != "gzip plain <nil>" {
 		t.Errorf("%s", got)

@@ -17,6 +17,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestPaths(t *testing.T) {
@@ -68,9 +70,7 @@ func TestPaths(t *testing.T) {
 		if strings.HasSuffix(want, "endpoint is disabled.") {
 			want += "\n"
 		}
-		if diff := cmp.Diff(want, request1(t, c, test.method, test.path)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", test.method, test.path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, request1(t, c, test.method, test.path)), "%s %s", test.method, test.path)
 	}
 }
 
@@ -101,9 +101,7 @@ func TestUnhealthy(t *testing.T) {
 		"/healthz?exclude=syncloop": "200 ok",
 		"/healthz/syncloop":         "500 internal server error: the worker hangs\n",
 	} {
-		if diff := cmp.Diff(want, ask1(t, c, path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, ask1(t, c, path)), "%s", path)
 	}
 }
 
@@ -143,9 +141,7 @@ func TestPodsAreThoseOfTheSources(t *testing.T) {
 		t.Fatalf("%s %v: %s", code, err, text)
 	}
 	want := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{*testPod(runningStatus(2))}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-NODE-6 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-NODE-6")
 }
 
 // TestReadOnlyPort: figures and pods for everybody, nothing else.
@@ -162,13 +158,9 @@ func TestReadOnlyPort(t *testing.T) {
 	base := "http://" + s.listeners[1].Addr().String()
 	for path, want := range map[string]int{"/pods": 200, "/healthz": 200, "/exec/a/b/c": 405, "/logs/": 405, "/configz": 404} {
 		response, err := http.Get(base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
-		}
+		assert.Equal(t, want, response.StatusCode, "%s", path)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	cristreaming "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/lifepod/lifepod/control/streaming"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // process is what a runtime's streaming server runs; cut breaks its connection.
@@ -71,19 +72,13 @@ func nodeWith(t *testing.T, c Config) (address string, end func()) {
 	t.Helper()
 	c.TLS = serving(t, newAuthority(t))
 	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := s.Serve(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Serve(ctx))
 	}()
 	end = func() { cancel(); <-ended }
 	t.Cleanup(end)
@@ -127,9 +122,7 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 			if _, err := io.ReadFull(in, text); err != nil || string(text) != "in" {
 				t.Errorf("%s: read %q, %v", tc.name, text, err)
 			}
-			if _, err := io.WriteString(out, "out"); err != nil {
-				t.Errorf("%s: %v", tc.name, err)
-			}
+			assert.NoError(t, assert.ErrorOf(io.WriteString(out, "out")), tc.name)
 			return tc.run(ctx, in, out, stderr, cut)
 		})})
 		c.Kubelet.StreamingConnectionIdleTimeout = metav1.Duration{Duration: tc.idle}
@@ -174,18 +167,14 @@ func TestOldWebSockets(t *testing.T) {
 		"input=1&output=1&error=1": {Stdin: true, Stdout: true, Stderr: true},
 	} {
 		c := streamConfig(t, &fakeRuntime{url: streamingServer(t, wanted, func(_ context.Context, in io.Reader, out, stderr io.Writer, _ func()) error {
-			if got := (cristreaming.Options{Stdin: in != nil, Stdout: out != nil, Stderr: stderr != nil}); got != wanted {
-				t.Errorf("%s: the runtime got streams %+v", query, got)
-			}
+			assert.Equal(t, wanted, (cristreaming.Options{Stdin: in != nil, Stdout: out != nil, Stderr: stderr != nil}), "%s: the runtime got streams", query)
 			_, err := io.WriteString(out, "out")
 			return err
 		})})
 		address, end := nodeWith(t, c)
 		config := &rest.Config{Host: address, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 		e, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, "https://"+address+"/exec/default/web/main?command=a&"+query, "v4.channel.k8s.io")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var out strings.Builder
 		o := remotecommand.StreamOptions{Stdout: &out}
 		if wanted.Stdin {
@@ -254,9 +243,7 @@ func TestNothingIsMissing(t *testing.T) {
 		put(t, log, read)
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 		answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "one\nerr\n" {
 			t.Errorf("the log: %q, %v", text, err)
 		}
@@ -273,7 +260,5 @@ func TestNothingIsMissing(t *testing.T) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }

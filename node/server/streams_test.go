@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -115,9 +116,7 @@ func TestStreamRequests(t *testing.T) {
 		if !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.path, got, test.want)
 		}
-		if diff := cmp.Diff(test.asked, runtime.asked); diff != "" {
-			t.Errorf("%s: asked (-want +got):\n%s", test.path, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.asked, runtime.asked), "%s: asked", test.path)
 	}
 }
 
@@ -142,9 +141,7 @@ func TestParsePorts(t *testing.T) {
 	}
 	for _, test := range tests {
 		ports, err := parsePorts(test.texts)
-		if got := fmt.Sprint(ports, err); got != test.want {
-			t.Errorf("%q: %s, want %s", test.texts, got, test.want)
-		}
+		assert.Equal(t, test.want, fmt.Sprint(ports, err), "%q", test.texts)
 	}
 }
 
@@ -172,14 +169,10 @@ func TestIdleStreams(t *testing.T) {
 		}()
 		for range 3 {
 			time.Sleep(59 * time.Second)
-			if _, err := c.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(c.Write([]byte("x"))))
 		}
 		time.Sleep(61 * time.Second)
-		if _, err := c.Write([]byte("x")); err == nil {
-			t.Error("the stream is still open")
-		}
+		assert.Fails(t, assert.ErrorOf(c.Write([]byte("x"))), "the stream is still open")
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"x", "x", "x"}, read); diff != "" || len(l.open) != 0 {
 			t.Errorf("%d open, read (-want +got):\n%s", len(l.open), diff)

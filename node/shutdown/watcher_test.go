@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/shutdown/logindtest"
 )
 
@@ -55,18 +56,14 @@ func (m *machine) watch() {
 func (m *machine) restartBus() {
 	m.t.Helper()
 	m.bus.Stop()
-	if err := m.bus.Start(); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, m.bus.Start())
 	m.logind = logindtest.NewLogind(m.t, m.bus, time.Hour)
 }
 
 // shutdown announces one, or that it was cancelled.
 func (m *machine) shutdown(begins bool) {
 	m.t.Helper()
-	if err := m.logind.PrepareForShutdown(begins); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.t, m.logind.PrepareForShutdown(begins))
 }
 
 // patience is for how long what comes at once is waited for.
@@ -78,13 +75,9 @@ func TestBusHangs(t *testing.T) {
 	bus := logindtest.NewBus(t)
 	bus.Stop()
 	path := strings.TrimPrefix(bus.Address(), "unix:path=")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(path))
 	hangs, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w := New(Config{
 		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
 		Changed: func() {}, Log: slog.New(slog.DiscardHandler),
@@ -114,12 +107,8 @@ func TestBusHangs(t *testing.T) {
 		conn := next(t, came, "another connection")
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	if err := hangs.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, hangs.Close())
+	assert.Must(t, bus.Start())
 	next(t, logindtest.NewLogind(t, bus, time.Minute).Locks, "the lock")
 }
 
@@ -162,20 +151,14 @@ func TestHoldsUpShutdown(t *testing.T) {
 	}
 	m.shutdown(true)
 	m.wantCall("began")
-	if delay := m.logind.Delay(); delay != 32*time.Second {
-		t.Errorf("logind waits for %s", delay)
-	}
+	assert.Equal(t, 32*time.Second, m.logind.Delay(), "logind waits for")
 	text, err := os.ReadFile(filepath.Join(m.logind.DropIns, "99-lifepod.conf"))
 	if err != nil || !strings.Contains(string(text), "[Login]\nInhibitDelayMaxSec=32\n") {
 		t.Errorf("drop-in %q, %v", text, err)
 	}
 	m.Announce(false)
-	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown event"; got != want {
-		t.Errorf("event %q", got)
-	}
-	if err := m.NotReady(); err == nil || err.Error() != "node is shutting down" {
-		t.Errorf("not ready because %v", err)
-	}
+	assert.Equal(t, "Shutdown manager detected shutdown event", next(t, m.events, "the event"), "event")
+	assert.Error(t, "node is shutting down", m.NotReady(), "not ready")
 	m.Release()
 	next(t, lock.Released, "the release")
 	if began, ended := m.Times(); began.IsZero() || ended.Before(began) {
@@ -186,12 +169,8 @@ func TestHoldsUpShutdown(t *testing.T) {
 	m.wantCall("cancelled")
 	m.Announce(true)
 	m.Take()
-	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown cancellation"; got != want {
-		t.Errorf("event %q", got)
-	}
-	if err := m.NotReady(); err != nil {
-		t.Errorf("not ready because %v", err)
-	}
+	assert.Equal(t, "Shutdown manager detected shutdown cancellation", next(t, m.events, "the event"), "event")
+	assert.NoError(t, m.NotReady(), "not ready")
 	again := next(t, m.logind.Locks, "the lock")
 	m.stop()
 	next(t, again.Released, "the release at the end")
@@ -223,9 +202,7 @@ func TestConnectionLost(t *testing.T) {
 		t.Fatal("the shutdown is not told of")
 	}
 	m.wantCall("began")
-	if _, err := os.Stat(m.logind.DropIns); err == nil {
-		t.Error("a drop-in was written, although logind waits long enough")
-	}
+	assert.Fails(t, assert.ErrorOf(os.Stat(m.logind.DropIns)), "a drop-in was written, although logind waits long enough")
 }
 
 // A shutdown that had begun before the agent is told of; the times of one outlive the agent.
@@ -237,9 +214,7 @@ func TestBeginsWhileShuttingDown(t *testing.T) {
 	m.stop()
 	began, ended := m.Times()
 	saved := times{began, ended}
-	if err := saved.save(m.Record); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, saved.save(m.Record))
 	m.logind.Prepare(true)
 	record := m.Record
 	m.watch()

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func apiPod(name string, uid types.UID, version string, changes ...func(*v1.Pod)) *v1.Pod {
@@ -80,12 +82,8 @@ func TestPodStore(t *testing.T) {
 			feed := newRecorder()
 			store := &podStore{api: &API{Feed: feed, Mirrors: feed}, pods: map[types.NamespacedName]*v1.Pod{}}
 			for _, s := range tc.steps {
-				if err := s.do(store); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(s.want, feed.take()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", s.name, diff)
-				}
+				assert.Must(t, s.do(store))
+				assert.NoDiffIn(t, cmp.Diff(s.want, feed.take()), "%s", s.name)
 			}
 		})
 	}
@@ -98,9 +96,7 @@ func TestSeenAnnotation(t *testing.T) {
 		store := &podStore{api: &API{Feed: feed}, pods: map[types.NamespacedName]*v1.Pod{}}
 		seen := func(pod *v1.Pod) string {
 			time.Sleep(time.Second)
-			if err := store.Update(pod); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, store.Update(pod))
 			return feed.pods[pod.UID].Annotations[SeenAnnotation]
 		}
 		first, second, other := seen(apiPod("a", "1", "1")), seen(apiPod("a", "1", "2")), seen(apiPod("a", "2", "3"))
@@ -118,9 +114,7 @@ func TestOutageAtStart(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
 		client.PrependReactor("list", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
-			if got := action.(kubetesting.ListAction).GetListRestrictions().Fields.String(); got != "spec.nodeName=n" {
-				t.Errorf("field selector %q", got)
-			}
+			assert.Equal(t, "spec.nodeName=n", action.(kubetesting.ListAction).GetListRestrictions().Fields.String(), "field selector")
 			return away.Load(), nil, errors.New("connection lost")
 		})
 		feed, log := newRecorder(), &textLog{}
@@ -137,17 +131,13 @@ func TestOutageAtStart(t *testing.T) {
 		away.Store(false)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"wanted api a", "heard api"}, feed.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.NoDiff(t, cmp.Diff([]string{"wanted api a", "heard api"}, feed.take()))
 		cancel()
 		<-done
 		want := []string{
 			`level=WARN msg="listing and watching pods fails: trying again" err="connection lost"`,
 			`level=INFO msg="listing and watching pods works again"`,
 		}
-		if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(log.String()), "\n")); diff != "" {
-			t.Errorf("log (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, strings.Split(strings.TrimSpace(log.String()), "\n")), "log")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // runFile runs the source until the test ends; it looks after events only.
@@ -24,18 +26,9 @@ func runFile(t *testing.T, path string) (*recorder, *textLog) {
 	return feed, log
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // wantImage waits until exactly one pod runs, from that image.
@@ -63,17 +56,17 @@ func TestFileEvents(t *testing.T) {
 	}{
 		{"folder that comes, goes and comes", "x/y", func(t *testing.T, dir string, feed *recorder) {
 			wantImage(t, feed, "nothing", "")
-			must(t, os.MkdirAll(dir+"/x/y", 0o700))
+			assert.Must(t, os.MkdirAll(dir+"/x/y", 0o700))
 			put(t, dir+"/x/y/a", pod("1"))
 			wantImage(t, feed, "comes", "1")
-			must(t, os.Rename(dir+"/x/y", dir+"/x/z"))
+			assert.Must(t, os.Rename(dir+"/x/y", dir+"/x/z"))
 			wantImage(t, feed, "moved away", "")
-			must(t, os.Mkdir(dir+"/x/y", 0o700))
+			assert.Must(t, os.Mkdir(dir+"/x/y", 0o700))
 			put(t, dir+"/x/y/a", pod("2"))
 			wantImage(t, feed, "comes again", "2")
-			must(t, os.RemoveAll(dir+"/x"))
+			assert.Must(t, os.RemoveAll(dir+"/x"))
 			wantImage(t, feed, "removed", "")
-			must(t, os.MkdirAll(dir+"/x/y", 0o700))
+			assert.Must(t, os.MkdirAll(dir+"/x/y", 0o700))
 			put(t, dir+"/x/y/a", pod("3"))
 			wantImage(t, feed, "comes a third time", "3")
 		}},
@@ -81,46 +74,46 @@ func TestFileEvents(t *testing.T) {
 			put(t, dir+"/a.yaml", pod("1"))
 			wantImage(t, feed, "written", "1")
 			put(t, dir+"/new", pod("2"))
-			must(t, os.Rename(dir+"/new", dir+"/a.yaml"))
+			assert.Must(t, os.Rename(dir+"/new", dir+"/a.yaml"))
 			wantImage(t, feed, "renamed over", "2")
-			must(t, os.Rename(dir+"/a.yaml", dir+"/a.yaml~"))
+			assert.Must(t, os.Rename(dir+"/a.yaml", dir+"/a.yaml~"))
 			put(t, dir+"/a.yaml", pod("3"))
 			wantImage(t, feed, "as an editor does", "3")
-			must(t, os.Remove(dir+"/a.yaml"))
+			assert.Must(t, os.Remove(dir+"/a.yaml"))
 			wantImage(t, feed, "removed", "")
-			must(t, os.Mkdir(dir+"/a.yaml", 0o700))
+			assert.Must(t, os.Mkdir(dir+"/a.yaml", 0o700))
 			put(t, dir+"/a.yaml/b", pod("4"))
 			wantImage(t, feed, "a folder now", "4")
 		}},
 		{"link to a folder", "link", func(t *testing.T, dir string, feed *recorder) {
-			must(t, os.Mkdir(dir+"/1", 0o700), os.Mkdir(dir+"/2", 0o700))
+			assert.Must(t, os.Mkdir(dir+"/1", 0o700), os.Mkdir(dir+"/2", 0o700))
 			put(t, dir+"/1/a", pod("1"))
 			put(t, dir+"/2/a", pod("2"))
-			must(t, os.Symlink("1", dir+"/link"))
+			assert.Must(t, os.Symlink("1", dir+"/link"))
 			wantImage(t, feed, "linked", "1")
-			must(t, os.Symlink("2", dir+"/new"), os.Rename(dir+"/new", dir+"/link"))
+			assert.Must(t, os.Symlink("2", dir+"/new"), os.Rename(dir+"/new", dir+"/link"))
 			wantImage(t, feed, "swapped", "2")
 			put(t, dir+"/2/a", pod("3"))
 			wantImage(t, feed, "changed behind the link", "3")
-			must(t, os.Remove(dir+"/link"))
+			assert.Must(t, os.Remove(dir+"/link"))
 			wantImage(t, feed, "unlinked", "")
 		}},
 		{"files linked as in a ConfigMap volume", "", func(t *testing.T, dir string, feed *recorder) {
-			must(t, os.Mkdir(dir+"/..1", 0o700), os.Mkdir(dir+"/..2", 0o700))
+			assert.Must(t, os.Mkdir(dir+"/..1", 0o700), os.Mkdir(dir+"/..2", 0o700))
 			put(t, dir+"/..1/a", pod("1"))
 			put(t, dir+"/..2/a", pod("2"))
-			must(t, os.Symlink("..1", dir+"/..data"), os.Symlink("..data/a", dir+"/a"))
+			assert.Must(t, os.Symlink("..1", dir+"/..data"), os.Symlink("..data/a", dir+"/a"))
 			wantImage(t, feed, "linked", "1")
-			must(t, os.Symlink("..2", dir+"/..tmp"), os.Rename(dir+"/..tmp", dir+"/..data"))
+			assert.Must(t, os.Symlink("..2", dir+"/..tmp"), os.Rename(dir+"/..tmp", dir+"/..data"))
 			wantImage(t, feed, "swapped", "2")
 		}},
 		{"link to a file elsewhere", "in", func(t *testing.T, dir string, feed *recorder) {
-			must(t, os.Mkdir(dir+"/in", 0o700), os.Mkdir(dir+"/else", 0o700), os.Symlink(dir+"/else/file", dir+"/in/a"))
+			assert.Must(t, os.Mkdir(dir+"/in", 0o700), os.Mkdir(dir+"/else", 0o700), os.Symlink(dir+"/else/file", dir+"/in/a"))
 			wantImage(t, feed, "to nothing", "")
 			put(t, dir+"/else/file", pod("1"))
 			wantImage(t, feed, "written", "1")
 			put(t, dir+"/else/new", pod("2"))
-			must(t, os.Rename(dir+"/else/new", dir+"/else/file"))
+			assert.Must(t, os.Rename(dir+"/else/new", dir+"/else/file"))
 			wantImage(t, feed, "replaced", "2")
 		}},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pathwatch"
 )
 
@@ -41,16 +42,12 @@ func newLooker(t *testing.T) *looker {
 
 func (l *looker) write(name, text string) {
 	l.t.Helper()
-	if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.Must(l.t, os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600))
 }
 
 func (l *looker) remove(name string) {
 	l.t.Helper()
-	if err := os.Remove(filepath.Join(l.dir, name)); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.Must(l.t, os.Remove(filepath.Join(l.dir, name)))
 }
 
 // want looks a moment later, and again as soon as the folder wants to be looked at.
@@ -82,9 +79,7 @@ func TestFolderLife(t *testing.T) {
 	l.write("b.yaml", manifestOf("b", "i", ""))
 	l.write("a.yaml", manifestOf("a", "i", "")+"---\n"+manifestOf("a2", "i", ""))
 	l.write(".hidden.yaml", manifestOf("hidden", "i", ""))
-	if err := os.Mkdir(filepath.Join(l.dir, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(filepath.Join(l.dir, "sub"), 0o700))
 	l.want("start", "wanted file a-n", "wanted file a2-n", "wanted file b-n", "heard file")
 	l.wantLog("start", "it is a folder")
 	first := l.feed.running()
@@ -98,9 +93,7 @@ func TestFolderLife(t *testing.T) {
 	}
 	l.write("b.yaml", manifestOf("b", "i", ""))
 	l.want("changed back", "unwanted file b-n", "wanted file b-n")
-	if diff := cmp.Diff(first, l.feed.running()); diff != "" {
-		t.Errorf("UIDs of the same manifests (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(first, l.feed.running()), "UIDs of the same manifests")
 	l.remove("a.yaml")
 	l.want("gone", "unwanted file a-n", "unwanted file a2-n")
 	l.wantLog("all this", "")
@@ -140,9 +133,7 @@ func TestFolderUnreadable(t *testing.T) {
 	l.write("a.yaml", manifestOf("a", "i", ""))
 	l.want("start", "wanted file a-n", "heard file")
 	l.remove("a.yaml")
-	if err := os.Symlink("a.yaml", filepath.Join(l.dir, "a.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("a.yaml", filepath.Join(l.dir, "a.yaml")))
 	l.want("a link to itself")
 	l.wantLog("a link to itself", "too many levels of symbolic links")
 	l.remove("a.yaml")
@@ -157,43 +148,31 @@ func TestFolderWriter(t *testing.T) {
 	text := manifestOf("a", "i", "") + "---\n" + manifestOf("b", "i", "")
 	half := len(manifestOf("a", "i", ""))
 	writer, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if written, _ := pathwatch.IsWritten(openFile(t, path)); !written {
 		t.Log("this file system knows no leases: a file counts as written")
 	}
 	put := func(part string) {
-		if _, err := writer.WriteString(part); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(writer.WriteString(part)))
 	}
 	put(text[:half])
 	l.want("half") // and not even heard: what is in it may run already
 	put(text[half:])
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, writer.Close())
 	l.want("closed", "wanted file a-n", "wanted file b-n", "heard file")
 
 	writer, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	put(text[half:])
 	l.want("half again")
 	l.now = l.now.Add(writingUntil)
 	l.want("forgotten", "unwanted file a-n")
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, writer.Close())
 }
 
 func openFile(t *testing.T, path string) *os.File {
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -204,14 +183,10 @@ func TestFolderGone(t *testing.T) {
 	l.write("a.yaml", manifestOf("a", "i", ""))
 	l.want("start", "wanted file a-n", "heard file")
 	l.remove("a.yaml")
-	if soon := l.look(t.Context(), l.now); soon != goneAfter {
-		t.Errorf("looks again after %v, want %v", soon, goneAfter)
-	}
+	assert.Equal(t, goneAfter, l.look(t.Context(), l.now), "looks again after")
 	l.write("a.yaml", manifestOf("a", "i", ""))
 	l.want("back")
-	if err := os.RemoveAll(l.dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(l.dir))
 	l.want("without the folder", "unwanted file a-n")
 }
 
@@ -255,9 +230,7 @@ func TestFolderRenamed(t *testing.T) {
 		l.write(names[0], manifestOf("a", "i", ""))
 		l.want("start", "wanted file a-n", "heard file")
 		first := l.feed.running()["a-n"]
-		if err := os.Rename(filepath.Join(l.dir, names[0]), filepath.Join(l.dir, names[1])); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Rename(filepath.Join(l.dir, names[0]), filepath.Join(l.dir, names[1])))
 		l.want("renamed", "unwanted file a-n", "wanted file a-n")
 		if now := l.feed.running()["a-n"]; now == first || now == "" {
 			t.Errorf("the pod of %s has the UID %q, that of %s had %q", names[1], now, names[0], first)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func staticPod(name, hash string) *v1.Pod {
@@ -125,9 +127,7 @@ func changesLast(actions []string) (list []string) {
 
 func (w *mirrorWorld) pod(name string) *v1.Pod {
 	pod, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.Must(w.t, err)
 	return pod.(*v1.Pod).DeepCopy()
 }
 
@@ -140,9 +140,7 @@ func TestMirrorLife(t *testing.T) {
 		w.want("wanted", "create a of 1", "changed static-1")
 		got := w.pod("a")
 		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: new(true)}}
-		if diff := cmp.Diff(owners, got.OwnerReferences); diff != "" {
-			t.Errorf("owner (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(owners, got.OwnerReferences), "owner")
 		uid, found := w.mirrors.UIDOf("static-1")
 		back, foundBack := w.mirrors.StaticOf(uid)
 		if !found || !foundBack || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
@@ -152,13 +150,9 @@ func TestMirrorLife(t *testing.T) {
 		deleting := w.pod("a")
 		deleting.ResourceVersion = "9"
 		deleting.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-		if err := w.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), deleting, "default"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), deleting, "default"))
 		w.want("being deleted by somebody", "changed static-1", "delete a uid mirror-1 grace 0", "create a of 1", "changed static-1")
-		if err := pods.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, pods.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}))
 		w.want("deleted by somebody", "delete a uid  grace -1", "changed static-1", "create a of 1", "changed static-1")
 
 		w.mirrors.Want(staticPod("a", "2"))
@@ -172,9 +166,7 @@ func TestMirrorLife(t *testing.T) {
 		w.want("all heard")
 		w.mirrors.Unwant("static-2")
 		w.want("gone", "delete a uid mirror-4 grace 0")
-		if len(w.mirrors.pods) != 0 {
-			t.Errorf("left: %v", w.mirrors.pods)
-		}
+		assert.Empty(t, w.mirrors.pods, "left")
 		if lines := w.feed.take(); len(lines) != 1 {
 			t.Errorf("a Feed hears of mirror pods: %q", lines)
 		}
@@ -208,9 +200,7 @@ func TestMirrorOrphanNotFound(t *testing.T) {
 			return tries <= 2, nil, apierrors.NewNotFound(v1.Resource("pods"), "orphan")
 		})
 		w.mirrors.AllHeard()
-		if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{})))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if _, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", "orphan"); !apierrors.IsNotFound(err) || tries != 3 {
@@ -252,15 +242,11 @@ func TestMirrorWithoutNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMirrorWorld(t)
 		nodes := w.client.CoreV1().Nodes()
-		if err := nodes.Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, nodes.Delete(t.Context(), "n", metav1.DeleteOptions{}))
 		w.mirrors.Want(staticPod("a", "1"))
 		time.Sleep(time.Hour)
 		w.want("no Node")
-		if _, err := nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{})))
 		time.Sleep(2 * time.Minute)
 		w.want("a Node", "create a of 1", "changed static-1")
 		if got := w.log.String(); strings.Contains(got, "WARN") {

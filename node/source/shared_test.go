@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -40,9 +41,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	}
 	try := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	var a, b calls
 	s := &Shared{Mine: func(node string) bool { return node != "other" }}
@@ -73,9 +72,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	var again calls
 	s.Add(&API{NodeName: "a", Feed: &again})
 	want("a node that comes again", &again, "wanted 1 7", "wanted 7 9", "heard")
-	if err := store.Add(&v1.Node{}); err == nil {
-		t.Error("a Node is taken for a pod")
-	}
+	assert.Fails(t, store.Add(&v1.Node{}), "a Node is taken for a pod")
 }
 
 // A node that is cut off is told nothing. When it is back it is told what is other than before, also what
@@ -93,9 +90,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 	s.Add(&API{NodeName: "b", Feed: &b})
 	list := func(pods ...any) {
 		t.Helper()
-		if err := store.Replace(pods, ""); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, store.Replace(pods, ""))
 	}
 	list(pod("same", "a", "u1", "1"), pod("goes", "a", "u2", "1"), pod("changes", "a", "u3", "1"), pod("again", "a", "u4", "1"), pod("other", "b", "u5", "1"))
 	for _, missed := range []struct {
@@ -113,9 +108,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 	} {
 		a.list, b.list = nil, nil
 		s.Cut("a")
-		if err := missed.happen(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, missed.happen())
 		if len(a.list) > 0 || len(b.list) == 0 {
 			t.Errorf("%s: a, which is cut off, is told %q, and b %q", missed.what, a.list, b.list)
 		}

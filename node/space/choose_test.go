@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -55,9 +57,7 @@ func TestChoose(t *testing.T) {
 			for image, why := range removals(test.policy, test.images, test.need) {
 				got = append(got, image.ID+" "+string(why))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("removed (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(test.want, got), "removed")
 		})
 	}
 }
@@ -117,16 +117,10 @@ func TestChooseLaws(t *testing.T) {
 func TestGoal(t *testing.T) {
 	p := Policy{HighPercent: 85, LowPercent: 80}
 	for available, want := range map[int64]int64{1000: 0, 160: 0, 159: 200, 0: 200} {
-		if got := p.Goal(Disk{Capacity: 1000, Available: available}); got != want {
-			t.Errorf("with %d of 1000 available: goal %d, want %d", available, got, want)
-		}
+		assert.Equal(t, want, p.Goal(Disk{Capacity: 1000, Available: available}), "with %d of 1000 available: goal", available)
 	}
-	if got := p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 1); got != 600 {
-		t.Errorf("after the first pull that found the disk full: %d, want 600", got)
-	}
-	if got := p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 2); got != Everything {
-		t.Errorf("after the second: %d, want everything", got)
-	}
+	assert.Equal(t, 600, p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 1), "after the first pull that found the disk full")
+	assert.Equal(t, Everything, p.GoalAfterFull(Disk{Capacity: 1000, Available: 400}, 2), "after the second")
 }
 
 // The next image ripens when it has its minimum age.

@@ -17,5 +17,3 @@ func (c *Conditions) Under(condition v1.NodeConditionType) bool {
 	now := c.now.Load()
 	return now != nil && slices.Contains(*now, condition)
 }
-
-func (c *Conditions) set(under []v1.NodeConditionType) { c.now.Store(&under) }

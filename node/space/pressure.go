@@ -140,7 +140,7 @@ func (n *Pressure) tried(what string, err error) {
 
 // SetConditions takes the Node's conditions of pressure.
 func (n *Pressure) SetConditions(under []v1.NodeConditionType) {
-	n.Conditions.set(under)
+	n.Conditions.now.Store(&under)
 	n.Changed()
 }
 

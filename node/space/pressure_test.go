@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
@@ -22,9 +23,7 @@ import (
 func thresholds(t *testing.T, hard map[string]string) []pressure.Threshold {
 	t.Helper()
 	list, err := pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{EvictionHard: hard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return list
 }
 
@@ -75,9 +74,7 @@ func TestAlarm(t *testing.T) {
 	}
 	name := fmt.Sprintf("/lifepod-pressure-%d", os.Getpid())
 	dir := stats.MemoryFolder(name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(dir, 0o755))
 	t.Cleanup(func() {
 		for os.Remove(dir) != nil { // its process is ending
 			if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
@@ -92,19 +89,13 @@ func TestAlarm(t *testing.T) {
 		default:
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ended := make(chan struct{})
 	go func() { defer close(ended); kernel.run(t.Context(), slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() { <-ended })
 	before, err := stats.ReadMemory(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kernel.alarm(name, before.Usage+32<<20); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, kernel.alarm(name, before.Usage+32<<20))
 	eater := exec.Command("sh", "-c", "echo $$ > "+filepath.Join(dir, "cgroup.procs")+" && head -c 128M /dev/zero | tail -c 128M | wc -c")
 	out, err := eater.CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "134217728" {

@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -135,7 +136,7 @@ func (c *Collector) collectImages(ctx context.Context, periodic bool) (next time
 	c.failing.pause = min(max(2*c.failing.pause, firstPause), longestPause)
 	c.failing.until, c.failing.available = now.Add(c.failing.pause), r.after.Available
 	if !r.ripens.IsZero() && r.ripens.Before(next) {
-		next = later(r.ripens, c.failing.until)
+		next = slices.MaxFunc([]time.Time{r.ripens, c.failing.until}, time.Time.Compare)
 	}
 	return next
 }
@@ -167,11 +168,4 @@ func (c *Collector) tell(r result, err error, periodic bool) {
 	if errors.Is(err, errNoCapacity) {
 		c.disk.path = "" // ask the runtime anew
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

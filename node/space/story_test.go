@@ -18,6 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -173,9 +174,7 @@ func TestCollectsAfterAPull(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
 		s.uses(name(0))
-		if _, err := s.claims.Inspect(s.Context(), name(1)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(s.claims.Inspect(s.Context(), name(1))))
 		s.wantImages("0", "1", "2", "3", "4", "5", "6", "7")
 		s.pull(name(8))
 		s.wantImages("0", "1", "3", "4", "5", "6", "7", "8")
@@ -195,9 +194,7 @@ func TestKeepsWhatIsUsed(t *testing.T) {
 		s.Pin(name(3))
 		s.uses("r.io/4:1@sha256:9", name(5))
 		s.passes(imagePeriod)
-		if err := s.collector.ReclaimImages(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.collector.ReclaimImages(s.Context()))
 		s.wantImages("0", "1", "2", "3", "4", "5", "7", "carried/8")
 	})
 }
@@ -311,9 +308,7 @@ func TestRemovalAndLookExcludeEachOther(t *testing.T) {
 		if found, err := s.claims.Inspect(s.Context(), name(0)); err != nil || found != nil {
 			t.Errorf("an image that is being removed is found: %v %v", found, err)
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 		s.wantImages("1")
 	})
 }
@@ -351,9 +346,7 @@ func TestRemovalFails(t *testing.T) {
 		s.passes(imagePeriod)
 		s.Fault("fail RemoveImage sha256:" + name(1))
 		err := s.collector.ReclaimImages(s.Context())
-		if err == nil || !strings.Contains(err.Error(), "with errors in image deletion: remove image r.io/1:1: injected fault") {
-			t.Errorf("error %v", err)
-		}
+		assert.ErrorContains(t, "with errors in image deletion: remove image r.io/1:1: injected fault", err)
 		s.wantImages("1")
 	})
 }
@@ -415,19 +408,13 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.container("ended", "r.io/0:1")
 		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		id := answer.Containers[0].Id
-		if _, err := s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})))
 		s.Exit("ended/main", 0)
 		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
 		s.needSpace = func() {
-			if _, err := s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id})))
 		}
 		s.stop()
 		s.config.GiveBack = func(context.Context) error {
@@ -435,9 +422,7 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 			return nil
 		}
 		s.begin()
-		if err := s.collector.ReclaimContainers(s.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.collector.ReclaimContainers(s.Context()))
 		if _, available := s.Free(); available != 90 {
 			t.Errorf("%d are available, want 90", available)
 		}
@@ -452,9 +437,7 @@ func TestOff(t *testing.T) {
 		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
 		s.passes(time.Hour)
 		s.wantImages("0")
-		if err := s.collector.ReclaimImages(s.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.collector.ReclaimImages(s.Context()))
 		s.wantImages()
 	})
 }
@@ -499,8 +482,6 @@ func TestTraces(t *testing.T) {
 			return ctx, func() { names = append(names, name) }
 		}
 		s.begin()
-		if diff := cmp.Diff([]string{"Containers/GarbageCollect", "Images/GarbageCollect"}, names); diff != "" {
-			t.Errorf("spans (-want +got):\n%s", diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff([]string{"Containers/GarbageCollect", "Images/GarbageCollect"}, names), "spans")
 	})
 }

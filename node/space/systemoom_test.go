@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // played is a kernel log: each read has one record or fails, and behind the last one it
@@ -76,12 +78,8 @@ func TestVictims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := watch(t, test.records, nil)
-			if err != nil {
-				t.Error(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("B-OOM-2 victims (-want +got):\n%s", diff)
-			}
+			assert.NoError(t, err)
+			assert.NoDiffIn(t, cmp.Diff(test.want, got), "B-OOM-2 victims")
 		})
 	}
 }
@@ -93,9 +91,7 @@ func TestFaults(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Errorf("after lost records: %v, %v, want one victim", got, err)
 	}
-	if _, err := watch(t, []string{begin, global, kill}, map[int]error{1: unix.EIO}); !errors.Is(err, unix.EIO) {
-		t.Errorf("read that fails: %v, want EIO", err)
-	}
+	assert.ErrorIs(t, unix.EIO, assert.ErrorOf(watch(t, []string{begin, global, kill}, map[int]error{1: unix.EIO})), "read that fails")
 }
 
 func watch(t *testing.T, records []string, fail map[int]error) (got []OOMVictim, err error) {

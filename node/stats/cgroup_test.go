@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func fake(v2 bool, usage, limit uint64, lines map[string]uint64) cgroup {
@@ -34,9 +36,7 @@ func TestFiguresOfBothVersions(t *testing.T) {
 		got := figures{WorkingSet: c.workingSet(), Anonymous: c.anonymous(), Faults: c.stat("pgfault", "pgfault")}
 		got.Swap, got.SwapLimit, got.Counted = c.swap()
 		_, got.Limited = c.limit()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "%s", name)
 	}
 	limited := fake(false, 100, 1000, map[string]uint64{"total_inactive_file": 101})
 	limited.MemoryStats.SwapUsage.Limit = 1500
@@ -49,30 +49,22 @@ func TestFiguresOfBothVersions(t *testing.T) {
 // TestRootIsRead: the machine's own cgroup, of whichever version.
 func TestRootIsRead(t *testing.T) {
 	c, err := read("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	addPressure(c.Stats)
 	if c.CpuStats.CpuUsage.TotalUsage == 0 || c.workingSet() == 0 || c.workingSet() > c.MemoryStats.Usage.Usage {
 		t.Errorf("cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
 	}
-	if _, err := read("/there/is/none"); err == nil {
-		t.Error("a cgroup that is not there can be read")
-	}
+	assert.Fails(t, assert.ErrorOf(read("/there/is/none")), "a cgroup that is not there can be read")
 }
 
 func TestPressure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu")
 	text := "some avg10=1.50 avg60=2.00 avg300=0.25 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	want := &cgroups.PSIStats{
 		Some: cgroups.PSIData{Avg10: 1.5, Avg60: 2, Avg300: .25, Total: 1234}, Full: cgroups.PSIData{Total: 7},
 	}
-	if diff := cmp.Diff(want, readPressure(path)); diff != "" {
-		t.Errorf("pressure (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, readPressure(path)), "pressure")
 	if got := readPressure(path + "-none"); got != nil {
 		t.Errorf("without a file: %+v", got)
 	}
@@ -92,14 +84,10 @@ func TestCgroupNames(t *testing.T) {
 		"burstable": true, "besteffort": true, "kubepods-burstable.slice": true,
 		"pod1234": false, "kubepods-burstable-pod1234.slice": false, "kubepods-pod1234.slice": false,
 	} {
-		if got := isLevel(name); got != want {
-			t.Errorf("isLevel(%s) = %v", name, got)
-		}
+		assert.Equal(t, want, isLevel(name), "isLevel(%s)", name)
 	}
 	list := []string{"cgroup.clone", "cri-containerd-abc.scope", "def"}
 	for id, want := range map[string]string{"abc": "cri-containerd-abc.scope", "def": "def", "ghi": ""} {
-		if got := folderOf(list, id); got != want {
-			t.Errorf("folderOf(%s) = %q", id, got)
-		}
+		assert.Equal(t, want, folderOf(list, id), "folderOf(%s)", id)
 	}
 }

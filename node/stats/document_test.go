@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/counts"
 	"github.com/lifepod/lifepod/worker/podcgroup"
@@ -24,9 +25,7 @@ var documented = regexp.MustCompile("(?m)^\\| `(lifepod_[a-z_]+)` \\| ([a-z]+) \
 // lifepod's own metrics are those that docs/metrics.md has, with its types and labels.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var want []string
 	for _, row := range documented.FindAllStringSubmatch(string(text), -1) {
 		labels := strings.FieldsFunc(row[3], func(c rune) bool { return strings.ContainsRune("`, ", c) })
@@ -51,9 +50,7 @@ func own(t *testing.T) (list []string) {
 	m.Status(pod, &v1.PodStatus{}, &running)
 	m.Carried(pod, lifecycle.CreateContainer{Container: "main"}, lifecycle.ContainerCreated{}, time.Second)
 	families, err := m.all.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, family := range families {
 		if !strings.HasPrefix(family.GetName(), "lifepod_") {
 			continue

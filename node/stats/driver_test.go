@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 type ofDriver func(ctx context.Context, pod types.UID, name string) (*csi.NodeGetVolumeStatsResponse, error)
@@ -62,9 +64,7 @@ func TestFiguresOfDrivers(t *testing.T) {
 	s.Measured = func(source string, _ time.Duration) { asked <- source }
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
 	want := []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}
-	if diff := cmp.Diff(want, s.ofPod(t.Context())); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, s.ofPod(t.Context())), "figures")
 	if sources := []string{<-asked, <-asked}; sources[0] != "d" || sources[1] != "d" {
 		t.Errorf("A-VOL-8: measured by %q", sources)
 	}
@@ -85,9 +85,7 @@ func TestDriverThatHangs(t *testing.T) {
 			if list := s.ofPod(t.Context()); len(list) != 1 || list[0].Name != "own" {
 				t.Errorf("volumes: %+v", list)
 			}
-			if took := time.Since(began); took != waits {
-				t.Errorf("the answer took %v, want %v", took, waits)
-			}
+			assert.Equal(t, waits, time.Since(began), "the answer took")
 		}
 		close(released)
 		synctest.Wait()

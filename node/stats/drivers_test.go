@@ -12,6 +12,7 @@ import (
 	healthapi "google.golang.org/grpc/health/grpc_health_v1"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -21,18 +22,14 @@ func TestDrivers(t *testing.T) {
 	m := newMetrics()
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	healthapi.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
 	for _, option := range []grpc.DialOption{m.CSI("disk"), m.Claims("gpu")} {
 		conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), option)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, service := range []string{"", "other", "other"} {
 			_, _ = healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{Service: service}) // it does not know the other
 		}

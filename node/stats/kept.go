@@ -37,7 +37,7 @@ func (s *Stats) Collect(out chan<- prometheus.Metric) {
 		if pod.Status.Phase == v1.PodRunning {
 			s.writeLogs(out, pod)
 		}
-		if hasClaims(pod) {
+		if slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return isClaim(&v) }) {
 			claims[pod.UID] = pod
 		}
 	}
@@ -68,8 +68,4 @@ func (s *Stats) writeLogs(out chan<- prometheus.Metric, pod *v1.Pod) {
 			out <- gauge(logSize, float64(logs.bytes), string(pod.UID), pod.Namespace, pod.Name, c.Name)
 		}
 	}
-}
-
-func hasClaims(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return isClaim(&v) })
 }

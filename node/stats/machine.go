@@ -172,5 +172,3 @@ func defaultLink() string {
 	}
 	return "eth0"
 }
-
-func procPath(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -77,9 +78,7 @@ func TestRuntimeCalls(t *testing.T) {
 		"ImageFsInfo": "image_fs_info", "ListPodSandboxStats": "list_podsandbox_stats", "UpdateContainerResources": "update_container",
 		"ContainerStatus": "container_status", "ExecSync": "exec_sync", "ReopenContainerLog": "reopen_container_log", "PodSandboxStatus": "podsandbox_status",
 	} {
-		if got := operationType("/runtime.v1.RuntimeService/" + method); got != want {
-			t.Errorf("%s is %s, want %s", method, got, want)
-		}
+		assert.Equal(t, want, operationType("/runtime.v1.RuntimeService/"+method), "%s is", method)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestRequests(t *testing.T) {
 	}))
 	for _, method := range []string{http.MethodPut, http.MethodPost} {
 		r, err := http.NewRequestWithContext(t.Context(), method, "https://api:6443/x", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		_, _ = transport.RoundTrip(r)
 	}
 	served := m.HTTP("readonly", http.NotFoundHandler())
@@ -299,9 +296,7 @@ func TestPriorityBucket(t *testing.T) {
 		2_000_001_000: "system-critical", 2_000_000_000: "system-critical", 1_999_999_999: "high", 100_000: "high", 99_999: "medium", 1: "medium",
 		0: "normal", -1: "low", -999: "low", -1000: "very-low",
 	} {
-		if got := priorityBucket(priority); got != want {
-			t.Errorf("%d: %s, want %s", priority, got, want)
-		}
+		assert.Equal(t, want, priorityBucket(priority), "%d", priority)
 	}
 }
 
@@ -335,7 +330,5 @@ func TestImageSizes(t *testing.T) {
 		got[mb] = sizeLabel(mb << 20)
 	}
 	want := map[uint64]string{0: "0-10MB", 10: "10MB-100MB", 499: "100MB-500MB", 1024: "1GB-5GB", 102400: "GT100GB"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "labels")
 }

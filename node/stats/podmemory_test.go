@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPodsMemory: of the pods that have a sandbox, with the containers that run. One
@@ -30,9 +32,7 @@ func TestPodsMemory(t *testing.T) {
 	}
 	for _, name := range []string{root, cgroup(pods[0]), cgroup(pods[0]) + "/1234", cgroup(pods[1])} {
 		dir := dirOf(name, "memory")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Mkdir(dir, 0o755))
 		t.Cleanup(func() { _ = os.Remove(dir) })
 	}
 	list, err := s.PodsMemory()

@@ -3,6 +3,8 @@ package stats
 import (
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRates: a rate is over the time since an older request, however many ask in
@@ -33,9 +35,7 @@ func TestRates(t *testing.T) {
 		{"a", 25 * time.Second, 1, -1}, // it began anew
 		{"c", 20 * time.Minute, 1, -1},
 	} {
-		if got := ask(step.name, step.after, step.nanos); got != step.want {
-			t.Errorf("%s after %v: %d, want %d", step.name, step.after, got, step.want)
-		}
+		assert.Equal(t, step.want, ask(step.name, step.after, step.nanos), "%s after %v", step.name, step.after)
 	}
 	if len(r.of) != 1 {
 		t.Errorf("%d are remembered of which nobody has asked for long", len(r.of))

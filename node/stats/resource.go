@@ -77,7 +77,7 @@ func (r resources) container(c statsapi.ContainerStats, labels []string) {
 
 func (r resources) cpu(d *prometheus.Desc, used *statsapi.CPUStats, labels ...string) {
 	if used != nil && used.UsageCoreNanoSeconds != nil {
-		r.timed(used.Time, counter(d, float64(*used.UsageCoreNanoSeconds)/float64(time.Second), labels...))
+		r.timed(used.Time, prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(*used.UsageCoreNanoSeconds)/float64(time.Second), labels...))
 	}
 }
 

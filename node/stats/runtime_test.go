@@ -23,6 +23,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // stub has one pod with one container.
@@ -133,9 +134,7 @@ func TestRuntimeThatFails(t *testing.T) {
 	if got := get(s.ResourceHandler()); !strings.Contains(got, "resource_scrape_error 1") {
 		t.Errorf("metrics: %s", got)
 	}
-	if got, want := get(s.SummaryHandler()), "Internal Error: list the runtime's sandboxes: away\n"; got != want {
-		t.Errorf("summary: %q, want %q", got, want)
-	}
+	assert.Equal(t, "Internal Error: list the runtime's sandboxes: away\n", get(s.SummaryHandler()), "summary")
 }
 
 // TestScrapesShareAnAnswer: many who ask at the same time cost what one costs, and
@@ -147,9 +146,7 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 		given, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := s.running(given); err == nil {
-				t.Error("who has given up got an answer")
-			}
+			assert.Fails(t, assert.ErrorOf(s.running(given)), "who has given up got an answer")
 		})
 		for range 10 {
 			all.Go(func() {
@@ -190,13 +187,9 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "u", "volumes", "kubernetes.io~empty-dir", "data")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(folder, 0o755))
 	write := func(name string) {
-		if err := os.WriteFile(filepath.Join(folder, name), make([]byte, 8192), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(folder, name), make([]byte, 8192), 0o600))
 	}
 	write("one")
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
@@ -210,9 +203,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	s.Pods.Dir, s.VolumePeriod = dir, time.Hour
 	measured := 0
 	s.Measured = func(source string, _ time.Duration) {
-		if source != "du" {
-			t.Errorf("measured by %s", source)
-		}
+		assert.Equal(t, "du", source, "measured by")
 		measured++
 	}
 	inodes := func() uint64 {

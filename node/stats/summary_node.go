@@ -2,6 +2,7 @@ package stats
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -113,7 +114,7 @@ func psi(p *cgroups.PSIStats) *statsapi.PSIStats {
 // cgroupOf is the cgroup of a process by which its memory is counted; empty if it
 // can't be seen.
 func cgroupOf(pid int) string {
-	controllers, err := cgroups.ParseCgroupFile(procPath(pid, "cgroup"))
+	controllers, err := cgroups.ParseCgroupFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestAdmit(t *testing.T) {
@@ -76,9 +78,7 @@ func TestAdmit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			node := testNode()
 			tc.node(node)
-			if diff := cmp.Diff(tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node)); diff != "" {
-				t.Errorf("rejection (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node)), "rejection")
 		})
 	}
 }
@@ -97,7 +97,5 @@ func TestFailuresAreAllReported(t *testing.T) {
 		{Resource: "hugepages-2Mi", Requested: 8 << 20, Capacity: 4 << 20},
 		noAffinity, noName, noToleration,
 	}
-	if diff := cmp.Diff(want, Failures(pod, Beside(pod, []*v1.Pod{testPod("o", "cpu=500m")}), node)); diff != "" {
-		t.Errorf("failures (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, Failures(pod, Beside(pod, []*v1.Pod{testPod("o", "cpu=500m")}), node)), "failures")
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func podWith(change func(*v1.Pod)) *v1.Pod {
@@ -30,9 +32,7 @@ func quantities(texts map[v1.ResourceName]string) v1.ResourceList {
 
 func testHost(t *testing.T) Host {
 	sysctls, err := AllowSysctls("6.18.0", []string{"net.core.*"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return Host{
 		Allocatable: quantities(map[v1.ResourceName]string{"cpu": "2", "memory": "1Gi", "hugepages-2Mi": "4Mi"}),
 		Sysctls:     sysctls,
@@ -114,9 +114,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Check(podWith(tc.pod), testHost(t))); diff != "" {
-				t.Errorf("refusal (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, Check(podWith(tc.pod), testHost(t))), "refusal")
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func apparmor(p *v1.Pod) {
@@ -59,9 +61,7 @@ func TestDecide(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Decide(tc.pod, Beside(tc.pod, tc.others), tc.node, Host{})
-			if diff := cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel}); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel}), "answer")
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package admit
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -21,12 +23,7 @@ func asksForAppArmor(pod *v1.Pod) bool {
 	if sc := pod.Spec.SecurityContext; sc != nil && confines(sc.AppArmorProfile) {
 		return true
 	}
-	for _, c := range lifecycle.AllContainers(pod) {
-		if confines(lifecycle.AppArmorProfile(pod, &c)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lifecycle.AllContainers(pod), func(c v1.Container) bool { return confines(lifecycle.AppArmorProfile(pod, &c)) })
 }
 
 // Unenforced tells of what a pod asks for that has no effect on this node, and
@@ -42,10 +39,7 @@ func asksForSELinux(pod *v1.Pod) bool {
 	if sc := pod.Spec.SecurityContext; sc != nil && sc.SELinuxOptions != nil {
 		return true
 	}
-	for _, c := range lifecycle.AllContainers(pod) {
-		if c.SecurityContext != nil && c.SecurityContext.SELinuxOptions != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lifecycle.AllContainers(pod), func(c v1.Container) bool {
+		return c.SecurityContext != nil && c.SecurityContext.SELinuxOptions != nil
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestVictims(t *testing.T) {
@@ -52,21 +54,10 @@ func TestVictims(t *testing.T) {
 				others = append(others, pods[name])
 			}
 			got, err := Victims(critical, others, tc.missing)
-			if diff := cmp.Diff(tc.want, names(got)); diff != "" {
-				t.Errorf("victims (-want +got):\n%s", diff)
-			}
-			if text := errorText(err); text != tc.err {
-				t.Errorf("error %q, want %q", text, tc.err)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, names(got)), "victims")
+			assert.Error(t, tc.err, err)
 		})
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // TestCriticalOverCritical: B-PRE-1, a greater priority counts among critical pods, too.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestFitsResize(t *testing.T) {
@@ -28,9 +30,7 @@ func TestFitsResize(t *testing.T) {
 		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Fixed{Swap: true}, nil},
 		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Fixed{Swap: true}, nil},
 	} {
-		if diff := cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, Beside(tc.is, others), testNode(), tc.exclusive).Refusal); diff != "" {
-			t.Errorf("%s: rejection (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, Beside(tc.is, others), testNode(), tc.exclusive).Refusal), "%s: rejection", name)
 	}
 	tests := []struct {
 		name      string
@@ -50,9 +50,7 @@ func TestFitsResize(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, Beside(tc.requested, others), tc.node, tc.exclusive)
-			if diff := cmp.Diff(tc.want, got.Refusal); diff != "" {
-				t.Errorf("rejection (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got.Refusal), "rejection")
 		})
 	}
 }
@@ -77,7 +75,5 @@ func TestRetryOrder(t *testing.T) {
 		got = append(got, r.Requested.Name)
 	}
 	want := []string{"smaller and urgent", "smaller", "urgent", "guaranteed", "earlier", "later", "new"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-ACT-15 order (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-ACT-15 order")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestSysctls(t *testing.T) {
@@ -36,16 +38,8 @@ func TestSysctls(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
 			allowed, err := AllowSysctls(tc.kernel, tc.unsafe)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := ""
-			if err := allowed.check(tc.sysctl, &tc.pod); err != nil {
-				got = err.Error()
-			}
-			if got != tc.wantText {
-				t.Errorf("error %q, want %q", got, tc.wantText)
-			}
+			assert.Must(t, err)
+			assert.Error(t, tc.wantText, allowed.check(tc.sysctl, &tc.pod))
 		})
 	}
 }
@@ -70,8 +64,6 @@ func TestAllowSysctlsRefusesPatterns(t *testing.T) {
 		strings.Repeat("n", 254): "want a name",
 		"":                       "want a name",
 	} {
-		if _, err := AllowSysctls("6.1", []string{pattern}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("A-ADM-6 pattern %q: error %v, want %q", pattern, err, want)
-		}
+		assert.ErrorContains(t, want, assert.ErrorOf(AllowSysctls("6.1", []string{pattern})), "A-ADM-6 pattern ", pattern)
 	}
 }

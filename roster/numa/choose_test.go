@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // gpus are four devices, two of each NUMA node, and one that is broken.
@@ -47,15 +49,11 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := ChooseDevices(tt.need, tt.prefer != nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if c.Ask != nil {
 				c = c.Preferred(tt.prefer)
 			}
-			if got := strings.Join(c.IDs, " "); got != tt.want {
-				t.Errorf("A-DEV-6, A-DEV-7: chose %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.want, strings.Join(c.IDs, " "), "A-DEV-6, A-DEV-7: chose")
 		})
 	}
 }
@@ -63,13 +61,9 @@ func TestChoose(t *testing.T) {
 // A-DEV-6: what the plugin is asked.
 func TestQuestion(t *testing.T) {
 	c, err := ChooseDevices(need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g3", "g0") }), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := &DeviceQuestion{Available: []string{"g1", "g2", "g3"}, MustInclude: []string{"g3"}, Size: 2}
-	if diff := cmp.Diff(want, c.Ask); diff != "" {
-		t.Errorf("A-DEV-6 question (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, c.Ask), "A-DEV-6 question")
 }
 
 // A-DEV-8: why a container gets none.
@@ -82,9 +76,7 @@ func TestRefused(t *testing.T) {
 		"requested number of devices unavailable for v.com/gpu. Requested: 3, Available: 2":               need(3, func(n *DeviceNeed) { n.InUse = sets.New("g0", "g1") }),
 	} {
 		_, err := ChooseDevices(n, false)
-		if err == nil || err.Error() != want {
-			t.Errorf("A-DEV-8: error %q, want %q", err, want)
-		}
+		assert.Error(t, want, err, "A-DEV-8")
 		if _, short := errors.AsType[*ErrShort](err); short != strings.HasPrefix(want, "requested number") {
 			t.Errorf("%q: may others give some back: %t", want, short)
 		}

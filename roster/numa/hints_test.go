@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-NUMA-16: near to which NUMA nodes devices could be.
@@ -29,9 +31,7 @@ func TestHints(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.resource.Hints([]int{0, 1}, tt.from, tt.reusable, tt.count)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("A-NUMA-16 (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tt.want, got), "A-NUMA-16")
 		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/managerstate"
 	"github.com/lifepod/lifepod/roster/numa"
 )
@@ -215,17 +216,13 @@ func shownMemory(s numa.MemoryState) (who, nodes string) {
 func readScenarios(t *testing.T) []scenario {
 	t.Helper()
 	data, err := os.ReadFile(cmp.Or(os.Getenv("SCENARIOS"), "testdata/kubelet.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var list []scenario
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var s scenario
-		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, json.Unmarshal(lines.Bytes(), &s))
 		list = append(list, s)
 	}
 	return list
@@ -278,26 +275,16 @@ func (s scenario) compareFiles(t *testing.T, r *numa.Resources) {
 	t.Helper()
 	kubelet, own := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"cpu_manager_state": s.CPUFile, "memory_manager_state": s.MemoryFile} {
-		if err := os.WriteFile(filepath.Join(kubelet, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(kubelet, name), []byte(text), 0o600))
 	}
-	if err := errors.Join(managerstate.WriteCPUs(own, "static", r.CPUs.State()), managerstate.WriteMemory(own, "Static", r.Memory.State())); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(managerstate.WriteCPUs(own, "static", r.CPUs.State()), managerstate.WriteMemory(own, "Static", r.Memory.State())))
 	for _, dir := range []string{kubelet, own} {
 		again, err := s.resources()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		ofCPUs, err := managerstate.ReadCPUs(dir, "static")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		ofMemory, err := managerstate.ReadMemory(dir, "Static")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		who, nodes := shownMemory(r.Memory.State())
 		whoRead, nodesRead := shownMemory(ofMemory)
 		if who != whoRead || nodes != nodesRead || !ofCPUs.Equal(r.CPUs.State()) {

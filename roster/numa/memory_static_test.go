@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const gib = 1 << 30
@@ -14,9 +16,7 @@ func two(t *testing.T) *StaticMemory {
 	t.Helper()
 	s, err := NewStaticMemory(Layout{Nodes: []Node{{MemoryBytes: 4 * gib}, {ID: 1, MemoryBytes: 4 * gib}}},
 		ReservedMemory{0: {v1.ResourceMemory: gib}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -34,9 +34,7 @@ func TestStarted(t *testing.T) {
 	pod.Spec.InitContainers[1].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 	s := two(t)
 	a := s.Admit()
-	if err := (Policy{}).Admit(pod, []Provider{a}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Policy{}).Admit(pod, []Provider{a}))
 	s.Commit(a)
 	for _, step := range []struct {
 		started string
@@ -50,9 +48,7 @@ func TestStarted(t *testing.T) {
 		if has := len(s.BlocksOf("u", "init")); has == 1 != (step.started == "init") {
 			t.Errorf("A-NUMA-13: with %s the init container has %d blocks", step.started, has)
 		}
-		if free != step.free {
-			t.Errorf("A-NUMA-13: with %s %d bytes are free, want %d", step.started, free, step.free)
-		}
+		assert.Equal(t, free, step.free, "A-NUMA-13: with %s %d bytes are free", step.started, free)
 	}
 }
 
@@ -74,15 +70,7 @@ func TestMemoryRestore(t *testing.T) {
 		{state: MemoryState{Nodes: nodes, Given: block(1, "hugepages-1Gi")}, want: "[memorymanager] (pod: u, container: c) the memory assignment uses memory resource that does not exist"},
 		{state: MemoryState{Nodes: NUMANodeMap{0: nodes[0]}}, want: "[memorymanager] the expected machine state is different from the real one"},
 	} {
-		got := ""
-		if err := two(t).Restore(test.state); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("A-NUMA-15: error %q, want %q", got, test.want)
-		}
+		assert.Error(t, test.want, two(t).Restore(test.state), "A-NUMA-15")
 	}
-	if _, err := NewStaticMemory(Layout{}, nil); err == nil || err.Error() != "[memorymanager] you should specify the system reserved memory" {
-		t.Errorf("A-NUMA-12: nothing is reserved: error %v", err)
-	}
+	assert.Error(t, "[memorymanager] you should specify the system reserved memory", assert.ErrorOf(NewStaticMemory(Layout{}, nil)), "A-NUMA-12: nothing is reserved")
 }

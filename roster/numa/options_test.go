@@ -1,6 +1,10 @@
 package numa
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 // A-NUMA-4: what options there are, which gates they need, and which exclude each other.
 func TestCpusOptions(t *testing.T) {
@@ -33,12 +37,6 @@ func TestCpusOptions(t *testing.T) {
 			want: "static policy options prefer-align-cpus-by-uncorecache and distribute-cpus-across-numa can not be used at the same time",
 		},
 	} {
-		got := ""
-		if _, err := ParseCPUOptions(test.options, test.gates); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("A-NUMA-4: options %v: error %q, want %q", test.options, got, test.want)
-		}
+		assert.Error(t, test.want, assert.ErrorOf(ParseCPUOptions(test.options, test.gates)), "A-NUMA-4: options ", test.options)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // small is a machine of one socket with two cores of two CPUs each.
@@ -18,9 +20,7 @@ func small() Layout {
 func static(t *testing.T, reserved cpuset.CPUSet, count int, o CPUOptions) *StaticCPUs {
 	t.Helper()
 	s, err := NewStaticCPUs(small(), reserved, count, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -38,9 +38,7 @@ func TestReserved(t *testing.T) {
 		}
 	}
 	for _, named := range []cpuset.CPUSet{cpuset.New(), cpuset.New(1, 2, 3, 4, 5)} {
-		if _, err := NewStaticCPUs(small(), named, 5, CPUOptions{}); err == nil {
-			t.Errorf("A-NUMA-3: five CPUs of four are reserved, of %q", named)
-		}
+		assert.Fails(t, assert.ErrorOf(NewStaticCPUs(small(), named, 5, CPUOptions{})), "A-NUMA-3: five CPUs of four are reserved, of ", named)
 	}
 }
 
@@ -65,18 +63,14 @@ func TestCpusRestore(t *testing.T) {
 		if err := s.Restore(test.state); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("A-NUMA-15: state %v: error %q, want %q", test.state, got, test.want)
-		}
+		assert.Equal(t, test.want, got, "A-NUMA-15: state %v: error", test.state)
 	}
 }
 
 // A-NUMA-3: what is given back can be given to somebody else.
 func TestRelease(t *testing.T) {
 	s := static(t, cpuset.New(0), 1, CPUOptions{})
-	if err := s.Restore(CPUState{Shared: cpuset.New(0, 2, 3), Given: map[types.UID]map[string]cpuset.CPUSet{"u": {"c": cpuset.New(1)}}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.Restore(CPUState{Shared: cpuset.New(0, 2, 3), Given: map[types.UID]map[string]cpuset.CPUSet{"u": {"c": cpuset.New(1)}}}))
 	before := s.State()
 	s.Release("u")
 	if got := s.State().Shared.String(); got != "0-3" || len(s.Holders()) != 0 {
@@ -122,18 +116,10 @@ func TestPartOfACoreIsKept(t *testing.T) {
 	pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: list, Limits: list}
 	s := static(t, cpuset.New(0), 1, CPUOptions{})
 	a := s.Admit()
-	if err := a.Allocate(pod, &pod.Spec.Containers[0], Hint{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, a.Allocate(pod, &pod.Spec.Containers[0], Hint{}))
 	now := static(t, cpuset.New(0), 1, CPUOptions{WholeCores: true})
-	if err := now.Restore(a.static.State()); err != nil {
-		t.Fatal(err)
-	}
-	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err != nil {
-		t.Errorf("A-NUMA-7 of a container that has its CPUs already: %v", err)
-	}
+	assert.Must(t, now.Restore(a.static.State()))
+	assert.NoError(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 of a container that has its CPUs already")
 	pod.UID = "another"
-	if err := now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}); err == nil {
-		t.Error("A-NUMA-7 another pod gets a part of a core")
-	}
+	assert.Fails(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 another pod gets a part of a core")
 }

@@ -1,6 +1,10 @@
 package numa
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 // A-NUMA-11: what options there are.
 func TestOptions(t *testing.T) {
@@ -14,13 +18,7 @@ func TestOptions(t *testing.T) {
 		{options: map[string]string{"prefer-closest-numa-nodes": "yes"}, want: `bad value for option "prefer-closest-numa-nodes": "yes" should be true or false`},
 		{options: map[string]string{"closest": "true"}, want: `unknown Topology Manager Policy option: "closest"; there are prefer-closest-numa-nodes and max-allowable-numa-nodes`},
 	} {
-		got := ""
-		if _, err := ParseOptions(test.options); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("A-NUMA-11: options %v: error %q, want %q", test.options, got, test.want)
-		}
+		assert.Error(t, test.want, assert.ErrorOf(ParseOptions(test.options)), "A-NUMA-11: options ", test.options)
 	}
 }
 
@@ -46,13 +44,7 @@ func TestMachines(t *testing.T) {
 		{nodes: 2, policy: Restricted, options: Options{MaxNodes: 8, PreferClosest: true}, want: "option prefer-closest-numa-nodes: the machine doesn't tell the distances of NUMA node 0"},
 		{nodes: 65, policy: Restricted, options: Options{MaxNodes: 80}, want: "NUMA node 64: should be between 0 and 63"},
 	} {
-		got := ""
-		if _, err := NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes)); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("A-NUMA-11: %s on %d NUMA nodes: error %q, want %q", test.policy, test.nodes, got, test.want)
-		}
+		assert.Error(t, test.want, assert.ErrorOf(NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes))), "A-NUMA-11: ", test.policy, " on ", test.nodes, " NUMA nodes")
 	}
 }
 
@@ -67,9 +59,7 @@ func TestClosest(t *testing.T) {
 	hints := []Hints{{"cpu": {{Nodes: 0b0011, Preferred: true}, {Nodes: 0b0110, Preferred: true}, {Nodes: 0b1010, Preferred: true}}}}
 	for closest, want := range map[bool]Mask{false: 0b0011, true: 0b0110} {
 		p, err := NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if got, admitted := p.Merge(hints); got.Nodes != want || !admitted {
 			t.Errorf("A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
 		}

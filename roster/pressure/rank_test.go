@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func ranked(name string, priority int32, request string) *v1.Pod {
@@ -94,8 +96,6 @@ func TestEvictionMessage(t *testing.T) {
 	for key, want := range map[string]string{
 		"offending_containers": "main", "offending_containers_usage": "4Ki", "starved_resource": "memory", "offending_pod": "p", "offending_pod_usage": "4Ki",
 	} {
-		if annotations[key] != want {
-			t.Errorf("annotation %s %q, want %q", key, annotations[key], want)
-		}
+		assert.Equal(t, want, annotations[key], "annotation %s", key)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 type settings = kubeletconfig.KubeletConfiguration
@@ -20,9 +22,7 @@ func TestParseThresholds(t *testing.T) {
 		EvictionSoftGracePeriod: map[string]string{"memory.available": "1m30s"},
 		EvictionMinimumReclaim:  map[string]string{"memory.available": "0", "nodefs.available": "500Mi"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for i := range list {
 		text := string(list[i].Signal) + " " + list[i].kind() + " " + list[i].Value.of(1000).String() + " " + list[i].Grace.String()
@@ -72,9 +72,7 @@ func TestContainerFs(t *testing.T) {
 	list, err := ParseThresholds(&settings{EvictionHard: map[string]string{
 		"nodefs.available": "10%", "imagefs.available": "15%", "containerfs.available": "99%", "nodefs.inodesFree": "5%",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for disks, want := range map[Disks]string{{}: "100", {Images: true}: "150", {Images: true, Containers: true}: "100"} {
 		found := ""
 		for _, threshold := range onDisks(list, disks) {
@@ -82,18 +80,14 @@ func TestContainerFs(t *testing.T) {
 				found += threshold.Value.of(1000).String()
 			}
 		}
-		if found != want {
-			t.Errorf("%+v: threshold of containerfs %q, want %s", disks, found, want)
-		}
+		assert.Equal(t, want, found, "%+v: threshold of containerfs", disks)
 	}
 }
 
 // B-EVI-4: figures that are no newer don't act.
 func TestOldFiguresDoNotAct(t *testing.T) {
 	list, err := ParseThresholds(&settings{EvictionHard: map[string]string{"memory.available": "1Gi"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	config, state, now := &Config{Thresholds: list, Transition: time.Minute}, State{}, time.Unix(1000, 0)
 	seen := Observations{Memory: {Available: 1 << 20, Capacity: 4 << 30, At: now}}
 	if v := state.Look(config, now, seen, Disks{}); len(v.Acts) != 1 {

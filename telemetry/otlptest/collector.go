@@ -19,6 +19,8 @@ import (
 	traceapi "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Collector takes spans and metrics by OTLP over gRPC and over HTTP.
@@ -52,9 +54,7 @@ type Span struct {
 func New(t testing.TB) *Collector {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c, server := &Collector{Endpoint: l.Addr().String(), metrics: map[string]Metric{}}, grpc.NewServer()
 	collectorapi.RegisterTraceServiceServer(server, c)
 	metricsapi.RegisterMetricsServiceServer(server, &metricsService{of: c})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/timeline"
@@ -23,7 +24,7 @@ func WriteText(w io.Writer, charts []*timeline.Chart, o TextOptions) error {
 	if len(charts) == 0 {
 		return nil
 	}
-	p := newPage(charts, o)
+	p := &page{axis: timeline.Together(charts), colour: o.Colour, width: max(o.Width, MinWidth)}
 	switch {
 	case len(charts) > 1:
 		p.several(timeline.InTime(charts))
@@ -48,10 +49,6 @@ type page struct {
 
 // figures is the width of what is on the right of the axis.
 const figures = 9
-
-func newPage(charts []*timeline.Chart, o TextOptions) *page {
-	return &page{axis: timeline.Together(charts), colour: o.Colour, width: max(o.Width, MinWidth)}
-}
 
 // fit gives labels the width that they need, within limits.
 func (p *page) fit(labels []string) {
@@ -87,12 +84,7 @@ func (p *page) one(c *timeline.Chart) {
 
 // matters says whether a row is more than the usual.
 func matters(r *timeline.Row) bool {
-	for _, b := range r.Bars {
-		if b.Failed() || b.Critical && b.Duration() >= 10_000_000 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Bars, func(b timeline.Bar) bool { return b.Failed() || b.Critical && b.Duration() >= 10_000_000 })
 }
 
 // several draws each pod in one row.

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-DEV-1: what was assigned to a container is part of its config, before what volumes bring.
@@ -26,9 +28,7 @@ func TestAssigned(t *testing.T) {
 			CPUs:        "2-3", MemoryNodes: "0",
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	type part struct {
 		Mounts               []*runtimeapi.Mount
 		Devices              []*runtimeapi.Device
@@ -51,9 +51,7 @@ func TestAssigned(t *testing.T) {
 		got.Mounts, got.Devices, got.CDIDevices, got.Annotations["gpu"], got.Annotations[restartCountAnnotation],
 		got.Linux.Resources.CpusetCpus, got.Linux.Resources.CpusetMems,
 	}
-	if diff := cmp.Diff(want, has, protocmp.Transform()); diff != "" {
-		t.Errorf("A-DEV-1 config (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, has, protocmp.Transform()), "A-DEV-1 config")
 }
 
 // A-DEV-1: where two say something of the same, the first counts.
@@ -72,7 +70,5 @@ func TestAdd(t *testing.T) {
 		Env: []KeyValue{{Name: "GPU", Value: "0"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "1", "b": "3"},
 		CDIDevices: []string{"v/c=1", "v/g=0"}, CPUs: "1", MemoryNodes: "0,1",
 	}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("assigned (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, all), "assigned")
 }

@@ -14,24 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 )
 
 func podFolder(t *testing.T, podsDir string, uid types.UID) string {
 	t.Helper()
 	dir := filepath.Join(podsDir, string(uid))
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(dir, 0o750))
 	return dir
 }
 
 func of(t *testing.T, podsDir string, uid types.UID) uint32 {
 	t.Helper()
 	got, err := UserNamespaceBlocks{}.Of(podsDir, uid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return got.Uids[0].HostId
 }
 
@@ -40,15 +37,11 @@ func TestOf(t *testing.T) {
 	dir := podFolder(t, podsDir, "a")
 	podFolder(t, podsDir, "b")
 	got, err := UserNamespaceBlocks{}.Of(podsDir, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	first := got.Uids[0].HostId
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
 	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("A-SEC-6 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-SEC-6")
 	if first%65536 != 0 || first < 524288 || first > 1879048191-65535 {
 		t.Errorf("A-SEC-6 block at %d", first)
 	}
@@ -64,9 +57,7 @@ func TestOf(t *testing.T) {
 	if err != nil || string(text) != wantText {
 		t.Errorf("A-SEC-6 record %s, %v, want %s", text, err, wantText)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(dir))
 	podFolder(t, podsDir, "c")
 	if third := of(t, podsDir, "c"); third != first {
 		t.Errorf("A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
@@ -92,9 +83,7 @@ func TestOfSurvivesPowerCut(t *testing.T) {
 	disk.Settle()
 	of(t, disk.Dir, "a")
 	disk.Cut()
-	if _, err := read(filepath.Join(disk.Dir, "a", recordName)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(read(filepath.Join(disk.Dir, "a", recordName))))
 }
 
 func TestOfAtTheSameTime(t *testing.T) {
@@ -135,9 +124,7 @@ func TestOfWithADamagedRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			podsDir := t.TempDir()
 			path := filepath.Join(podFolder(t, podsDir, "a"), "userns")
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 			podFolder(t, podsDir, "b")
 			for _, uid := range []types.UID{"a", "b"} { // b: what is free can't be told
 				if got, err := (UserNamespaceBlocks{}).Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {

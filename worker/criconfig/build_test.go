@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // objects is the namespace of the tests.
@@ -145,12 +147,8 @@ func TestBuildEnv(t *testing.T) {
 				Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects, Services: tc.services,
 				PodIPs: []string{"10.0.0.2", "fd00::2"}, HostIPs: []string{"192.0.2.1", "2001:db8::1"},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got.Env); diff != "" {
-				t.Errorf("env (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got.Env), "env")
 		})
 	}
 }
@@ -172,9 +170,7 @@ func TestBuildErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v, want %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 		})
 	}
 }
@@ -183,9 +179,7 @@ func TestBuildOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	container := &v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", new(true))}}
 	_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: container, Objects: objects{err: broken}})
-	if !errors.Is(err, broken) {
-		t.Errorf("error = %v, want %v (A-ENV-5)", err, broken)
-	}
+	assert.ErrorIs(t, broken, err)
 }
 
 func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
@@ -197,16 +191,12 @@ func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
 		},
 		Services: []KeyValue{{"S", "svc"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := Environment{
 		Env:     []KeyValue{{"A", "1"}, {"S", "svc"}},
 		Command: []string{"run", "1", "svc"}, Args: []string{"$(A)", "$(NONE)"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-ENV-4 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-ENV-4")
 }
 
 func TestResourceFieldRef(t *testing.T) {
@@ -255,27 +245,15 @@ func TestResourceFieldRef(t *testing.T) {
 func TestFileKeyRef(t *testing.T) {
 	dir := t.TempDir()
 	content := "# comment\n\n  A='one'  # note\nB='two\r\nlines'\r\nEMPTY= 'x'\nC='it $(A)'\n"
-	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600))
 	for name, bad := range map[string]string{"space": "A ='x'\n", "bare": "A=x\n", "open": "A='x\n", "tail": "A='x' y\n", "noeq": "A\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(bad), 0o600))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	// What a container can put there to hang or exhaust lifepod.
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600))
+	assert.Must(t, os.Truncate(filepath.Join(dir, "huge"), 1<<40))
 	tests := []struct {
 		path, key string
 		optional  bool
@@ -306,9 +284,7 @@ func TestFileKeyRef(t *testing.T) {
 		t.Run("A-ENV-6 "+tc.path+" "+tc.key, func(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{VolumePath: func(v string) (string, bool) { return dir, v == "vol" }}}
 			got, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: tc.path, Key: tc.key, Optional: &tc.optional})
-			if gotErr := errorText(err); gotErr != tc.wantErr {
-				t.Fatalf("error = %q, want %q", gotErr, tc.wantErr)
-			}
+			assert.Error(t, tc.wantErr, err)
 			if got != tc.want || found != tc.found {
 				t.Errorf("got %q, %v, want %q, %v", got, found, tc.want, tc.found)
 			}
@@ -316,17 +292,13 @@ func TestFileKeyRef(t *testing.T) {
 	}
 	b := builder{}
 	_, _, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: "env", Key: "A"})
-	if want := `cannot find the volume "vol" referenced by FileKeyRef`; errorText(err) != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
+	assert.Error(t, `cannot find the volume "vol" referenced by FileKeyRef`, err)
 }
 
 // TestUnpassable: A-ENV-10.
 func TestUnpassable(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "env"), []byte("F='\xff'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte("F='\xff'\n"), 0o600))
 	const advice = ", which runtimes can't pass on unchanged: mount it as a file"
 	secret := func(key string) *v1.EnvVarSource {
 		return &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: v1.LocalObjectReference{Name: "raw"}, Key: key}}
@@ -342,15 +314,6 @@ func TestUnpassable(t *testing.T) {
 	} {
 		in := EnvironmentInput{Pod: environmentTestPod(), Container: &c, VolumePath: func(string) (string, bool) { return dir, true }}
 		in.Objects = objects{secrets: map[string]map[string][]byte{"raw": {"salt": []byte("a\xff\xfe"), "nul": []byte("a\x00b")}}}
-		if _, err := BuildEnvironment(in); errorText(err) != want {
-			t.Errorf("error %q, want %q", errorText(err), want)
-		}
+		assert.Error(t, want, assert.ErrorOf(BuildEnvironment(in)))
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -3,10 +3,11 @@ package criconfig
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The blocks are of what /etc/subuid and /etc/subgid give the user kubelet (A-SEC-6).
@@ -36,15 +37,11 @@ func TestConfigured(t *testing.T) {
 				if content == "" {
 					continue
 				}
-				if err := os.WriteFile(filepath.Join(etc, file), []byte(content+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.WriteFile(filepath.Join(etc, file), []byte(content+"\n"), 0o600))
 			}
 			got, err := ConfiguredUserNamespaces(etc, test.length, 10)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("A-SEC-6 %v, want an error: %s", err, test.err)
-				}
+				assert.ErrorContains(t, test.err, err, "A-SEC-6")
 				return
 			}
 			if err != nil || got != test.want {
@@ -70,15 +67,11 @@ func TestOtherLength(t *testing.T) {
 	}
 	for _, uid := range []types.UID{"b", "c"} {
 		got, err := short.Of(podsDir, uid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		id := got.Uids[0].HostId
 		if id >= first.Uids[0].HostId && id < first.Uids[0].HostId+2*UserNamespaceLength {
 			t.Errorf("A-SEC-6 pod %s has a part of another's block", uid)
 		}
 	}
-	if _, err := short.Of(podsDir, "d"); err == nil {
-		t.Error("A-SEC-6 a fifth block of four")
-	}
+	assert.Fails(t, assert.ErrorOf(short.Of(podsDir, "d")), "A-SEC-6 a fifth block of four")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
@@ -36,9 +37,7 @@ func TestContainer(t *testing.T) {
 		Environment: Environment{Env: []KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
 		Mounts:      []*runtimeapi.Mount{volume}, HostsFile: "/pods/etc-hosts", TerminationLog: "/pods/containers/main/12345678",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := &runtimeapi.ContainerConfig{
 		Metadata:   &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
 		Image:      &runtimeapi.ImageSpec{Image: "sha256:abc", UserSpecifiedImage: "app:1"}, // A-IMG-9
@@ -77,9 +76,7 @@ func TestContainer(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("a container's config (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "a container's config")
 }
 
 func TestContainerInAUserNamespace(t *testing.T) {
@@ -89,16 +86,10 @@ func TestContainerInAUserNamespace(t *testing.T) {
 		Pod: testPod(), Container: &v1.Container{Name: "main"}, UserNamespace: userNamespace,
 		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/unused",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []*runtimeapi.Mount{{HostPath: "/v", UidMappings: ids, GidMappings: ids}, {HostPath: "/h", ContainerPath: "/etc/hosts", UidMappings: ids, GidMappings: ids}}
-	if diff := cmp.Diff(want, got.Mounts, protocmp.Transform()); diff != "" {
-		t.Errorf("A-VOL-2 id mappings; no termination path, no mount (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform()); diff != "" {
-		t.Errorf("A-SEC-6 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got.Mounts, protocmp.Transform()), "A-VOL-2 id mappings; no termination path, no mount")
+	assert.NoDiffIn(t, cmp.Diff(userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform()), "A-SEC-6")
 }
 
 // TestContainerWithSELinux: the runtime labels the files that are the container's own (A-VOL-2).
@@ -107,16 +98,12 @@ func TestContainerWithSELinux(t *testing.T) {
 		Node: Node{SELinux: true}, Pod: testPod(), Container: &v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"},
 		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/log",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []*runtimeapi.Mount{
 		{HostPath: "/v"}, {HostPath: "/h", ContainerPath: "/etc/hosts", SelinuxRelabel: true},
 		{HostPath: "/log", ContainerPath: "/dev/termination-log", SelinuxRelabel: true},
 	}
-	if diff := cmp.Diff(want, got.Mounts, protocmp.Transform()); diff != "" {
-		t.Errorf("mounts (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got.Mounts, protocmp.Transform()), "mounts")
 }
 
 // ownsMain: the container main of every pod has CPUs for itself.
@@ -175,18 +162,14 @@ func TestContainerResources(t *testing.T) {
 			container := v1.Container{Name: "main", Resources: tc.in}
 			tc.pod.Containers = []v1.Container{container}
 			got := Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
-			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
-				t.Errorf("resources (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got, protocmp.Transform()), "resources")
 		})
 	}
 }
 
 func TestHost(t *testing.T) {
 	got, err := Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got.MemoryBytes < 64<<20 {
 		t.Errorf("memory = %d bytes", got.MemoryBytes)
 	}
@@ -195,20 +178,12 @@ func TestHost(t *testing.T) {
 func TestHugePages(t *testing.T) {
 	folder := t.TempDir()
 	for size, count := range map[string]string{"hugepages-2048kB": "3\n", "hugepages-1048576kB": "0\n"} {
-		if err := os.MkdirAll(filepath.Join(folder, size), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, size, "nr_hugepages"), []byte(count), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Join(folder, size), 0o755))
+		assert.Must(t, os.WriteFile(filepath.Join(folder, size, "nr_hugepages"), []byte(count), 0o600))
 	}
 	got, err := hugePages(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got); diff != "" {
-		t.Errorf("A-CRI-8 (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got), "A-CRI-8")
 }
 
 func TestStopSignal(t *testing.T) {
@@ -223,11 +198,7 @@ func TestStopSignal(t *testing.T) {
 		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3},
 	} {
 		got, err := Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.StopSignal != tc.want {
-			t.Errorf("A-CRI-12 %s: %s, want %s", name, got.StopSignal, tc.want)
-		}
+		assert.Must(t, err)
+		assert.Equal(t, tc.want, got.StopSignal, "A-CRI-12 %s", name)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // plainError is an error that has nothing of the file but the number of a line.
@@ -26,9 +28,7 @@ func FuzzEnvFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content, key string) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600))
 		b := &builder{EnvironmentInput: EnvironmentInput{VolumePath: func(string) (string, bool) { return dir, true }}}
 		value, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "v", Path: "env", Key: key})
 		if found && (err != nil || value == "" || !strings.Contains(strings.ReplaceAll(content, "\r\n", "\n"), key+"='"+value+"'")) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestExpand(t *testing.T) {
@@ -30,9 +32,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-ENV-4 "+tc.in, func(t *testing.T) {
-			if got := Expand(tc.in, lookup); got != tc.want {
-				t.Errorf("Expand(%q) = %q, want %q", tc.in, got, tc.want)
-			}
+			assert.Equal(t, tc.want, Expand(tc.in, lookup), "Expand(%q)", tc.in)
 		})
 	}
 }
@@ -51,9 +51,8 @@ func TestSubPath(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := SubPath(&tc.mount, env)
-			if errorText(err) != tc.wantErr || got != tc.want {
-				t.Errorf("got %q, %v, want %q, %q", got, err, tc.want, tc.wantErr)
-			}
+			assert.Error(t, tc.wantErr, err)
+			assert.Equal(t, tc.want, got, "path")
 		})
 	}
 }
@@ -66,7 +65,5 @@ func TestExpandLiterally(t *testing.T) {
 	}
 	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
 	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got))
 }

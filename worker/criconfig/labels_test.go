@@ -1,7 +1,6 @@
 package criconfig
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -9,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func testPod() *v1.Pod {
@@ -38,9 +39,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		Ports:     []v1.ContainerPort{{Name: "http", ContainerPort: 80}},
 	}
 	annotations, err := containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	wantAnnotations := map[string]string{
 		"io.kubernetes.container.hash":                     "b6f4f1fa",
 		"io.kubernetes.container.restartCount":             "3",
@@ -51,13 +50,9 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		"io.kubernetes.pod.terminationGracePeriod":         "30",
 		"io.kubernetes.pod.deletionGracePeriod":            "0",
 	}
-	if diff := cmp.Diff(wantAnnotations, annotations); diff != "" {
-		t.Errorf("A-CRI-2 annotations (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(wantAnnotations, annotations), "A-CRI-2 annotations")
 	got, err := ParseContainer(containerLabels(pod, container), annotations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := ContainerIdentity{
 		PodUID: "uid-1", PodName: "web", PodNamespace: "ns", ContainerName: "main",
 		Hash: Hash(container), RestartCount: 3,
@@ -65,9 +60,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		TerminationGracePeriodSeconds: ptr.To[int64](30), DeletionGracePeriodSeconds: ptr.To[int64](0),
 		PreStop: container.Lifecycle.PreStop, Ports: container.Ports,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-CRI-2 read back (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-CRI-2 read back")
 }
 
 func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
@@ -87,20 +80,12 @@ func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
 
 func TestParseSandbox(t *testing.T) {
 	got, err := ParseSandbox(sandboxLabels(testPod()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := SandboxIdentity{PodUID: "uid-1", PodName: "web", PodNamespace: "ns", Labels: map[string]string{"app": "shop"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-CRI-2 read back (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-CRI-2 read back")
 }
 
 func TestParseRefusesWhatIsNotOurs(t *testing.T) {
-	if _, err := ParseSandbox(map[string]string{"app": "x"}); !errors.Is(err, ErrNotOurs) {
-		t.Errorf("ParseSandbox error = %v, want %v", err, ErrNotOurs)
-	}
-	if _, err := ParseContainer(map[string]string{PodUIDLabel: "u"}, nil); !errors.Is(err, ErrNotOurs) {
-		t.Errorf("ParseContainer error = %v, want %v", err, ErrNotOurs)
-	}
+	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseSandbox(map[string]string{"app": "x"})), "ParseSandbox")
+	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseContainer(map[string]string{PodUIDLabel: "u"}, nil)), "ParseContainer")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
@@ -69,9 +70,7 @@ func TestSandbox(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4")
 }
 
 func TestSandboxOfAPlainPod(t *testing.T) {
@@ -81,9 +80,7 @@ func TestSandboxOfAPlainPod(t *testing.T) {
 	if len(got.Labels) != 3 || len(got.Annotations) != 1 || got.Linux.SecurityContext.RunAsUser != nil {
 		t.Errorf("got %v", got)
 	}
-	if diff := cmp.Diff(&runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-4 overhead (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(&runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform()), "A-CRI-4 overhead")
 }
 
 func TestNamespaces(t *testing.T) {

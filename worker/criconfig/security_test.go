@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestContainerFieldsOverrideThePod(t *testing.T) {
@@ -30,9 +32,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := containerSecurity(ContainerInput{Pod: pod, Container: &v1.Container{SecurityContext: tc.sc}, ImageUser: ImageUser{Name: "nobody"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			want := &runtimeapi.LinuxContainerSecurityContext{
 				RunAsUser: &runtimeapi.Int64Value{Value: tc.user}, RunAsGroup: &runtimeapi.Int64Value{Value: tc.group},
 				SelinuxOptions: &runtimeapi.SELinuxOption{Type: tc.selinux}, Privileged: tc.privileged,
@@ -40,9 +40,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 				NamespaceOptions:   namespaces(pod, nil), MaskedPaths: maskedPaths, ReadonlyPaths: readonlyPaths,
 				Seccomp: &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined},
 			}
-			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-				t.Errorf("A-SEC-1, A-SEC-3, A-SEC-4 (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-SEC-1, A-SEC-3, A-SEC-4")
 		})
 	}
 	if pod.Spec.SecurityContext.RunAsUser == nil || own.RunAsNonRoot != nil {
@@ -99,18 +97,9 @@ func TestRunAsNonRoot(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext = tc.pod
 			_, err := Container(ContainerInput{Pod: pod, Container: &v1.Container{Name: "main", SecurityContext: tc.own}, ImageUser: tc.image})
-			if got := text(err); got != tc.want {
-				t.Errorf("error = %q, want %q", got, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 		})
 	}
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 func TestSeccomp(t *testing.T) {
@@ -143,12 +132,8 @@ func TestSeccomp(t *testing.T) {
 				Node: Node{Seccomp: Seccomp{Root: "/root/seccomp", Default: tc.byNode}}, Pod: pod,
 				Container: &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{SeccompProfile: tc.own}},
 			})
-			if text(err) != tc.wantErr {
-				t.Fatalf("error = %v, want %q", err, tc.wantErr)
-			}
-			if diff := cmp.Diff(tc.want, got.GetLinux().GetSecurityContext().GetSeccomp(), protocmp.Transform()); diff != "" {
-				t.Errorf("profile (-want +got):\n%s", diff)
-			}
+			assert.Error(t, tc.wantErr, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got.GetLinux().GetSecurityContext().GetSeccomp(), protocmp.Transform()), "profile")
 		})
 	}
 }
@@ -176,9 +161,7 @@ func TestAppArmor(t *testing.T) {
 			pod.Spec.SecurityContext.AppArmorProfile = tc.pod
 			pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/main": tc.annotation}
 			got, legacy, err := appArmor(pod, &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{AppArmorProfile: tc.own}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if got.ProfileType != tc.kind || got.LocalhostRef != tc.ref || legacy != tc.legacy {
 				t.Errorf("got %v, %q, want %v, %q, %q", got, legacy, tc.kind, tc.ref, tc.legacy)
 			}

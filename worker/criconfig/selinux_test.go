@@ -6,6 +6,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLabelsEachFile: the mount that a path is on says whether its files have labels of their own
@@ -27,12 +29,8 @@ func TestLabelsEachFile(t *testing.T) {
 		"none":                   {"", "/pods", false},
 	} {
 		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := labelsEachFile(mounts); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		assert.Must(t, err)
+		assert.Equal(t, test.want, labelsEachFile(mounts), "%s", name)
 	}
 }
 
@@ -44,7 +42,5 @@ func TestLabels(t *testing.T) {
 			t.Errorf("label of %+v: %q, error %v", options, label, err)
 		}
 	}
-	if _, err := (SELinuxLabels{}).Relabels(t.TempDir()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf((SELinuxLabels{}).Relabels(t.TempDir())))
 }

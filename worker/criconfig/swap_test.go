@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A container's part of the swap is that of its request of the memory (A-CRI-11).
@@ -42,9 +44,7 @@ func TestLimitedSwap(t *testing.T) {
 			container := v1.Container{Name: "main", Resources: test.in}
 			test.spec.Containers = []v1.Container{container}
 			got := Resources(test.node, &v1.Pod{ObjectMeta: test.meta, Spec: test.spec}, &container)
-			if got.Unified["memory.swap.max"] != test.want {
-				t.Errorf("A-CRI-11 memory.swap.max %q, want %q", got.Unified["memory.swap.max"], test.want)
-			}
+			assert.Equal(t, test.want, got.Unified["memory.swap.max"], "A-CRI-11 memory.swap.max")
 		})
 	}
 }

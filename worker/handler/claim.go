@@ -96,15 +96,11 @@ func (s *processView) claim(session int) {
 	s.sessions[session] = true
 	for range s.recent {
 		for _, p := range s.recent {
-			if s.begunByCommand(p) {
+			if slices.ContainsFunc(s.recent, func(parent process) bool { return parent.PID == p.parent && s.sessions[parent.session] }) {
 				s.sessions[p.session] = true
 			}
 		}
 	}
-}
-
-func (s *processView) begunByCommand(p process) bool {
-	return slices.ContainsFunc(s.recent, func(parent process) bool { return parent.PID == p.parent && s.sessions[parent.session] })
 }
 
 // killLeft kills what is left of the command; false if nothing is.

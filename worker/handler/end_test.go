@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-PROBE-13: a command that has timed out on a runtime that hangs, and is then
@@ -21,19 +22,13 @@ func TestRunNotWantedAfterTimeout(t *testing.T) {
 		sandbox, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 			Metadata: &runtimeapi.PodSandboxMetadata{Name: "web"},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		created, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{
 			PodSandboxId: sandbox.PodSandboxId,
 			Config:       &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: "image"}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId})))
 		const timeout, wanted = time.Second, 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), wanted)
 		defer cancel()

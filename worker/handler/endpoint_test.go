@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var container = &v1.Container{Ports: []v1.ContainerPort{{Name: "web", ContainerPort: 8080}, {Name: "80", ContainerPort: 90}}}
@@ -82,9 +84,7 @@ func TestRequest(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := HTTPRequest(t.Context(), &tc.get, container, tc.podIP, ProbeAgent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			host := r.Host
 			if host == "" {
 				host = r.URL.Host
@@ -92,9 +92,7 @@ func TestRequest(t *testing.T) {
 			if r.Method != http.MethodGet || r.URL.String() != tc.wantURL || host != tc.wantHost {
 				t.Errorf("%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
 			}
-			if diff := cmp.Diff(tc.wantHeaders, r.Header); diff != "" {
-				t.Errorf("headers (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.wantHeaders, r.Header), "headers")
 		})
 	}
 }
@@ -107,9 +105,7 @@ func TestClientIsPlain(t *testing.T) {
 	defer server.Close()
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	answer, err := HTTPClient(time.Minute).Do(r)
 	if err != nil {
 		t.Fatalf("a certificate that nobody signed: %v", err)
@@ -147,9 +143,7 @@ func TestRedirects(t *testing.T) {
 			}))
 			defer server.Close()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			answer, err := HTTPClient(time.Minute).Do(r)
 			if !strings.Contains(endpointText(err), tc.wantErr) || (err == nil) != (tc.wantErr == "") {
 				t.Fatalf("error %v, want %q", err, tc.wantErr)
@@ -158,9 +152,7 @@ func TestRedirects(t *testing.T) {
 				return
 			}
 			_ = answer.Body.Close()
-			if answer.StatusCode != tc.wantCode {
-				t.Errorf("status %d, want %d", answer.StatusCode, tc.wantCode)
-			}
+			assert.Equal(t, tc.wantCode, answer.StatusCode, "status")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -53,9 +54,7 @@ func TestProbeExec(t *testing.T) {
 				if len(got.Output) > 10<<10 {
 					t.Errorf("%d bytes of output", len(got.Output))
 				}
-				if took := time.Since(began).Truncate(100 * time.Millisecond); took != tc.took {
-					t.Errorf("took %v, want %v", took, tc.took)
-				}
+				assert.Equal(t, tc.took, time.Since(began).Truncate(100*time.Millisecond), "took")
 			})
 		})
 	}
@@ -80,8 +79,6 @@ func TestExecIsGivenUp(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		a.Make(ctx)
-		if took := time.Since(began).Truncate(100 * time.Millisecond); took != time.Second {
-			t.Errorf("took %v", took)
-		}
+		assert.Equal(t, time.Second, time.Since(began).Truncate(100*time.Millisecond), "took")
 	})
 }

@@ -3,6 +3,7 @@ package handler
 import (
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -35,9 +36,7 @@ func TestHeldBy(t *testing.T) {
 			if by := s.heldBy(c); by != nil {
 				got = by.PID
 			}
-			if got != tc.want {
-				t.Errorf("held by %d, want %d", got, tc.want)
-			}
+			assert.Equal(t, tc.want, got, "held by")
 		})
 	}
 }

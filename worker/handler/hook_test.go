@@ -24,6 +24,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -232,15 +233,9 @@ func TestFallback(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			warnings, err := runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
-			if auth := <-authorizations; auth != tc.auth {
-				t.Errorf("Authorization %q, want %q", auth, tc.auth)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, warnings), "warnings")
+			assert.Equal(t, tc.auth, <-authorizations, "Authorization")
 		})
 	}
 }

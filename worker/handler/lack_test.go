@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -31,9 +32,7 @@ func TestFilesLack(t *testing.T) {
 	server := httptest.NewServer(nil)
 	defer server.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	go func() { _ = grpc.NewServer().Serve(listener) }()
 	port := portOf(server.Listener.Addr().String())
 	probes := map[string]v1.ProbeHandler{
@@ -60,9 +59,7 @@ func TestFilesLack(t *testing.T) {
 // take takes all files that are left to this process.
 func take(t *testing.T) {
 	few := syscall.Rlimit{Cur: 64, Max: 64}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	for {
 		switch _, err := syscall.Dup(0); {
 		case errors.Is(err, syscall.EMFILE):

@@ -20,6 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -115,20 +116,12 @@ func TestNoAddress(t *testing.T) {
 // TestDialTimeout: A-PROBE-11: a connection that nobody answers fails in time.
 func TestDialTimeout(t *testing.T) {
 	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) // nobody accepts, and its queue is full
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = unix.Close(l) }()
-	if err := unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Listen(l, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	assert.Must(t, unix.Listen(l, 0))
 	at, err := unix.Getsockname(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	a := on(v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(int32(at.(*unix.SockaddrInet4).Port))}})
 	var got ProbeResult
 	for range 3 { // until the queue is full
@@ -143,21 +136,15 @@ func TestDialTimeout(t *testing.T) {
 func closedPort(t *testing.T) intstr.IntOrString {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, l.Close())
 	return portOf(l.Addr().String())
 }
 
 // TestTCPSocket: A-PROBE-11, also over IPv6 and to a host of its own.
 func TestTCPSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "[::]:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = l.Close() }()
 	for _, tc := range []struct {
 		name, host, podIP string
@@ -183,9 +170,7 @@ func TestGRPC(t *testing.T) {
 	defer close(ended)
 	listen := func(register func(*grpc.Server)) int32 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
 			agents <- strings.Join(md.Get("user-agent"), ",")
@@ -207,9 +192,7 @@ func TestGRPC(t *testing.T) {
 	empty := listen(func(*grpc.Server) {})
 	closed := int32(probeMust(strconv.Atoi(closedPort(t).StrVal)))
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and speaks no HTTP/2
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = deaf.Close() }()
 	for _, tc := range []struct {
 		name, service string

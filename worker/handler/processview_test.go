@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -112,9 +113,7 @@ func TestHadEnded(t *testing.T) {
 		s := twoCommands()
 		s.recent = append(s.recent, tc.recent...)
 		s.claimOrphans()
-		if got := s.hadEnded(); got != tc.want {
-			t.Errorf("%s: had ended: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, s.hadEnded(), "%s: had ended", tc.name)
 	}
 }
 
@@ -123,15 +122,11 @@ func TestHadEnded(t *testing.T) {
 func TestKillLeft(t *testing.T) {
 	victim := exec.Command("sleep", "60")
 	victim.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, victim.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- victim.Wait() }()
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s := &processView{fs: fs, sessions: map[int]bool{}}
 	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
 	select {
@@ -142,34 +137,22 @@ func TestKillLeft(t *testing.T) {
 	s.claim(victim.Process.Pid)
 	for s.killLeft() {
 	}
-	if err := <-ended; err == nil || err.Error() != "signal: killed" {
-		t.Errorf("ended: %v", err)
-	}
+	assert.Error(t, "signal: killed", <-ended, "ended")
 }
 
 // TestTicksNow: the clock of processes' start times.
 func TestTicksNow(t *testing.T) {
 	before := ticksNow()
 	begun := exec.Command("true")
-	if err := begun.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, begun.Start())
 	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	proc, err := fs.Proc(begun.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	stat, err := proc.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if after := ticksNow(); stat.Starttime+1 < before || stat.Starttime > after+1 {
 		t.Errorf("started at %d, between %d and %d", stat.Starttime, before, after)
 	}
-	if err := begun.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, begun.Wait())
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func jsonSecret(name, auths string) v1.Secret {
@@ -59,13 +61,9 @@ func TestLookup(t *testing.T) {
 		{"other.io/app", nil},
 	}
 	ring, err := secretKeyring(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, c := range cases {
-		if diff := cmp.Diff(c.want, usernames(ring.lookup(c.repository))); diff != "" {
-			t.Errorf("lookup(%q) (-want +got):\n%s", c.repository, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(c.want, usernames(ring.lookup(c.repository))), "lookup(%q)", c.repository)
 	}
 }
 
@@ -81,9 +79,7 @@ func TestUnreadableSecret(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := secretKeyring([]v1.Secret{c.secret})
-		if err == nil || err.Error() != c.want {
-			t.Errorf("error of secret %s: want %q, got %v", c.secret.Name, c.want, err)
-		}
+		assert.Error(t, c.want, err, "error of secret ", c.secret.Name)
 	}
 }
 
@@ -99,13 +95,9 @@ func TestAuthPadding(t *testing.T) {
 func TestNodeKeyring(t *testing.T) {
 	folder := t.TempDir()
 	absent, present := filepath.Join(folder, "absent"), filepath.Join(folder, "config.json")
-	if err := os.WriteFile(present, []byte(`{"auths":{"r.io":{"username":"node","password":"p"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(present, []byte(`{"auths":{"r.io":{"username":"node","password":"p"}}}`), 0o600))
 	ring, err := nodeKeyring([]string{absent, present})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	found := ring.lookup("r.io/app")
 	if diff := cmp.Diff([]string{"node:p"}, usernames(found)); diff != "" {
 		t.Fatalf("node credentials (-want +got):\n%s", diff)

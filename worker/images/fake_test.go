@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeRuntime is a CRI image service, with containerd's content service beside it.
@@ -83,9 +85,7 @@ func serve(t *testing.T, fake *fakeRuntime, contents content.ContentServer) *grp
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, fake)
 	if contents != nil {
@@ -94,9 +94,7 @@ func serve(t *testing.T, fake *fakeRuntime, contents content.ContentServer) *grp
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fakeContent is a content store that holds one image's manifest and its first
@@ -100,9 +102,7 @@ func pullWithProgress(t *testing.T, contents content.ContentServer, want Progres
 			open()
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return last
 }
 
@@ -112,13 +112,9 @@ func TestProgressCountsOwnLayersOnly(t *testing.T) {
 		{Digest: "sha256:b", DoneBytes: 300, TotalBytes: 900, State: LayerDownloading},
 		{Digest: "sha256:z", TotalBytes: 50, State: LayerWaiting},
 	}}
-	if diff := cmp.Diff(want, pullWithProgress(t, fakeContent{}, want), anyRate); diff != "" {
-		t.Errorf("progress (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, pullWithProgress(t, fakeContent{}, want), anyRate), "progress")
 }
 
 func TestProgressWithoutContentService(t *testing.T) {
-	if diff := cmp.Diff(Progress{}, pullWithProgress(t, nil, Progress{})); diff != "" {
-		t.Errorf("progress (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(Progress{}, pullWithProgress(t, nil, Progress{})), "progress")
 }

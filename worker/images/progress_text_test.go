@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestWindow(t *testing.T) {
@@ -25,9 +27,7 @@ func TestWindow(t *testing.T) {
 		for _, s := range tc.samples {
 			got = append(got, w.add(s.elapsed, s.bytes))
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
 	}
 }
 
@@ -66,8 +66,6 @@ func TestProgressText(t *testing.T) {
 
 func TestShortDigest(t *testing.T) {
 	for digest, want := range map[string]string{"sha256:0123456789abcdef": "0123456789ab", "sha256:01": "01", "none": "", "": ""} {
-		if got := (&Layer{Digest: digest}).ShortDigest(); got != want {
-			t.Errorf("%q: %q, want %q", digest, got, want)
-		}
+		assert.Equal(t, want, (&Layer{Digest: digest}).ShortDigest(), "%q", digest)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-IMG-7: each match in order until one works.
@@ -28,12 +30,8 @@ func TestPullTriesEachCredential(t *testing.T) {
 		jsonSecret("three", `"r.io":{"username":"third","password":"p"}`),
 	}
 	pulled, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: secrets})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"first:p", "second:p"}, fake.attempts()); diff != "" {
-		t.Errorf("attempts (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff([]string{"first:p", "second:p"}, fake.attempts()), "attempts")
 	if pulled.Credential == nil || pulled.Credential.SecretName != "two" {
 		t.Errorf("want the credential of secret two, got %+v", pulled.Credential)
 	}
@@ -42,9 +40,7 @@ func TestPullTriesEachCredential(t *testing.T) {
 		ID: "sha256:1", Ref: "docker.io/library/app@sha256:9", SizeBytes: 123, UID: &uid,
 		Tags: []string{"docker.io/library/app:1"}, Digests: []string{"docker.io/library/app@sha256:9"},
 	}
-	if diff := cmp.Diff(want, pulled.Image); diff != "" {
-		t.Errorf("image (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, pulled.Image), "image")
 }
 
 func TestPullAnonymously(t *testing.T) {
@@ -52,9 +48,7 @@ func TestPullAnonymously(t *testing.T) {
 	pulled, err := newStore(t, fake, Options{}).Pull(t.Context(), PullRequest{
 		Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret("one", `"other.io":{"username":"u","password":"p"}`)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if diff := cmp.Diff([]string{":"}, fake.attempts()); diff != "" || pulled.Credential != nil {
 		t.Errorf("want one pull without credential, got %+v (-want +got):\n%s", pulled.Credential, diff)
 	}
@@ -110,9 +104,7 @@ func TestPullErrors(t *testing.T) {
 			}
 			want := []string{c.reason, c.message, c.errText, "r.io/app:1"}
 			got := []string{pullErr.Reason, pullErr.Message, pullErr.Error(), pullErr.Image}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got), "error")
 		})
 	}
 }
@@ -175,16 +167,10 @@ func TestSharedPullSurvivesOneCancel(t *testing.T) {
 	waitCallers(t, store, 2)
 
 	cancelFirst()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled caller: want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, <-first, "cancelled caller")
 	close(gate.open)
-	if err := <-second; err != nil {
-		t.Errorf("the other caller: want a pulled image, got %v", err)
-	}
-	if diff := cmp.Diff([]string{":"}, fake.attempts()); diff != "" {
-		t.Errorf("want one pull (-want +got):\n%s", diff)
-	}
+	assert.NoError(t, <-second, "the other caller")
+	assert.NoDiffIn(t, cmp.Diff([]string{":"}, fake.attempts()), "want one pull")
 }
 
 func TestLastCancelAbortsPull(t *testing.T) {
@@ -201,9 +187,7 @@ func TestLastCancelAbortsPull(t *testing.T) {
 		t.Errorf("want only the context's error, got %#v", err)
 	}
 	close(gate.open)
-	if _, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"}); err != nil {
-		t.Errorf("the next pull starts anew: want none, got %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"})), "the next pull starts anew")
 }
 
 func TestOtherCredentialsAreAnotherPull(t *testing.T) {
@@ -220,9 +204,7 @@ func TestOtherCredentialsAreAnotherPull(t *testing.T) {
 	<-gate.entered
 	close(gate.open)
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 	}
 }
 
@@ -238,25 +220,17 @@ func TestMaxParallel(t *testing.T) {
 	go func() { _, err := store.Pull(ctx, PullRequest{Image: "r.io/app:1"}); second <- err }()
 	waitCallers(t, store, 1)
 	cancel()
-	if err := <-second; !errors.Is(err, context.Canceled) {
-		t.Errorf("queued caller: want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, <-second, "queued caller")
 	close(gate.open)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-	if got := len(fake.attempts()); got != 1 {
-		t.Errorf("pulls that reached the runtime: want 1, got %d", got)
-	}
+	assert.NoError(t, <-first)
+	assert.Equal(t, 1, len(fake.attempts()), "pulls that reached the runtime")
 }
 
 func TestRemove(t *testing.T) {
 	fake := &fakeRuntime{}
 	store := newStore(t, fake, Options{})
 	fake.store("sha256:1", "app:1")
-	if err := store.Remove(t.Context(), "app:1"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, store.Remove(t.Context(), "app:1"))
 	if image, err := store.Inspect(t.Context(), "sha256:1"); image != nil || err != nil {
 		t.Errorf("after Remove: want no image, got %+v, %v", image, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // begun notes when pulls begin, without a connection, which virtual time can't wait for.
@@ -50,15 +52,11 @@ func TestRate(t *testing.T) {
 				var pulls sync.WaitGroup
 				for i := range test.want {
 					pulls.Go(func() {
-						if _, err := store.Pull(t.Context(), PullRequest{Image: fmt.Sprintf("r.io/app:%d", i)}); err != nil {
-							t.Error(err)
-						}
+						assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: fmt.Sprintf("r.io/app:%d", i)})))
 					})
 				}
 				pulls.Wait()
-				if diff := cmp.Diff(test.want, runtime.after); diff != "" {
-					t.Errorf("beginnings (-want +got):\n%s", diff)
-				}
+				assert.NoDiffIn(t, cmp.Diff(test.want, runtime.after), "beginnings")
 			})
 		})
 	}

@@ -26,6 +26,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -118,16 +119,10 @@ func (h *halfWriter) Write(p []byte) (int, error) {
 func (l *loopback) push(t *testing.T, repository string) string {
 	t.Helper()
 	image, err := random.Image(layerBytes, layers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	reference, err := name.ParseReference(l.host + "/" + repository + ":1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(reference, image, remote.WithAuth(&authn.Basic{Username: "me", Password: "right"})); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, remote.Write(reference, image, remote.WithAuth(&authn.Basic{Username: "me", Password: "right"})))
 	return reference.Name()
 }
 
@@ -144,21 +139,13 @@ func secret(host, password string) v1.Secret {
 func openStore(t *testing.T, period time.Duration) *images.Store {
 	t.Helper()
 	runtime, err := bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
-		if err := runtime.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(runtime.Paths().RunDir); err == nil {
-			t.Errorf("%s was left", runtime.Paths().RunDir)
-		}
+		assert.NoError(t, runtime.Close(context.Background()))
+		assert.Fails(t, assert.ErrorOf(os.Stat(runtime.Paths().RunDir)), runtime.Paths().RunDir, " was left")
 	})
 	conn, err := grpc.NewClient(runtime.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return images.New(runtimeapi.NewImageServiceClient(conn), images.Options{
 		Containerd: conn, ProgressPeriod: period,
@@ -179,9 +166,7 @@ func testCredentials(t *testing.T, store *images.Store, l *loopback) {
 	pulled, err := store.Pull(t.Context(), images.PullRequest{
 		Image: image, Secrets: []v1.Secret{secret(l.host, "wrong"), secret(l.host, "right")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if pulled.Credential == nil || pulled.Credential.SecretName != "password-right" {
 		t.Errorf("want the second secret's credential, got %+v", pulled.Credential)
 	}
@@ -192,15 +177,11 @@ func testCredentials(t *testing.T, store *images.Store, l *loopback) {
 	if diff := cmp.Diff(&pulled.Image, inspected); diff != "" || err != nil {
 		t.Errorf("Inspect: %v (-want +got):\n%s", err, diff)
 	}
-	if err := store.Remove(t.Context(), image); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, store.Remove(t.Context(), image))
 	if inspected, err := store.Inspect(t.Context(), image); inspected != nil || err != nil {
 		t.Errorf("after Remove: want nil, got %+v, %v", inspected, err)
 	}
-	if err := store.Remove(t.Context(), image); !errors.Is(err, images.ErrNotFound) {
-		t.Errorf("Remove again: want %v, got %v", images.ErrNotFound, err)
-	}
+	assert.ErrorIs(t, images.ErrNotFound, store.Remove(t.Context(), image), "Remove again")
 }
 
 func testRefused(t *testing.T, store *images.Store, l *loopback) {
@@ -227,9 +208,7 @@ func testCancelled(t *testing.T, store *images.Store, l *loopback) {
 			}
 		},
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("want %v, got %v", context.Canceled, err)
-	}
+	assert.ErrorIs(t, context.Canceled, err)
 	release()
 	if image, err := store.Inspect(t.Context(), image); image != nil || err != nil {
 		t.Errorf("want no image, got %+v, %v", image, err)

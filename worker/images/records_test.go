@@ -10,14 +10,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-IMG-8: the hash is the kubelet's, whose records lifepod goes on with.
 func TestCredentialHash(t *testing.T) {
 	const want = "edbd57ca9372e64eb1c9070ecf3a049ac553596b0529acf034c7a71d4e618e88" // of {"username":"u","password":"p"}
-	if got := (credential{username: "u", password: "p"}).hash(); got != want {
-		t.Errorf("hash %s, want %s", got, want)
-	}
+	assert.Equal(t, want, (credential{username: "u", password: "p"}).hash(), "hash")
 }
 
 // fakeRecords note what they are told of, and let those use an image that have a
@@ -70,9 +70,7 @@ func TestPullsAreRecorded(t *testing.T) {
 			if (err != nil) != (tc.err != nil || tc.refuse != nil) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tc.want, records.calls); diff != "" {
-				t.Errorf("recorded (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, records.calls), "recorded")
 		})
 	}
 }
@@ -83,9 +81,7 @@ func TestMayUse(t *testing.T) {
 	found := &Image{ID: "sha256:1"}
 	for name, want := range map[string]bool{"one": true, "two": false} {
 		request := PullRequest{Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret(name, `"r.io":{"username":"u","password":"p"}`)}}
-		if got := store.MayUse(t.Context(), "r.io/app:1", found, func() PullRequest { return request }); got != want {
-			t.Errorf("with secret %s: may use %v, want %v", name, got, want)
-		}
+		assert.Equal(t, want, store.MayUse(t.Context(), "r.io/app:1", found, func() PullRequest { return request }), "with secret %s: may use", name)
 	}
 	if !newStore(t, &fakeRuntime{}, Options{}).MayUse(t.Context(), "r.io/app:1", found, nil) {
 		t.Error("without records not everybody may use an image")
@@ -117,15 +113,9 @@ func TestProvidersComeLast(t *testing.T) {
 		Image: "r.io/app:1", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		Secrets: []v1.Secret{jsonSecret("one", `"r.io":{"username":"secret","password":"p"}`)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"secret:p", "narrow:p"}, fake.attempts()); diff != "" {
-		t.Errorf("attempts (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"r.io/app for web"}, providers.asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.NoDiffIn(t, cmp.Diff([]string{"secret:p", "narrow:p"}, fake.attempts()), "attempts")
+	assert.NoDiffIn(t, cmp.Diff([]string{"r.io/app for web"}, providers.asked), "asked")
 	if pulled.Credential.ServiceAccount.Name != "robot" {
 		t.Errorf("credential %+v, want the service account's", pulled.Credential)
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // contentAt is a content store at one moment, with one manifest of the layers a, b and c, of
@@ -158,8 +160,6 @@ func TestTracker(t *testing.T) {
 			}
 			got = append(got, text)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -134,12 +136,8 @@ func TestDNS(t *testing.T) {
 				resolver = *tc.resolver
 			}
 			got, warnings := DNS(testPod(tc.spec), tc.cluster, resolver)
-			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
-				t.Errorf("DNS (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.warnings, warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got, protocmp.Transform()), "DNS")
+			assert.NoDiffIn(t, cmp.Diff(tc.warnings, warnings), "warnings")
 		})
 	}
 }
@@ -166,18 +164,14 @@ func TestDNSLeavesTheResolverAlone(t *testing.T) {
 		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("9")}}}
 	})
 	DNS(pod, Cluster{}, resolver)
-	if got := resolver.Pod.Options[0]; got != "ndots:1" {
-		t.Errorf("the shared resolver's option became %s", got)
-	}
+	assert.Equal(t, "ndots:1", resolver.Pod.Options[0], "the option of the shared resolver")
 }
 
 func TestHostResolver(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	real := write("real", "nameserver 192.0.2.53\n")
@@ -200,15 +194,9 @@ func TestHostResolver(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := hostResolver(tc.path, tc.systemd)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("resolver (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "resolver")
 		})
 	}
-	if _, err := hostResolver(write("bad", "nameserver\n"), none); err == nil {
-		t.Error("a nameserver line without an address was accepted")
-	}
+	assert.Fails(t, assert.ErrorOf(hostResolver(write("bad", "nameserver\n"), none)), "a nameserver line without an address was accepted")
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func testPod(change func(*v1.PodSpec)) *v1.Pod {
@@ -73,9 +75,7 @@ func TestHostnameOf(t *testing.T) {
 			if (err == nil) != (tc.wantErr == "") || err != nil && err.Error() != tc.wantErr {
 				t.Fatalf("error = %v, want %q", err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("hostname (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "hostname")
 		})
 	}
 }
@@ -110,9 +110,7 @@ func TestHostsFile(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := HostsFile(testPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
-			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Errorf("hosts (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, string(got)), "hosts")
 		})
 	}
 }
@@ -134,9 +132,7 @@ func TestMountsHosts(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := testPod(func(s *v1.PodSpec) { s.HostNetwork = tc.hostNetwork })
-			if got := MountsHosts(pod, &tc.container, tc.ips); got != tc.want {
-				t.Errorf("MountsHosts = %v, want %v", got, tc.want)
-			}
+			assert.Equal(t, tc.want, MountsHosts(pod, &tc.container, tc.ips), "MountsHosts")
 		})
 	}
 }
@@ -144,23 +140,13 @@ func TestMountsHosts(t *testing.T) {
 func TestWriteHostsKeepsTheInode(t *testing.T) {
 	dir := t.TempDir()
 	path, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := filepath.Join(dir, "etc-hosts"); path != want {
-		t.Errorf("path = %s, want %s", path, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, filepath.Join(dir, "etc-hosts"), path, "path")
 	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
 	after, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !os.SameFile(before, after) || after.Mode().Perm() != 0o644 {
 		t.Errorf("same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
 	}

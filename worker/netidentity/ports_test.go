@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestPortMappings(t *testing.T) {
@@ -27,7 +29,5 @@ func TestPortMappings(t *testing.T) {
 		{ContainerPort: 53, HostPort: 5353, HostIp: "127.0.0.1", Protocol: runtimeapi.Protocol_UDP},
 		{ContainerPort: 80, Protocol: runtimeapi.Protocol_SCTP},
 	}
-	if diff := cmp.Diff(want, PortMappings(pod), protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-3 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, PortMappings(pod), protocmp.Transform()), "A-CRI-3")
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTogether: whoever asks while a batch is under way waits for the next one, which is one for all of them, and gets its error.
@@ -19,9 +21,7 @@ func TestTogether(t *testing.T) {
 			<-goOn
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	})
 	<-begun
 	var runs, failed atomic.Int32
@@ -54,9 +54,7 @@ func TestTogetherAlone(t *testing.T) {
 	var none Batches
 	times := 0
 	for range 2 {
-		if err := none.protected.together(func() error { times++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, none.protected.together(func() error { times++; return nil }))
 	}
 	if times != 2 {
 		t.Errorf("%d times", times)

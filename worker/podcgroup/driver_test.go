@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func list(cpu, memory string) v1.ResourceList {
@@ -63,9 +65,7 @@ func TestPath(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := tc.d.Path(tc.pod); got != tc.want {
-				t.Errorf("Path = %s, want %s", got, tc.want)
-			}
+			assert.Equal(t, tc.want, tc.d.Path(tc.pod), "Path")
 		})
 	}
 }
@@ -81,9 +81,7 @@ func testDriver(t testing.TB) Driver {
 		if err = errors.Join(err, d.RemoveParents()); err != nil {
 			t.Errorf("clean up: %v", err)
 		}
-		if left := folders(d, "/"+d.Parent); len(left) > 0 {
-			t.Errorf("cgroups left behind: %v", left)
-		}
+		assert.Empty(t, folders(d, "/"+d.Parent), "cgroups left behind")
 	})
 	return d
 }
@@ -149,9 +147,7 @@ func TestEnsureSetsTheValues(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.pod.UID = types.UID(fmt.Sprintf("uid-%d", i))
 			for range 2 {
-				if err := d.Ensure(tc.pod); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, d.Ensure(tc.pod))
 			}
 			got := [3]string{
 				read(t, d, tc.pod, "cpu.shares", "cpu.weight"),
@@ -165,12 +161,8 @@ func TestEnsureSetsTheValues(t *testing.T) {
 			if cgroups.IsCgroup2UnifiedMode() {
 				want = tc.want2
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("values (-want +got):\n%s", diff)
-			}
-			if got := read(t, d, tc.pod, "pids.max", "pids.max"); got != "77" {
-				t.Errorf("A-RES-8 pids.max = %s, want 77", got)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, got), "values")
+			assert.Equal(t, "77", read(t, d, tc.pod, "pids.max", "pids.max"), "A-RES-8 pids.max")
 		})
 	}
 }
@@ -191,9 +183,7 @@ func TestEnsureCPULimits(t *testing.T) {
 	} {
 		d.CPULimits = step.cpu
 		for _, set := range []func() error{func() error { return d.Ensure(pod) }, func() error { return d.Resize([]*v1.Pod{pod}) }} {
-			if err := set(); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, set())
 			quota := read(t, d, pod, "cpu.cfs_quota_us", "cpu.max")
 			want, period := step.quota1, step.period1
 			if cgroups.IsCgroup2UnifiedMode() {
@@ -211,9 +201,7 @@ func TestEnsureWeighsTheLevels(t *testing.T) {
 	for i, request := range []string{"250m", "1", ""} {
 		pod := podOf(needs(list(request, ""), nil))
 		pod.UID = types.UID(fmt.Sprintf("uid-%d", i))
-		if err := d.Ensure(pod); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, d.Ensure(pod))
 	}
 	want := [2]string{"1280", "2"}
 	if cgroups.IsCgroup2UnifiedMode() {
@@ -221,9 +209,7 @@ func TestEnsureWeighsTheLevels(t *testing.T) {
 	}
 	for i, class := range []v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort} {
 		dirs := folders(d, d.path(d.names(class, "")[:2]))
-		if got := readIn(t, dirs, "cpu.shares", "cpu.weight"); got != want[i] {
-			t.Errorf("weight of the level %s = %s, want %s", class, got, want[i])
-		}
+		assert.Equal(t, want[i], readIn(t, dirs, "cpu.shares", "cpu.weight"), "weight of the level %s", class)
 	}
 }
 
@@ -231,14 +217,10 @@ func TestEnsureWeighsTheLevels(t *testing.T) {
 func startIn(t *testing.T, dirs []string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	for _, dir := range dirs {
-		if err := cgroups.WriteCgroupProc(dir, cmd.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, cgroups.WriteCgroupProc(dir, cmd.Process.Pid))
 	}
 	return cmd
 }
@@ -246,16 +228,12 @@ func startIn(t *testing.T, dirs []string) *exec.Cmd {
 func TestRemoveKillsAndRemoves(t *testing.T) {
 	d := testDriver(t)
 	pod := podOf(needs(list("1", ""), nil))
-	if err := d.Ensure(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Ensure(pod))
 	dirs := folders(d, d.Path(pod))
 	var inner []string
 	for _, dir := range dirs {
 		child := filepath.Join(dir, "container")
-		if err := os.Mkdir(child, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Mkdir(child, 0o755))
 		inner = append(inner, child)
 	}
 	if dir := findCpuset(inner); dir != "" {
@@ -268,25 +246,17 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	if uids, err := d.Pods(); err != nil || len(uids) != 1 || uids[0] != pod.UID {
 		t.Errorf("Pods = %v, %v, want %s", uids, err, pod.UID)
 	}
-	if err := d.RemoveParents(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.RemoveParents())
 	if got := folders(d, d.Path(pod)); len(got) != len(dirs) {
 		t.Errorf("RemoveParents removed a pod in use: %v are left of %v", got, dirs)
 	}
-	if err := d.Remove(t.Context(), pod.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Remove(t.Context(), pod.UID))
 	var exit *exec.ExitError
 	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
 		t.Errorf("the process ended with %v, want signal: killed", err)
 	}
-	if left := folders(d, d.Path(pod)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if err := d.Remove(t.Context(), pod.UID); err != nil {
-		t.Errorf("removing what is absent: %v", err)
-	}
+	assert.Empty(t, folders(d, d.Path(pod)), "left behind")
+	assert.NoError(t, d.Remove(t.Context(), pod.UID), "removing what is absent")
 }
 
 func findCpuset(dirs []string) string {
@@ -307,45 +277,29 @@ func copyCpuset(t *testing.T, dir string) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file), value, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 }
 
 func TestRemoveFinishesAHalfRemovedPod(t *testing.T) {
 	d := testDriver(t)
 	pod := podOf(v1.ResourceRequirements{})
-	if err := d.Ensure(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Ensure(pod))
 	dirs := folders(d, d.Path(pod))
 	for _, dir := range dirs[1:] {
-		if err := os.Remove(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(dir))
 	}
-	if err := d.Remove(t.Context(), pod.UID); err != nil {
-		t.Fatal(err)
-	}
-	if left := folders(d, d.Path(pod)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	assert.Must(t, d.Remove(t.Context(), pod.UID))
+	assert.Empty(t, folders(d, d.Path(pod)), "left behind")
 }
 
 func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
 	for _, parent := range []string{"", "/", "a//b"} {
 		d := Driver{Parent: parent}
-		if err := d.Ensure(podOf(v1.ResourceRequirements{})); err == nil {
-			t.Errorf("Ensure with parent %q succeeded", parent)
-		}
-		if err := d.RemoveParents(); err == nil {
-			t.Errorf("RemoveParents with parent %q succeeded", parent)
-		}
+		assert.Fails(t, d.Ensure(podOf(v1.ResourceRequirements{})), "Ensure with parent ", parent, " succeeded")
+		assert.Fails(t, d.RemoveParents(), "RemoveParents with parent ", parent, " succeeded")
 	}
-	if err := (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""); err == nil {
-		t.Error("Remove without a UID succeeded")
-	}
+	assert.Fails(t, (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""), "Remove without a UID succeeded")
 }
 
 func BenchmarkEnsureRemove(b *testing.B) {
@@ -360,13 +314,9 @@ func BenchmarkEnsureRemove(b *testing.B) {
 			var ensure, remove time.Duration
 			for b.Loop() {
 				start := time.Now()
-				if err := d.Ensure(pod); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(b, d.Ensure(pod))
 				middle := time.Now()
-				if err := d.Remove(context.Background(), pod.UID); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(b, d.Remove(context.Background(), pod.UID))
 				ensure, remove = ensure+middle.Sub(start), remove+time.Since(middle)
 			}
 			b.ReportMetric(float64(ensure.Microseconds())/float64(b.N), "ensure-us/op")

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Both levels are there before any pod, with the least weight; those that are there keep
@@ -20,19 +22,13 @@ func TestEnsureLevels(t *testing.T) {
 	if cgroups.IsCgroup2UnifiedMode() {
 		least, ofPod = "1", "39"
 	}
-	if err := d.EnsureLevels(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.EnsureLevels())
 	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{least, least} {
 		t.Errorf("A-CRI-6 weights of the levels without pods: %v, want %s", got, least)
 	}
 	pod := podOf(needs(list("1", ""), nil))
-	if err := d.Ensure(pod); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.EnsureLevels(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Ensure(pod))
+	assert.Must(t, d.EnsureLevels())
 	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{ofPod, least} {
 		t.Errorf("A-CRI-6 weights of the levels with a pod: %v, want %s and %s", got, ofPod, least)
 	}
@@ -64,9 +60,7 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 		func() error { return d.Remove(t.Context(), one.UID) },
 		func() error { d.MemoryQoS = MemoryQoS{}; return d.EnsureLevels() },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, step())
 		got = append(got, protected())
 	}
 	want := [][3]string{
@@ -79,7 +73,5 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 			t.Errorf("A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-RES-7 memory.low of burstable, memory.low and memory.min of all (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, got), "A-RES-7 memory.low of burstable, memory.low and memory.min of all")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What is written of a container and a pod of each class (A-RES-7).
@@ -48,12 +50,8 @@ func TestMemoryQoS(t *testing.T) {
 		"no limit in a pod with some": {on, notLimited, none, of("0", "0", "954204160")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.wantPod, test.qos.OfPod(test.pod)); diff != "" {
-				t.Errorf("A-RES-7 pod (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.wantC, test.qos.OfContainer(test.pod, &test.pod.Spec.Containers[0])); diff != "" {
-				t.Errorf("A-RES-7 container (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(test.wantPod, test.qos.OfPod(test.pod)), "A-RES-7 pod")
+			assert.NoDiffIn(t, cmp.Diff(test.wantC, test.qos.OfContainer(test.pod, &test.pod.Spec.Containers[0])), "A-RES-7 container")
 		})
 	}
 }
@@ -82,16 +80,12 @@ func (p *pretended) Set(r *cgroups.Resources) error {
 
 func (p *pretended) write(file, content string) {
 	path := filepath.Join(p.dir, file)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content+"\n"), 0o600)); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Must(p.t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content+"\n"), 0o600)))
 }
 
 func (p *pretended) read(file string) string {
 	content, err := os.ReadFile(filepath.Join(p.dir, file))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Must(p.t, err)
 	return strings.TrimSpace(string(content))
 }
 
@@ -118,13 +112,9 @@ func TestProtectedBelow(t *testing.T) {
 		MemoryQoS
 		low, min string
 	}{{MemoryQoS{On: true}, "15", "135"}, {MemoryQoS{}, "0", "0"}} {
-		if err := q.cover(root, burstable); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, q.cover(root, burstable))
 		got := [4]string{burstable.read(memoryLow), burstable.read(memoryMin), root.read(memoryLow), root.read(memoryMin)}
-		if want := [4]string{q.low, "0", q.low, q.min}; got != want {
-			t.Errorf("A-RES-7 memory.low and memory.min of burstable, then of all: %v, want %v", got, want)
-		}
+		assert.Equal(t, [4]string{q.low, "0", q.low, q.min}, got, "A-RES-7 memory.low and memory.min of burstable, then of all")
 	}
 }
 
@@ -136,30 +126,18 @@ func TestPodsComeAtOnce(t *testing.T) {
 	q := MemoryQoS{On: true}
 	root.before = func() {
 		root.write("burstable/pod2/memory.low", "32")
-		if err := q.cover(root, burstable); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, q.cover(root, burstable))
 	}
-	if err := q.cover(root, burstable); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, q.cover(root, burstable))
 	got := [3]string{burstable.read(memoryLow), root.read(memoryLow), root.read(memoryMin)}
-	if want := [3]string{"96", "96", "96"}; got != want {
-		t.Errorf("A-RES-7 memory.low of burstable and of all, memory.min of all: %v, want %v", got, want)
-	}
+	assert.Equal(t, [3]string{"96", "96", "96"}, got, "A-RES-7 memory.low of burstable and of all, memory.min of all")
 }
 
 // A level that is not there, because its last pod has just gone, is no error.
 func TestNoLevel(t *testing.T) {
 	root, burstable := pretendedLevels(t)
 	root.write("pod1/memory.min", "100")
-	if err := os.RemoveAll(burstable.dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := (MemoryQoS{On: true}).cover(root, burstable); err != nil {
-		t.Fatal(err)
-	}
-	if got := root.read(memoryMin); got != "100" {
-		t.Errorf("A-RES-7 memory.min of all: %s, want 100", got)
-	}
+	assert.Must(t, os.RemoveAll(burstable.dir))
+	assert.Must(t, (MemoryQoS{On: true}).cover(root, burstable))
+	assert.Equal(t, "100", root.read(memoryMin), "A-RES-7 memory.min of all")
 }

@@ -10,21 +10,19 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // moved is a Moves that writes to a file of a test, and how often it has.
 func moved(t *testing.T) (m *Moves, times func() int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cgroup.procs")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, nil, 0o600))
 	return &Moves{file: func() (string, error) { return path, nil }}, func() int64 {
 		synctest.Wait()
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return info.Size()
 	}
 }
@@ -107,13 +105,9 @@ func TestMovesWithoutFile(t *testing.T) {
 func TestOwnProcs(t *testing.T) {
 	t.Parallel()
 	path, err := ownProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())) {
 		t.Errorf("%s lacks this process", path)
 	}

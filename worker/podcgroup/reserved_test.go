@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A cgroup that is there is limited to its reservation, or to the CPU of it; one that
@@ -18,9 +20,7 @@ func TestEnforceReserved(t *testing.T) {
 	if err := d.EnforceReserved(d.Parent, reserved, false); !errors.Is(err, errNoCgroup) {
 		t.Fatalf("A-RES-6 without the cgroup: %v", err)
 	}
-	if err := d.Enforce(v1.ResourceList{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Enforce(v1.ResourceList{}))
 	files := [][2]string{{"cpu.shares", "cpu.weight"}, {"memory.limit_in_bytes", "memory.max"}, {"pids.max", "pids.max"}}
 	values := func() (out []string) {
 		for _, file := range files {
@@ -29,21 +29,15 @@ func TestEnforceReserved(t *testing.T) {
 		return out
 	}
 	before := values()
-	if err := d.EnforceReserved(d.Parent, reserved, true); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.EnforceReserved(d.Parent, reserved, true))
 	if got := values(); got[0] == before[0] || got[1] != before[1] || got[2] != before[2] {
 		t.Errorf("A-RES-6 compressible: %v, before %v", got, before)
 	}
-	if err := d.EnforceReserved(d.Parent, reserved, false); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.EnforceReserved(d.Parent, reserved, false))
 	if got := values(); got[1] != "67108864" || got[2] != "99" {
 		t.Errorf("A-RES-6 all of it: %v", got)
 	}
-	if err := d.Enforce(reserved); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Enforce(reserved))
 	if got := values(); got[1] != "67108864" || got[2] != "99" {
 		t.Errorf("A-RES-6 all pods: %v", got)
 	}
@@ -60,8 +54,6 @@ func TestNamesOf(t *testing.T) {
 		{true, "/kube.slice/kube-reserved.slice", "/kube.slice/kube-reserved.slice"},
 	} {
 		d := Driver{Systemd: test.systemd}
-		if diff := cmp.Diff(test.inPath, d.path(namesOf(test.in, d.Systemd))); diff != "" {
-			t.Errorf("A-RES-6 %s: %s", test.in, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(test.inPath, d.path(namesOf(test.in, d.Systemd))), "A-RES-6 %s", test.in)
 	}
 }

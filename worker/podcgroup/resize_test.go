@@ -7,6 +7,8 @@ import (
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A pod's cgroup first has room for the old and the new values, then has the
@@ -15,9 +17,7 @@ func TestResize(t *testing.T) {
 	d := testDriver(t)
 	was := podOf(needs(list("500m", "64Mi"), list("500m", "64Mi")))
 	is := podOf(needs(list("250m", "128Mi"), list("250m", "128Mi")))
-	if err := d.Ensure(was); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Ensure(was))
 	tests := []struct {
 		name         string
 		states       []*v1.Pod
@@ -40,9 +40,7 @@ func TestResize(t *testing.T) {
 		if cgroups.IsCgroup2UnifiedMode() {
 			want = test.want2
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: values (-want +got):\n%s", test.name, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "%s: values", test.name)
 	}
 }
 
@@ -53,16 +51,12 @@ func TestEnoughFor(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests["hugepages-2Mi"] = resource.MustParse("6Mi")
 	}
 	got := EnoughFor([]*v1.Pod{limited, unlimited}, CPULimits{})
-	if want := (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}); !cmp.Equal(got, want) {
-		t.Errorf("EnoughFor = %+v, want %+v", got, want)
-	}
+	assert.NoDiffIn(t, cmp.Diff((Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}), got), "EnoughFor")
 }
 
 // What shares stand for, as the API shows it (A-CST-15).
 func TestMilliCPUOfShares(t *testing.T) {
 	for milli, shares := range map[int64]int64{2: 2, 100: 102, 250: 256, 1000: 1024} {
-		if got := MilliCPUOfShares(shares); got != milli {
-			t.Errorf("MilliCPUOfShares(%d) = %d, want %d", shares, got, milli)
-		}
+		assert.Equal(t, milli, MilliCPUOfShares(shares), "MilliCPUOfShares(%d)", shares)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -48,9 +49,7 @@ func TestQOSClass(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-API-3 "+tc.name, func(t *testing.T) {
-			if got := lifecycle.QOSClass(tc.pod); got != tc.want {
-				t.Errorf("QOSClass = %s, want %s", got, tc.want)
-			}
+			assert.Equal(t, tc.want, lifecycle.QOSClass(tc.pod), "QOSClass")
 		})
 	}
 }
@@ -71,9 +70,7 @@ func TestCPU(t *testing.T) {
 		})
 	}
 	for shares, want := range map[uint64]uint64{2: 1, 1024: 39, 262_144: 10_000} {
-		if got := cpuWeight(shares); got != want {
-			t.Errorf("cpuWeight(%d) = %d, want %d", shares, got, want)
-		}
+		assert.Equal(t, want, cpuWeight(shares), "cpuWeight(%d)", shares)
 	}
 }
 
@@ -101,9 +98,7 @@ func TestResourcesOf(t *testing.T) {
 			if tc.want.HugePages == nil {
 				tc.want.HugePages = map[string]uint64{}
 			}
-			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod, CPULimits{})); diff != "" {
-				t.Errorf("resources (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, ResourcesOf(tc.pod, CPULimits{})), "resources")
 		})
 	}
 }
@@ -131,9 +126,7 @@ func TestResourcesOfCPULimits(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-CRI-7 "+tc.name, func(t *testing.T) {
 			tc.want.HugePages = map[string]uint64{}
-			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod, tc.cpu)); diff != "" {
-				t.Errorf("resources (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, ResourcesOf(tc.pod, tc.cpu)), "resources")
 		})
 	}
 }
@@ -180,12 +173,8 @@ func TestOOMScoreAdjust(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-CRI-10 "+tc.name, func(t *testing.T) {
-			if got := OOMScoreAdjust(tc.pod, tc.container(tc.pod), nodeMemory); got != tc.want {
-				t.Errorf("OOMScoreAdjust = %d, want %d", got, tc.want)
-			}
+			assert.Equal(t, tc.want, OOMScoreAdjust(tc.pod, tc.container(tc.pod), nodeMemory), "OOMScoreAdjust")
 		})
 	}
-	if got := OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0); got != 999 {
-		t.Errorf("with unknown memory of the node: %d, want 999", got)
-	}
+	assert.Equal(t, 999, OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0), "with unknown memory of the node")
 }

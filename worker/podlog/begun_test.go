@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestKeepBegun: B-LOG-1: the oldest file that is left is read with the beginnings of the lines whose ends are in it.
@@ -48,25 +50,15 @@ func TestKeepBegun(t *testing.T) {
 			}
 			for _, name := range tc.remove {
 				older, err := Rotated(log)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := KeepBegun(log, older[0], older[1]); err != nil {
-					t.Error(err)
-				}
+				assert.Must(t, err)
+				assert.NoError(t, KeepBegun(log, older[0], older[1]))
 				if before := readRecords(t, log); strings.Count(before, "stdout P 1\n") > 1 {
 					t.Errorf("before the file is removed: %q", before)
 				}
-				if err := os.Remove(log + name); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.Remove(log+name))
 			}
-			if diff := cmp.Diff(tc.want, readRecords(t, log)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if err := RemoveAll(log); err != nil {
-				t.Error(err)
-			}
+			assert.NoDiff(t, cmp.Diff(tc.want, readRecords(t, log)))
+			assert.NoError(t, RemoveAll(log))
 			if left, err := os.ReadDir(filepath.Dir(log)); err != nil || len(left) > 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
@@ -85,15 +77,9 @@ func TestKeepBegunFollowsNoLinks(t *testing.T) {
 	put(t, log, "")
 	put(t, victim, "20260101-000001\n"+record)
 	link := filepath.Join(filepath.Dir(log), ".0.log.begun")
-	if err := os.Symlink(victim, link); err != nil {
-		t.Fatal(err)
-	}
-	if got := readRecords(t, log); got != record {
-		t.Errorf("read %q", got)
-	}
-	if err := KeepBegun(log, log+".20260101-000001", log+".20260101-000002"); err != nil {
-		t.Error(err)
-	}
+	assert.Must(t, os.Symlink(victim, link))
+	assert.Equal(t, record, readRecords(t, log), "read")
+	assert.NoError(t, KeepBegun(log, log+".20260101-000001", log+".20260101-000002"))
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "20260101-000001\n"+record {
 		t.Errorf("written: %q, %v", text, err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestFilesRotatedUnseen: each file is returned once, also if the log was
@@ -42,20 +44,14 @@ func TestFilesRotatedUnseen(t *testing.T) {
 				name, text, _ := strings.Cut(file, "=")
 				at := filepath.Join(filepath.Dir(path), name)
 				if text == "1" && !strings.HasSuffix(name, Compressed) {
-					if err := os.Rename(path, at); err != nil {
-						t.Fatal(err)
-					}
+					assert.Must(t, os.Rename(path, at))
 					continue
 				}
 				_ = os.Remove(path) // the container writes on in the next one
 				put(t, at, text)
 			}
-			if diff := cmp.Diff(test.want, look(t, f)); diff != "" {
-				t.Errorf("second look (-want +got):\n%s", diff)
-			}
-			if f.Missed() != test.wantMiss {
-				t.Errorf("missed: %v", f.Missed())
-			}
+			assert.NoDiffIn(t, cmp.Diff(test.want, look(t, f)), "second look")
+			assert.Equal(t, test.wantMiss, f.Missed(), "missed")
 		})
 	}
 }
@@ -67,30 +63,20 @@ func put(t *testing.T, path, text string) {
 	if strings.HasSuffix(path, Compressed) {
 		data.Reset()
 		packed := gzip.NewWriter(&data)
-		if _, err := packed.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := packed.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(packed.Write([]byte(text))))
+		assert.Must(t, packed.Close())
 	}
-	if err := os.WriteFile(path, []byte(data.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(data.String()), 0o600))
 }
 
 // look is the content of the files that are new.
 func look(t *testing.T, f *Files) (texts []string) {
 	t.Helper()
 	files, err := f.Look()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, file := range files {
 		text, err := io.ReadAll(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		texts = append(texts, string(text))
 		_ = file.File.Close()
 	}
@@ -106,14 +92,10 @@ func TestFilesThatCantBeOpened(t *testing.T) {
 			f := NewFiles(path)
 			defer f.Close()
 			look(t, f)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Remove(path))
 			put(t, path+".20260101-000001.gz", "1")
 			put(t, path+".20260101-000002.gz", "2")
-			if err := os.WriteFile(path+damaged, []byte("not compressed"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(path+damaged, []byte("not compressed"), 0o600))
 			put(t, path, "3")
 			if got := look(t, f); got[len(got)-1] != "3" || !f.Missed() {
 				t.Errorf("read %q, missed %v", got, f.Missed())
@@ -137,9 +119,7 @@ func TestFilesThatAreNone(t *testing.T) {
 				if name != "0.log" {
 					put(t, path, "1")
 				}
-				if err := make(filepath.Join(filepath.Dir(path), name)); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, make(filepath.Join(filepath.Dir(path), name)))
 				f := NewFiles(path)
 				defer f.Close()
 				files, err := f.Look()

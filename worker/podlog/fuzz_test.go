@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // FuzzReader: whatever a log's files hold, rotated and compressed ones too, it
@@ -20,9 +22,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, current, rotated, packed []byte) {
 		path := filepath.Join(t.TempDir(), "0.log")
 		for name, content := range map[string][]byte{"": current, ".20260102-030405": rotated, ".20260101-030405.gz": packed} {
-			if err := os.WriteFile(path+name, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(path+name, content, 0o600))
 		}
 		text := readAll(t, path)
 		want := string(rotated) + string(current)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestManyWatchers: one inotify instance serves all who watch, each hears of its
@@ -32,9 +34,7 @@ func TestManyWatchers(t *testing.T) {
 		t.Errorf("%d inotify instances, want 1", got)
 	}
 	write := func(path string) {
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
 	write(filepath.Join(first, "other"))
 	<-all[0].changed
@@ -45,12 +45,8 @@ func TestManyWatchers(t *testing.T) {
 	if len(all[0].looked)+len(all[1].looked) != 0 {
 		t.Error("looked for the file of another folder")
 	}
-	if err := os.RemoveAll(second); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(second, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(second))
+	assert.Must(t, os.Mkdir(second, 0o700))
 	stops = append(stops, join(second))
 	write(filepath.Join(second, "0.log"))
 	<-all[3].looked
@@ -60,9 +56,7 @@ func TestManyWatchers(t *testing.T) {
 		stop()
 		stop()
 	}
-	if diff := cmp.Diff(before, inotifies(t)); diff != "" {
-		t.Errorf("open watchers (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(before, inotifies(t)), "open watchers")
 }
 
 func TestWatchLeavesNothing(t *testing.T) {
@@ -72,17 +66,13 @@ func TestWatchLeavesNothing(t *testing.T) {
 		<-changed
 		stop()
 	}
-	if diff := cmp.Diff(before, inotifies(t)); diff != "" {
-		t.Errorf("open watchers (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(before, inotifies(t)), "open watchers")
 }
 
 func inotifies(t *testing.T) (n int) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, link := range links {
 		if target, _ := os.Readlink(link); strings.Contains(target, "inotify") {
 			n++

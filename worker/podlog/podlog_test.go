@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestLines(t *testing.T) {
@@ -86,9 +88,7 @@ func TestUnfinishedLines(t *testing.T) {
 			}
 			l.Flush()
 			l.Live()
-			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(tc.want, got.String()))
 		})
 	}
 }

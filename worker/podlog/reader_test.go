@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A file that was rotated away is read for as long as something comes, or the runtime
@@ -34,9 +36,7 @@ func TestRest(t *testing.T) {
 		start := time.Now()
 		r := rest{since: start}
 		for _, l := range looks {
-			if got := r.judge(start.Add(l.at), l.came, l.written, l.err); got != l.want {
-				t.Errorf("%s: after %v: %v, want %v", name, l.at, got, l.want)
-			}
+			assert.Equal(t, l.want, r.judge(start.Add(l.at), l.came, l.written, l.err), "%s: after %v", name, l.at)
 		}
 	}
 }
@@ -47,23 +47,17 @@ func TestFinishAwaitsRotatedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	open := func() *os.File {
 		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return file
 	}
 	write := func(file *os.File, text string) {
-		if _, err := fmt.Fprintf(file, "2026-01-02T03:04:05.000000006Z stdout F %s\n", text); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(fmt.Fprintf(file, "2026-01-02T03:04:05.000000006Z stdout F %s\n", text)))
 	}
 	old := open()
 	write(old, "1")
 	log := Open(path, func() { t.Error("dropped") })
 	defer log.Close()
-	if err := os.Rename(path, path+".20260102-030405"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Rename(path, path+".20260102-030405"))
 	next := open()
 	write(next, "3")
 	_ = next.Close()
@@ -82,7 +76,5 @@ func TestFinishAwaitsRotatedFile(t *testing.T) {
 	write(old, "2")
 	_ = old.Close()
 	<-finished
-	if diff := cmp.Diff("1\n2\n3\n", got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff("1\n2\n3\n", got.String()))
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // logWith is a log in a folder with other files, all of which hold their name.
@@ -21,9 +23,7 @@ func logWith(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o640))
 	}
 	return filepath.Join(dir, "0.log")
 }
@@ -33,9 +33,7 @@ func logWith(t *testing.T, files ...string) string {
 func namesOf(t *testing.T, log string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	names := []string{}
 	for _, entry := range entries {
 		name := entry.Name()
@@ -90,22 +88,16 @@ func TestRotate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := logWith(t, append(test.files, others...)...)
 			err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, test.reopen))
-			if !errors.Is(err, test.reopen) {
-				t.Errorf("error %v, want %v", err, test.reopen)
-			}
+			assert.ErrorIs(t, test.reopen, err)
 			var got []string
 			for _, name := range namesOf(t, log) {
 				if strings.HasPrefix(name, "0.log") && name != "0.log.old" {
 					got = append(got, name)
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(test.want, got), "files")
 			for _, name := range others {
-				if _, err := os.Stat(filepath.Join(filepath.Dir(log), name)); err != nil {
-					t.Errorf("another's file: %v", err)
-				}
+				assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(filepath.Dir(log), name))), "another's file")
 			}
 		})
 	}
@@ -116,13 +108,9 @@ func TestRotateKeepsBegunLine(t *testing.T) {
 	const begun, rest = "2026-01-02T03:04:05Z stdout P 106\n", "2026-01-02T03:04:05Z stdout F 570\n"
 	log := logWith(t, "0.log", "0.log.20260101-000000", "0.log.20260101-000001", "0.log.20260101-000002")
 	for stamp, text := range map[string]string{"1": begun, "2": rest} {
-		if err := os.WriteFile(log+".20260101-00000"+stamp, []byte(text), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(log+".20260101-00000"+stamp, []byte(text), 0o640))
 	}
-	if err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, nil)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, nil)))
 	files := Open(log, func() { t.Error("dropped") })
 	defer files.Close()
 	var got strings.Builder
@@ -135,9 +123,7 @@ func TestRotateKeepsBegunLine(t *testing.T) {
 	close(over)
 	r.Until(over)
 	r.Close()
-	if diff := cmp.Diff(begun+rest, got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(begun+rest, got.String()))
 }
 
 // A call that failed may have opened the log all the same: then both files stay.
@@ -150,9 +136,7 @@ func TestRotateReopenUncertain(t *testing.T) {
 	if !errors.Is(err, lost) || errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v, want %v only", err, lost)
 	}
-	if diff := cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)), "files")
 	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
 		t.Errorf("log %q, %v: the new file was overwritten", text, err)
 	}
@@ -184,25 +168,15 @@ func TestNextName(t *testing.T) {
 func TestCompressOlder(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002", "0.log.20260101-000003",
 		"0.log.20260101-000003.gz.tmp", "1.log.20260101-000001")
-	if err := removeUnfinished(log); err != nil {
-		t.Fatal(err)
-	}
-	if err := compressOlder(t.Context(), log); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, removeUnfinished(log))
+	assert.Must(t, compressOlder(t.Context(), log))
 	want := []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003", "1.log.20260101-000001"}
-	if diff := cmp.Diff(want, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, namesOf(t, log)), "files")
 	f, err := os.Open(log + ".20260101-000002.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = f.Close() }()
 	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if text, err := io.ReadAll(unpacked); err != nil || string(text) != "0.log.20260101-000002" {
 		t.Errorf("unpacked %q, %v", text, err)
 	}
@@ -213,44 +187,30 @@ func TestCompressCancelled(t *testing.T) {
 	log := logWith(t, "0.log.20260101-000001", "0.log.20260101-000002")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := compressOlder(ctx, log); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-	if diff := cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.ErrorIs(t, context.Canceled, compressOlder(ctx, log))
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)), "files")
 }
 
 // A disk that is full costs no log: also if only the end of the compressed file has no room, the plain one stays (B-LOG-1).
 func TestCompressOnFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	log, text, ballast := filepath.Join(disk, "0.log"), make([]byte, 16<<10), filepath.Join(disk, "ballast")
 	_, _ = rand.Read(text) // never fails
 	for _, path := range []string{log, log + ".20260101-000001", log + ".20260101-000002"} {
-		if err := os.WriteFile(path, text, 0o640); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, text, 0o640))
 	}
 	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	info, err := os.Stat(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := os.Truncate(ballast, info.Size()-int64(os.Getpagesize())); err != nil { // room for the beginning
 		t.Fatal(err)
 	}
-	if err := compressOlder(t.Context(), log); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("error %v, want %v", err, unix.ENOSPC)
-	}
-	if diff := cmp.Diff([]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log)), "files")
 }
 
 // What is still being written is not compressed: its end would be lost (B-LOG-1).
@@ -258,22 +218,14 @@ func TestCompressAwaitsWriter(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
 	older := log + ".20260101-000001"
 	writer, err := os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = writer.Close() }()
 	patient, cancel := context.WithTimeout(t.Context(), 2*rotatedWriterPeriod)
 	defer cancel()
-	if err := compressOlder(patient, log); err == nil {
-		t.Error("compressed a file that is still being written")
-	}
-	if _, err := writer.WriteString(" and its end"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Fails(t, compressOlder(patient, log), "compressed a file that is still being written")
+	assert.Must(t, assert.ErrorOf(writer.WriteString(" and its end")))
 	_ = writer.Close()
-	if err := compressOlder(t.Context(), log); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, compressOlder(t.Context(), log))
 	text, err := Tail(log, 1<<10)
 	if want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"; err != nil || text != want {
 		t.Errorf("log %q, %v, want %q", text, err, want)
@@ -288,15 +240,11 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
 			dir, outside := filepath.Dir(log), filepath.Join(t.TempDir(), "outside")
-			if err := os.WriteFile(outside, []byte(secret), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(outside, []byte(secret), 0o600))
 			if err := os.Remove(filepath.Join(dir, link)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Symlink(outside, filepath.Join(dir, link)))
 			err := compressOlder(t.Context(), log)
 			if (err != nil) != (name == "read") {
 				t.Errorf("compressed with %v", err)
@@ -315,10 +263,6 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 // A named pipe in a log's place is reported, not waited for.
 func TestCompressPipe(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000002")
-	if err := unix.Mkfifo(log+".20260101-000001", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := compressOlder(t.Context(), log); err == nil || !strings.Contains(err.Error(), "is no regular file") {
-		t.Errorf("compressed with %v", err)
-	}
+	assert.Must(t, unix.Mkfifo(log+".20260101-000001", 0o600))
+	assert.ErrorContains(t, "is no regular file", compressOlder(t.Context(), log), "compressed")
 }

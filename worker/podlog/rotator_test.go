@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // When a growing log is looked at next: the faster it grows the sooner (B-LOG-1).
@@ -32,9 +34,7 @@ func TestWait(t *testing.T) {
 		if test.name == "slow" {
 			limit = 10 << 20
 		}
-		if got := p.wait(limit); got != test.wants {
-			t.Errorf("%s: %v, want %v", test.name, got, test.wants)
-		}
+		assert.Equal(t, test.wants, p.wait(limit), "%s", test.name)
 	}
 }
 
@@ -83,9 +83,7 @@ func TestMissing(t *testing.T) {
 	log := logWith(t, "0.log.20260101-000001")
 	r, _ := rotatorOf(t, log, reopenAs(log, nil))
 	r.look(time.Now())
-	if diff := cmp.Diff([]string{"0.log", "0.log.20260101-000001"}, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.20260101-000001"}, namesOf(t, log)), "files")
 }
 
 // A log that can't be opened anew is told of when it fails again, once, and
@@ -117,9 +115,7 @@ func TestStaysMissing(t *testing.T) {
 		waits = append(waits, r.look(time.Now()))
 	}
 	want := []time.Duration{shortest, 2 * shortest, 4 * shortest, 8 * shortest, 16 * shortest, 32 * shortest, 64 * shortest, 128 * shortest, longest, longest}
-	if diff := cmp.Diff(want, waits); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, waits), "waits")
 }
 
 func TestFailureLoggedAndRetried(t *testing.T) {
@@ -132,26 +128,18 @@ func TestFailureLoggedAndRetried(t *testing.T) {
 		waits = append(waits, r.look(time.Now()))
 		messages = append(messages, strings.Count(out.String(), "no runtime"))
 	}
-	if diff := cmp.Diff([]time.Duration{shortest, longest, longest}, waits); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]int{0, 1, 1}, messages); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]time.Duration{shortest, longest, longest}, waits), "waits")
+	assert.NoDiffIn(t, cmp.Diff([]int{0, 1, 1}, messages), "messages")
 	fails = nil
 	r.look(time.Now())
-	if diff := cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)), "files")
 }
 
 // A quiet log is not looked at but every 10 s; its next write is told of by the
 // kernel, and a log that has ended is not rotated any more.
 func TestQuietLogIsWoken(t *testing.T) {
 	log := logWith(t)
-	if err := os.WriteFile(log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(log, nil, 0o600))
 	reopened := make(chan struct{})
 	r, _ := rotatorOf(t, log, func(ctx context.Context, id string) error {
 		defer close(reopened)
@@ -169,9 +157,7 @@ func TestQuietLogIsWoken(t *testing.T) {
 		}
 		now = now.Add(next)
 	}
-	if err := os.WriteFile(log, []byte("more than 3"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(log, []byte("more than 3"), 0o600))
 	event := <-writes.events
 	logs.wake(event.Name, now, writes)
 	if w.quiet != nil {
@@ -190,9 +176,7 @@ func TestQuietLogIsWoken(t *testing.T) {
 func TestQuietLogIsReplaced(t *testing.T) {
 	log := logWith(t)
 	for _, path := range []string{log, log + ".new"} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, nil, 0o600))
 	}
 	r, _ := rotatorOf(t, log, reopenAs(log, nil))
 	writes := newWrites()
@@ -202,9 +186,7 @@ func TestQuietLogIsReplaced(t *testing.T) {
 	r.checkDue(logs, now, writes)
 	w := r.all()[0]
 	before := w.quiet
-	if err := os.Rename(log+".new", log); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Rename(log+".new", log))
 	event := <-writes.events
 	logs.wake(event.Name, now, writes)
 	r.checkDue(logs, w.due, writes)
@@ -219,9 +201,7 @@ func TestWatchAfterLeave(t *testing.T) {
 	r.Watch("1", []RotatedLog{{ContainerID: "c", Path: "0.log"}})
 	r.Leave("1")
 	r.Watch("1", nil)
-	if len(r.pods) > 0 {
-		t.Errorf("pods %v", r.pods)
-	}
+	assert.Empty(t, r.pods, "pods")
 }
 
 // TestWithoutInotify: a machine may have no instance of it left.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSkipToLastSkips: most of a long log is not read for its last lines.
@@ -12,9 +14,7 @@ func TestSkipToLastSkips(t *testing.T) {
 	const record = "2026-01-02T03:04:05Z stdout F hello\n"
 	path := filepath.Join(t.TempDir(), "0.log")
 	for _, name := range []string{path, path + ".20260102-030405"} {
-		if err := os.WriteFile(name, []byte(strings.Repeat(record, 100_000)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(name, []byte(strings.Repeat(record, 100_000)), 0o600))
 	}
 	log := Open(path, func() {})
 	defer log.Close()

@@ -9,6 +9,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A lifepod that goes on after a kill -9 prepares the volumes again, below running
@@ -31,18 +33,12 @@ func TestPrepareAgain(t *testing.T) {
 	first := prepare(t, pod, dir, o)
 	for _, name := range []string{"disk", "memory"} {
 		path, _ := first.Path(name)
-		if err := os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600))
 	}
 	want := inodes(t, dir)
 	second := prepare(t, pod, dir, o)
-	if diff := cmp.Diff(want, inodes(t, dir)); diff != "" {
-		t.Errorf("files and mounts (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(first, second, cmp.AllowUnexported(Mounted{}, mounted{})); diff != "" {
-		t.Errorf("what is known of them (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, inodes(t, dir)), "files and mounts")
+	assert.NoDiffIn(t, cmp.Diff(first, second, cmp.AllowUnexported(Mounted{}, mounted{})), "what is known of them")
 }
 
 // inodes are the files below a folder, and how often something is mounted there.
@@ -57,13 +53,9 @@ func inodes(t *testing.T, dir string) map[string]uint64 {
 		found[path] = stat.Ino
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, m := range mounts {
 		found["mounted at "+m.Mountpoint]++
 	}

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // api is an API server for volumes.
@@ -85,17 +86,11 @@ func TestAPIAccess(t *testing.T) {
 			pod := podWith(apiAccess())
 			pod.Spec.SecurityContext = tc.context
 			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{configMaps: root}, API: api{token: "secret"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			path, _ := m.Path("all")
 			want := map[string]string{"token": "secret for web to ", "ca.crt": "CA", "namespace": "ns"}
-			if diff := cmp.Diff(want, contents(t, path, "token", "ca.crt", "namespace")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if got := owners(t, filepath.Join(path, "token")); got != tc.token {
-				t.Errorf("token %s, want %s", got, tc.token)
-			}
+			assert.NoDiff(t, cmp.Diff(want, contents(t, path, "token", "ca.crt", "namespace")))
+			assert.Equal(t, tc.token, owners(t, filepath.Join(path, "token")), "token")
 		})
 	}
 }
@@ -106,19 +101,11 @@ func TestTokenIsRefreshed(t *testing.T) {
 		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "anchors.pem"}},
 	)), testPodDir(t)
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: api{token: "first", anchors: "A"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	path, _ := m.Path("all")
-	if diff := cmp.Diff(map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := Refresh(t.Context(), pod, dir, Sources{API: api{token: "second", anchors: "B"}}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"token": "second for web to vault", "anchors.pem": "B"}, contents(t, path, "token", "anchors.pem")); diff != "" {
-		t.Errorf("after a refresh (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem")))
+	assert.Must(t, Refresh(t.Context(), pod, dir, Sources{API: api{token: "second", anchors: "B"}}))
+	assert.NoDiffIn(t, cmp.Diff(map[string]string{"token": "second for web to vault", "anchors.pem": "B"}, contents(t, path, "token", "anchors.pem")), "after a refresh")
 }
 
 // TestVolumesAreKept: while the API server is away, volumes that were complete
@@ -129,34 +116,24 @@ func TestVolumesAreKept(t *testing.T) {
 		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"k": []byte("s")}}},
 	}
 	pod, dir := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}), secretVolume("cred", v1.SecretVolumeSource{}), apiAccess()), testPodDir(t)
-	if _, err := Prepare(t.Context(), pod, dir, Sources{Objects: o, API: api{token: "first"}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{Objects: o, API: api{token: "first"}})))
 	away := errors.New("connection refused")
 	gone := Sources{Objects: unreachable{away}, API: api{err: away}}
 	m, err := Prepare(t.Context(), pod, dir, gone) // by a lifepod that came after
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for volume, want := range map[string]map[string]string{
 		"conf": {"a": "1"}, "cred": {"k": "s"}, "all": {"token": "first for web to ", "ca.crt": "CA", "namespace": "ns"},
 	} {
 		path, _ := m.Path(volume)
-		if diff := cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", volume, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)), "%s", volume)
 	}
 	_, err = Prepare(t.Context(), pod, testPodDir(t), gone)
 	want := `MountVolume.SetUp failed for volume "conf" : connection refused
 MountVolume.SetUp failed for volume "cred" : connection refused
 MountVolume.SetUp failed for volume "all" : connection refused`
-	if err == nil || err.Error() != want {
-		t.Errorf("A-SYNC-8 a new pod: %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err, "A-SYNC-8 a new pod")
 	_, err = Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, API: api{err: away}})
-	if err == nil || !strings.Contains(err.Error(), `configmaps "conf" not found`) {
-		t.Errorf("an object that is known to be gone: %v", err)
-	}
+	assert.ErrorContains(t, `configmaps "conf" not found`, err, "an object that is known to be gone")
 }
 
 // unreachable is an API server that does not answer.
@@ -186,18 +163,12 @@ func TestPodCertificate(t *testing.T) {
 			pod := podWith(podCertificate())
 			pod.Spec.SecurityContext = test.context
 			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{issued: Credentials{Key: []byte("KEY"), Chain: []byte("CHAIN")}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			path, _ := m.Path("all")
 			want := map[string]string{"both.pem": "KEYCHAIN", "tls/key.pem": "KEY", "tls/chain.pem": "CHAIN"}
-			if diff := cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)); diff != "" {
-				t.Errorf("A-CERT-2 (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)), "A-CERT-2")
 			for file := range want {
-				if got := owners(t, filepath.Join(path, file)); got != test.mode {
-					t.Errorf("A-CERT-2 %s is %s, want %s", file, got, test.mode)
-				}
+				assert.Equal(t, test.mode, owners(t, filepath.Join(path, file)), "A-CERT-2 %s", file)
 			}
 		})
 	}
@@ -212,9 +183,7 @@ func TestCertificateOfBefore(t *testing.T) {
 	if want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`; err == nil || err.Error() != want {
 		t.Errorf("A-CERT-2 error = %v, want %s", err, want)
 	}
-	if _, err := Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}})))
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
 	if err != nil {
 		t.Fatalf("A-CERT-3 after a restart of the agent: %v", err)
@@ -224,9 +193,7 @@ func TestCertificateOfBefore(t *testing.T) {
 	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {
 		t.Errorf("A-CERT-5 error = %v, want %s", err, want)
 	}
-	if got := contents(t, path, "both.pem")["both.pem"]; got != "KEY" {
-		t.Errorf("A-CERT-5 containers see %q", got)
-	}
+	assert.Equal(t, "KEY", contents(t, path, "both.pem")["both.pem"], "A-CERT-5 containers see")
 }
 
 // TestEmptySource: A-VOL-5, an API server has left out what it does not know.
@@ -238,9 +205,7 @@ func TestEmptySource(t *testing.T) {
 				ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "known"}},
 			}))
 			m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			path, _ := m.Path("all")
 			if text, err := os.ReadFile(filepath.Join(path, "file")); err != nil || string(text) != "text" {
 				t.Errorf("A-VOL-5: the other source has %q, %v", text, err)
@@ -262,25 +227,17 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 		ready: "", filepath.Join(path, "..2026_01_02_03_04_05.123/token"): "old", filepath.Join(path, "..2026_01_02_03_04_05.123/ca.crt"): "CA",
 		filepath.Join(path, "..2026_01_02_03_04_05.123/namespace"): "ns", filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache/data"): "kept",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)))
 	}
 	for link, target := range map[string]string{"..data": "..2026_01_02_03_04_05.123", "token": "..data/token", "ca.crt": "..data/ca.crt", "namespace": "..data/namespace"} {
-		if err := os.Symlink(target, filepath.Join(path, link)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, filepath.Join(path, link)))
 	}
 	seen, err := os.OpenRoot(path) // as a container's mount
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = seen.Close() }()
 	before := mountPoints(t, dir)
 	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got, err := seen.ReadFile("token"); err != nil || string(got) != "new for web to " {
 		t.Errorf("a container sees %q, %v", got, err)
 	}
@@ -288,7 +245,5 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 		t.Errorf("%d mounts, want the %d of before", got, before)
 	}
 	cache, _ := m.Path("cache")
-	if got := contents(t, cache, "data")["data"]; got != "kept" {
-		t.Errorf("emptyDir has %q", got)
-	}
+	assert.Equal(t, "kept", contents(t, cache, "data")["data"], "emptyDir")
 }

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // swapper exchanges a folder of a volume with a link that leads out of it, as
@@ -15,15 +17,9 @@ import (
 func swapper(t *testing.T, volume, outside string) (stop func()) {
 	t.Helper()
 	honest, evil := filepath.Join(volume, "d"), filepath.Join(volume, "evil")
-	if err := os.Mkdir(honest, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(honest, "inside"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, evil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(honest, 0o777))
+	assert.Must(t, os.WriteFile(filepath.Join(honest, "inside"), nil, 0o600))
+	assert.Must(t, os.Symlink(outside, evil))
 	done, running := make(chan struct{}), sync.WaitGroup{}
 	running.Go(func() {
 		for {
@@ -46,9 +42,7 @@ func precious(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
 	file = filepath.Join(dir, "precious")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte("x"), 0o600))
 	return dir, file
 }
 
@@ -125,20 +119,12 @@ func TestSubPathOfHostileNames(t *testing.T) {
 	dir := testPodDir(t)
 	m := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{})
 	volume, _ := m.Path("cache")
-	if err := unix.Mkfifo(filepath.Join(volume, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("loop", filepath.Join(volume, "loop")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(filepath.Join(volume, "pipe"), 0o600))
+	assert.Must(t, os.Symlink("loop", filepath.Join(volume, "loop")))
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "cache", MountPath: "/c", SubPath: "pipe"}}}
-	if _, err := m.Mounts(c, MountInput{}); err != nil {
-		t.Errorf("a pipe can be mounted as any file: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.Mounts(c, MountInput{})), "a pipe can be mounted as any file")
 	for _, path := range []string{"pipe/below", "loop", "loop/below"} {
-		if _, err := mountSubPath(m, path); err == nil {
-			t.Errorf("%s: no error", path)
-		}
+		assert.Fails(t, assert.ErrorOf(mountSubPath(m, path)), path, ": no error")
 	}
 }
 
@@ -157,22 +143,14 @@ func TestRemoveDeeperThanFilesCanBeOpen(t *testing.T) {
 		_ = unix.Close(fd)
 		fd = next
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = unix.Close(fd)
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	few := unix.Rlimit{Cur: 300, Max: limit.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	removed := Remove(dir)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	if removed != nil {
 		t.Errorf("B-FIN-6 %v", removed)
 	}

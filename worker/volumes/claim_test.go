@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func claimVolume(name string, readOnly bool) v1.Volume {
@@ -18,9 +20,7 @@ func claimVolume(name string, readOnly bool) v1.Volume {
 func prepareClaim(t *testing.T, pod *v1.Pod, dir, claims string) Mounted {
 	t.Helper()
 	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return m
 }
 
@@ -28,22 +28,12 @@ func TestClaimOutlivesThePod(t *testing.T) {
 	claims, dir := filepath.Join(t.TempDir(), "claims"), testPodDir(t)
 	m := prepareClaim(t, podWith(claimVolume("data", false)), dir, claims)
 	path, _ := m.Path("data")
-	if want := filepath.Join(claims, "ns", "data"); path != want {
-		t.Errorf("path %s, want %s", path, want)
-	}
-	if diff := cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := os.WriteFile(filepath.Join(path, "kept"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, filepath.Join(claims, "ns", "data"), path, "path")
+	assert.NoDiff(t, cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)))
+	assert.Must(t, os.WriteFile(filepath.Join(path, "kept"), []byte("x"), 0o600))
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
-	if _, err := m.Mounts(c, MountInput{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(m.Mounts(c, MountInput{})))
+	assert.Must(t, Remove(dir))
 	if entries, err := os.ReadDir(path); err != nil || len(entries) != 2 {
 		t.Errorf("after the pod's end the claim has %v, %v, want kept and sub", entries, err)
 	}
@@ -71,9 +61,7 @@ func TestClaimMadeByTwoAtOnce(t *testing.T) {
 			t.Error(path)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(claims, "ns", "data", "mark")); err != nil {
-		t.Errorf("what was written is gone: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(claims, "ns", "data", "mark"))), "what was written is gone")
 	if entries, err := os.ReadDir(filepath.Join(claims, "ns")); err != nil || len(entries) != 1 {
 		t.Errorf("left over: %v, %v", entries, err)
 	}
@@ -101,41 +89,27 @@ func TestClaimFSGroup(t *testing.T) {
 	pod := podWith(claimVolume("data", false))
 	path, _ := prepareClaim(t, pod, testPodDir(t), claims).Path("data")
 	addFile := func(name string) {
-		if err := os.WriteFile(filepath.Join(path, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(filepath.Join(path, name), 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(path, name), nil, 0o600))
+		assert.Must(t, os.Chown(filepath.Join(path, name), 0, 0))
 	}
 	addFile("first")
 	outside := filepath.Join(t.TempDir(), "precious")
-	if err := os.WriteFile(outside, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(path, "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(outside, nil, 0o600))
+	assert.Must(t, os.Symlink(outside, filepath.Join(path, "link")))
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000), FSGroupChangePolicy: ptr.To(v1.FSGroupChangeOnRootMismatch)}
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want := []string{". dgrwxrwxrwx 2000", "first -rw-rw---- 2000", "link -> " + outside}
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("mismatch (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "mismatch")
 
 	addFile("second")
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want = append(want, "second -rw------- 0")
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("OnRootMismatch, no mismatch (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "OnRootMismatch, no mismatch")
 
 	pod.Spec.SecurityContext.FSGroupChangePolicy = nil
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want[3] = "second -rw-rw---- 2000"
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("Always (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "Always")
 	if info, err := os.Stat(outside); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the host's file behind the link: %v, %v", info.Mode(), err)
 	}

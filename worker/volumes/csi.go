@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,7 +80,7 @@ func (p preparer) ofDriver(ctx context.Context, volume *v1.Volume) (mounted, err
 			return p.boundCSI(ctx, bound, false)
 		}
 	}
-	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", sourceName(volume.VolumeSource), supportedTypes)
+	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", setField(reflect.ValueOf(volume.VolumeSource)), supportedTypes)
 }
 
 func (p preparer) publish(ctx context.Context, r CSIRequest) (CSIVolume, error) {

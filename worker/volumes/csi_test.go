@@ -13,6 +13,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // drivers make a folder for each volume that a pod asks for.
@@ -59,9 +61,7 @@ func TestCSI(t *testing.T) {
 	d := &drivers{podDir: podDir}
 	sources := Sources{CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv"), "disk": ofCSI("translated")}}}
 	m, err := Prepare(t.Context(), pod, podDir, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for volume, name := range map[string]string{"data": "pv", "own": "own", "disk": "translated"} {
 		if path, _ := m.Path(volume); path != filepath.Join(podDir, "volumes/kubernetes.io~csi", name, "mount") {
 			t.Errorf("volume %s is at %s", volume, path)
@@ -71,9 +71,7 @@ func TestCSI(t *testing.T) {
 		t.Errorf("asked for read-only volumes: %v", readOnly)
 	}
 	d.asked = nil
-	if err := Refresh(t.Context(), pod, podDir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Refresh(t.Context(), pod, podDir, sources))
 	if len(d.asked) != 2 || !d.asked[0].Again || d.asked[0].Bound.Name != "pv" || !d.asked[1].Again {
 		t.Errorf("asked again: %+v", d.asked)
 	}
@@ -135,9 +133,7 @@ func TestWaitsForNoDriver(t *testing.T) {
 	pod := podWith(claimVolume("data", false), configMapVolume("conf", v1.ConfigMapVolumeSource{}))
 	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}}}
 	sources := Sources{Objects: o, CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv")}}}
-	if _, err := Prepare(t.Context(), pod, podDir, sources); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(Prepare(t.Context(), pod, podDir, sources)))
 }
 
 // TestTooManyVolumes: the failure names the volume of the pod (A-SYNC-8).

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/powercut"
 )
 
@@ -18,17 +19,13 @@ func TestRememberedVolumeSurvivesPowerCut(t *testing.T) {
 	path := filepath.Join(disk.Dir, "claims", "data.json")
 	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
 	disk.Settle()
-	if err := remember(path, volume); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, remember(path, volume))
 	disk.Cut()
 	written, err := os.Stat(path)
 	if err != nil || written.Size() == 0 {
 		t.Fatalf("after a power cut: %v, %v", written, err)
 	}
-	if err := remember(path, volume); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, remember(path, volume))
 	again, err := os.Stat(path)
 	if err != nil || !os.SameFile(written, again) {
 		t.Errorf("the same volume was written again: %v, %v", again, err)

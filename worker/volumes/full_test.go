@@ -10,23 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestFullDisk: an update that doesn't fit is one error, leaves the files as they
 // were and nothing of itself, however often it is tried; it works when there is room.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	dir := filepath.Join(disk, "uid-1")
 	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}))
 	object := &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	sources := Sources{Objects: objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}}
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
 	path := filepath.Join(dir, "volumes/kubernetes.io~configmap/conf")
 	before := tree(t, path)
 	object.Data = map[string]string{"a": "2", "big": strings.Repeat("x", 300<<10)}
@@ -40,9 +38,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	object.Data = map[string]string{"a": "3"}
-	if err := Refresh(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Refresh(t.Context(), pod, dir, sources))
 	if got, err := os.ReadFile(filepath.Join(path, "a")); err != nil || string(got) != "3" {
 		t.Errorf("with room again: %q, %v, want 3", got, err)
 	}

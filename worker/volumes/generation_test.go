@@ -9,32 +9,26 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // runtimeMounts mounts what a runtime mounts when it starts a container, and returns what each file has.
 func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (contents []string) {
 	t.Helper()
 	mounts, err := m.Mounts(c, MountInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	between()
 	for i, mount := range mounts {
 		at := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		if err := createFile(at); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, createFile(at))
 		if err := unix.Mount(mount.HostPath, at, "", unix.MS_BIND, ""); err != nil {
 			t.Fatalf("the runtime mounts %s: %v (A-VOL-5)", mount.HostPath, err)
 		}
 		content, err := os.ReadFile(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		contents = append(contents, string(content))
-		if err := unmount(at); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, unmount(at))
 	}
 	return contents
 }
@@ -78,9 +72,7 @@ func TestVersionStaysUntilStarted(t *testing.T) {
 		if versions, err := filepath.Glob(filepath.Join(path, "..[0-9]*")); err != nil || len(versions) != 1 {
 			t.Errorf("%s: versions %q, %v, want one", volume, versions, err)
 		}
-		if err := Remove(podDir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, Remove(podDir))
 	}
 }
 

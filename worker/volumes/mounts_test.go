@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -53,9 +54,7 @@ func TestMounts(t *testing.T) {
 			env := []criconfig.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
 			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, MountInput{Env: env})
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Errorf("error = %v, want %s", err, tc.wantErr)
-				}
+				assert.Error(t, tc.wantErr, err)
 				return
 			}
 			if diff := cmp.Diff([]*runtimeapi.Mount{tc.want}, got, protocmp.Transform()); err != nil || diff != "" {
@@ -83,36 +82,22 @@ func TestSubPathMounts(t *testing.T) {
 	volume, _ := m.Path("cache")
 
 	source, err := mountSubPath(m, "made/deep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := filepath.Join(dir, "volume-subpaths/cache/main/0"); source != want {
-		t.Errorf("source = %s, want %s", source, want)
-	}
-	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)); diff != "" {
-		t.Errorf("A-VOL-3 made with the volume's mode (-want +got):\n%s", diff)
-	}
-	if err := os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, filepath.Join(dir, "volume-subpaths/cache/main/0"), source, "source")
+	assert.NoDiffIn(t, cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)), "A-VOL-3 made with the volume's mode")
+	assert.Must(t, os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600))
 	if got, err := os.ReadFile(filepath.Join(volume, "made/deep/f")); err != nil || string(got) != "through" {
 		t.Errorf("seen in the volume: %q, %v", got, err)
 	}
 
 	// Another instance: the same path again, then a file in its place.
-	if _, err := mountSubPath(m, "made/deep"); err != nil {
-		t.Errorf("mounted again: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(mountSubPath(m, "made/deep")), "mounted again")
 	source, err = mountSubPath(m, "made/deep/f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got, err := os.ReadFile(source); err != nil || string(got) != "through" {
 		t.Errorf("a file as sub path: %q, %v", got, err)
 	}
-	if err := Remove(dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Remove(dir))
 }
 
 // TestSubPathMadeByTwo: of two pods that need a folder of their volume, one makes it, and neither
@@ -124,9 +109,7 @@ func TestSubPathMadeByTwo(t *testing.T) {
 		for range 2 {
 			both.Go(subPathMount{volumePath: dir, subPath: fmt.Sprintf("%d/a/b/c", i)}.ensureExists)
 		}
-		if err := both.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, both.Wait())
 	}
 }
 
@@ -136,9 +119,7 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	volume, _ := m.Path("cache")
 	outside := t.TempDir()
 	for link, target := range map[string]string{"abs": outside, "rel": "../../../..", "self": "/proc/self/root"} {
-		if err := os.Symlink(target, filepath.Join(volume, link)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, filepath.Join(volume, link)))
 	}
 	for _, path := range []string{"abs", "rel", "self", "abs/new", "rel/new"} {
 		_, err := mountSubPath(m, path)
@@ -149,10 +130,6 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 		t.Errorf("outside the volume: %v, %v", entries, err)
 	}
-	if err := os.Symlink(".", filepath.Join(volume, "inside")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := mountSubPath(m, "inside"); err != nil {
-		t.Errorf("a link that stays inside: %v", err)
-	}
+	assert.Must(t, os.Symlink(".", filepath.Join(volume, "inside")))
+	assert.NoError(t, assert.ErrorOf(mountSubPath(m, "inside")), "a link that stays inside")
 }

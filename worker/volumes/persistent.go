@@ -37,7 +37,7 @@ func (p preparer) persistent(ctx context.Context, bound *v1.PersistentVolume, re
 	case source.CSI != nil && p.sources.CSI != nil:
 		out, err = p.boundCSI(ctx, bound, readOnly)
 	default:
-		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use csi, local, or hostPath with volumeMode Filesystem", persistentName(source), modeOf(bound))
+		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use csi, local, or hostPath with volumeMode Filesystem", setField(reflect.ValueOf(*source)), modeOf(bound))
 	}
 	if _, has := errors.AsType[*MountError](err); has {
 		return mounted{}, err
@@ -70,11 +70,6 @@ func modeOf(bound *v1.PersistentVolume) v1.PersistentVolumeMode {
 		return v1.PersistentVolumeBlock
 	}
 	return v1.PersistentVolumeFilesystem
-}
-
-// persistentName is the field of the source that is set, as in a manifest.
-func persistentName(source *v1.PersistentVolumeSource) string {
-	return setField(reflect.ValueOf(*source))
 }
 
 // localDevice is a local volume that containers get as a device (A-VOL-4).

@@ -15,35 +15,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func owners(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("%v %d %d", info.Mode(), stat.Uid, stat.Gid)
 }
 
 func mountTmpfs(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(dir, 0o755))
+	assert.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
 func real(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return path
 }
 
@@ -57,18 +51,12 @@ func localVolume(name, path string) *v1.PersistentVolume {
 // the pod leaves it, what is in it, and what is mounted in it.
 func TestLocalVolume(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root") // as many have it, a link
-	if err := os.Symlink(t.TempDir(), root); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(t.TempDir(), root))
 	disk, dir := filepath.Join(t.TempDir(), "disk"), filepath.Join(root, "pods", "uid-1")
 	t.Cleanup(func() { _ = Remove(dir) })
 	mountTmpfs(t, disk)
-	if err := unix.Mount("", disk, "", unix.MS_SHARED, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(disk, "precious"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("", disk, "", unix.MS_SHARED, ""))
+	assert.Must(t, os.WriteFile(filepath.Join(disk, "precious"), []byte("x"), 0o600))
 	bound := localVolume("pv-1", disk)
 	bound.Spec.MountOptions = []string{"noexec,nodev"}
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}}
@@ -81,9 +69,7 @@ func TestLocalVolume(t *testing.T) {
 		}
 	}
 	path, _ := m.Path("data")
-	if want := filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"); path != want {
-		t.Errorf("A-VOL-1 path %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), path, "A-VOL-1 path")
 	if got := mountPoints(t, real(t, path)); got != 1 {
 		t.Errorf("%d mounts after two times Prepare, want 1", got)
 	}
@@ -99,21 +85,15 @@ func TestLocalVolume(t *testing.T) {
 
 	inner := filepath.Join(disk, "sub", "inner") // mounted on the host later, seen in the pod's mounts
 	mountTmpfs(t, inner)
-	if err := os.WriteFile(filepath.Join(inner, "precious"), []byte("y"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(inner, "precious"), []byte("y"), 0o600))
 	if got := mountPoints(t, real(t, dir)); got != 4 {
 		t.Fatalf("%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
 	}
-	if err := Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Remove(dir))
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the pod's folder is left: %v", err)
 	}
-	if diff := cmp.Diff(map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious")); diff != "" {
-		t.Errorf("B-RST-20 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious")), "B-RST-20")
 	if got := mountPoints(t, disk); got != 2 {
 		t.Errorf("%d mounts at the disk, want it and the inner one", got)
 	}
@@ -123,9 +103,7 @@ func TestLocalVolume(t *testing.T) {
 func TestLocalVolumeFSGroup(t *testing.T) {
 	disk := t.TempDir()
 	file := filepath.Join(disk, "file")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(disk, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(disk, 0o700)))
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", disk)}}}
 	podsDir := filepath.Join(t.TempDir(), "pods")
 	podOf := func(uid string, group int64, policy *v1.PodFSGroupChangePolicy) (string, error) {
@@ -137,31 +115,17 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 		return dir, err
 	}
 	first, err := podOf("1", 2000, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
-		t.Errorf("file %s", got)
-	}
-	if got := owners(t, disk); got != "dgrwxrwx--- 0 2000" {
-		t.Errorf("top %s", got)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, "-rw-rw---- 0 2000", owners(t, file), "file")
+	assert.Equal(t, "dgrwxrwx--- 0 2000", owners(t, disk), "top")
 	second, err := podOf("2", 3000, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
 		t.Errorf("file %s after a second pod that shares the volume", got)
 	}
-	if err := errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch)); err != nil {
-		t.Fatal(err)
-	}
-	if got := owners(t, file); got != "-rw-rw---- 0 0" {
-		t.Errorf("file %s, want it spared as the top is the group's (OnRootMismatch)", got)
-	}
+	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
+	assert.Must(t, assert.ErrorOf(podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch))))
+	assert.Equal(t, "-rw-rw---- 0 0", owners(t, file), "file")
 }
 
 func TestReadOnlyClaims(t *testing.T) {
@@ -171,9 +135,7 @@ func TestReadOnlyClaims(t *testing.T) {
 	}}
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"local": localVolume("pv-1", disk), "host": host}}}
 	m, err := Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "local", MountPath: "/l"}, {Name: "host", MountPath: "/h"}}}, MountInput{})
 	want := []*runtimeapi.Mount{
 		{ContainerPath: "/l", HostPath: filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), Readonly: true},
@@ -183,9 +145,7 @@ func TestReadOnlyClaims(t *testing.T) {
 		t.Errorf("A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
 	}
 	path, _ := m.Path("local")
-	if err := os.WriteFile(filepath.Join(path, "x"), nil, 0o600); !errors.Is(err, unix.EROFS) {
-		t.Errorf("a write to the mount: %v, want %v", err, unix.EROFS)
-	}
+	assert.ErrorIs(t, unix.EROFS, os.WriteFile(filepath.Join(path, "x"), nil, 0o600), "a write to the mount")
 }
 
 // TestEphemeralVolume: its claim is named by pod and volume.
@@ -193,9 +153,7 @@ func TestEphemeralVolume(t *testing.T) {
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"web-scratch": localVolume("pv-1", t.TempDir())}}}
 	pod := podWith(v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
 	m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if path, found := m.Path("scratch"); !found || filepath.Base(path) != "pv-1" {
 		t.Errorf("path %s, %v", path, found)
 	}
@@ -203,9 +161,7 @@ func TestEphemeralVolume(t *testing.T) {
 
 func TestRefusedClaims(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	withSpec := func(change func(*v1.PersistentVolume)) api {
 		bound := localVolume("pv-1", t.TempDir())
 		change(bound)
@@ -233,9 +189,7 @@ func TestRefusedClaims(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), Sources{API: tc.api})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v\nwant %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 		})
 	}
 }
@@ -252,16 +206,10 @@ func TestClaimIsRemembered(t *testing.T) {
 		}
 		return err
 	}
-	if err := with(api{err: away}); !errors.Is(err, unix.ECONNREFUSED) {
-		t.Errorf("never known: %v", err)
-	}
+	assert.ErrorIs(t, unix.ECONNREFUSED, with(api{err: away}), "never known")
 	known := api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", t.TempDir())}}
-	if err := errors.Join(with(known), with(api{err: away})); err != nil {
-		t.Error(err)
-	}
-	if err := with(api{}); err == nil {
-		t.Error("a claim that is not bound any more is used")
-	}
+	assert.NoError(t, errors.Join(with(known), with(api{err: away})))
+	assert.Fails(t, with(api{}), "a claim that is not bound any more is used")
 }
 
 // TestReadWriteOncePod: the second pod is refused.
@@ -273,22 +221,16 @@ func TestReadWriteOncePod(t *testing.T) {
 	other := filepath.Join(filepath.Dir(dir), "uid-2")
 	t.Cleanup(func() { _ = Remove(other) })
 	pod := podWith(claimVolume("data", false))
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
 	_, err := Prepare(t.Context(), pod, other, sources)
 	want := `MountVolume.SetUp failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`
-	if err == nil || err.Error() != want {
-		t.Errorf("error = %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err)
 }
 
 func TestBlockDevice(t *testing.T) {
 	dir := t.TempDir()
 	device, link := filepath.Join(dir, "device"), filepath.Join(dir, "link")
-	if err := errors.Join(unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 250))), os.Symlink(device, link)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 250))), os.Symlink(device, link)))
 	bound := localVolume("pv-1", link)
 	bound.Spec.VolumeMode = ptr.To(v1.PersistentVolumeBlock)
 	for readOnly, permissions := range map[bool]string{false: "mrw", true: "r"} {
@@ -296,9 +238,7 @@ func TestBlockDevice(t *testing.T) {
 		c := &pod.Spec.Containers[0]
 		c.VolumeMounts, c.VolumeDevices = nil, []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/xvda"}}
 		m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		devices, err := m.Devices(c)
 		want := &runtimeapi.Device{HostPath: device, ContainerPath: "/dev/xvda", Permissions: permissions}
 		if err != nil || len(devices) != 1 || devices[0].String() != want.String() {

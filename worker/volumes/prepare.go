@@ -304,9 +304,6 @@ func runAsUser(pod *v1.Pod, c *v1.Container) *int64 {
 	return pod.Spec.SecurityContext.RunAsUser
 }
 
-// sourceName is the field of the volume that is set, as in a manifest.
-func sourceName(source v1.VolumeSource) string { return setField(reflect.ValueOf(source)) }
-
 func setField(value reflect.Value) string {
 	for i := range value.NumField() {
 		if !value.Field(i).IsNil() {

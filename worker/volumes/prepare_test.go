@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // objects is the namespace of the tests.
@@ -75,9 +77,7 @@ func hostPathVolume(path string, kind v1.HostPathType) v1.Volume {
 func testPodDir(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "pods", "uid-1")
 	t.Cleanup(func() {
-		if err := Remove(dir); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
+		assert.NoError(t, Remove(dir), "clean up")
 	})
 	return dir
 }
@@ -85,9 +85,7 @@ func testPodDir(t testing.TB) string {
 func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 	t.Helper()
 	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return m
 }
 
@@ -115,9 +113,7 @@ func tree(t *testing.T, dir string) []string {
 		out = append(out, line)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return out
 }
 
@@ -126,12 +122,8 @@ func TestEmptyDir(t *testing.T) {
 	pod := podWith(emptyDirVolume("cache"))
 	prepare(t, pod, dir, objects{})
 	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
-	if diff := cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)); diff != "" {
-		t.Errorf("A-VOL-1 (-want +got):\n%s", diff)
-	}
-	if err := os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)), "A-VOL-1")
+	assert.Must(t, os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600))
 	prepare(t, pod, dir, objects{})
 	if content, err := os.ReadFile(filepath.Join(path, "data")); err != nil || string(content) != "kept" {
 		t.Errorf("after a second Prepare the content is %q, %v", content, err)
@@ -153,9 +145,7 @@ func TestEmptyDirInMemory(t *testing.T) {
 	prepare(t, pod, dir, objects{})
 	prepare(t, pod, dir, objects{})
 	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
-	if diff := cmp.Diff([]string{". dgtrwxrwxrwx 2000"}, tree(t, path)); diff != "" {
-		t.Errorf("A-SEC-3 mode and group (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{". dgtrwxrwxrwx 2000"}, tree(t, path)), "A-SEC-3 mode and group")
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC || stat.Blocks*uint64(stat.Bsize) != 1<<20 {
 		t.Errorf("statfs = %+v, %v, want a tmpfs of 1 MiB", stat, err)
@@ -169,9 +159,7 @@ func TestEmptyDirInMemoryForEveryone(t *testing.T) {
 	volume.EmptyDir.Medium = v1.StorageMediumMemory
 	prepare(t, podWith(volume), dir, objects{})
 	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
-	if diff := cmp.Diff([]string{". dtrwxrwxrwx 0"}, tree(t, path)); diff != "" {
-		t.Errorf("mode and group (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{". dtrwxrwxrwx 0"}, tree(t, path)), "mode and group")
 }
 
 func TestFSGroup(t *testing.T) {
@@ -180,14 +168,10 @@ func TestFSGroup(t *testing.T) {
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}
 	m := prepare(t, pod, dir, objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}}})
 	cache, _ := m.Path("cache")
-	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000"}, tree(t, cache)); diff != "" {
-		t.Errorf("emptyDir (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff([]string{". dgrwxrwxrwx 2000"}, tree(t, cache)), "emptyDir")
 	conf, _ := m.Path("conf")
 	want := []string{". dgrwxrwxrwx 2000", "TIME dgrwxr-xr-x 2000", "TIME/a -rw-r----- 2000", "..data -> TIME", "a -> ..data/a"}
-	if diff := cmp.Diff(want, tree(t, conf)); diff != "" {
-		t.Errorf("configMap (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, conf)), "configMap")
 }
 
 func TestConfigMapAndSecretFiles(t *testing.T) {
@@ -232,9 +216,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			m := prepare(t, podWith(tc.volume), testPodDir(t), o)
 			path, _ := m.Path(tc.volume.Name)
-			if diff := cmp.Diff(tc.want, tree(t, path)); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			assert.NoDiffIn(t, cmp.Diff(tc.want, tree(t, path)), "files")
 			for name, want := range tc.contents {
 				if got, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(got) != want {
 					t.Errorf("%s = %q, %v, want %q", name, got, err, want)
@@ -251,9 +233,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 func TestPrepareErrors(t *testing.T) {
 	host := t.TempDir()
 	plain := filepath.Join(host, "plain")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(plain, nil, 0o600))
 	o := objects{
 		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1", "..up": "1"}}},
 		secrets:    map[string]*v1.Secret{"cred": {}},
@@ -299,9 +279,7 @@ func TestPrepareErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), Sources{Objects: o})
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error = %v, want %s", err, tc.want)
-			}
+			assert.Error(t, tc.want, err)
 			var failure *MountError
 			if !errors.As(err, &failure) || failure.Volume != tc.volume.Name {
 				t.Errorf("error %v does not carry the volume", err)
@@ -324,9 +302,7 @@ func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: new(true)}))
-	if _, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}}); !errors.Is(err, broken) {
-		t.Errorf("error = %v, want %v", err, broken)
-	}
+	assert.ErrorIs(t, broken, assert.ErrorOf(Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}})))
 }
 
 type brokenObjects struct{ err error }
@@ -345,9 +321,7 @@ func TestUnusedVolumesAreLeftOut(t *testing.T) {
 func TestHostPathTypesThatFit(t *testing.T) {
 	host := t.TempDir()
 	listener, err := net.Listen("unix", filepath.Join(host, "sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	tests := []struct {
 		kind v1.HostPathType
@@ -374,7 +348,5 @@ func TestHostPathTypesThatFit(t *testing.T) {
 	}
 	none := host + "/absent"
 	prepare(t, podWith(hostPathVolume(none, v1.HostPathUnset)), testPodDir(t), objects{})
-	if _, err := os.Lstat(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a type something was made: %v", err)
-	}
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(none)), "without a type something was made")
 }

@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func fieldFile(path, field string) v1.DownwardAPIVolumeFile {
@@ -36,9 +38,7 @@ func contents(t *testing.T, dir string, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		out[name] = string(content)
 	}
 	return out
@@ -57,33 +57,23 @@ func TestDownwardAPI(t *testing.T) {
 	dir := testPodDir(t)
 	sources := Sources{Objects: objects{}, Allocatable: v1.ResourceList{"cpu": resource.MustParse("8")}}
 	m, err := Prepare(t.Context(), pod, dir, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	path, _ := m.Path("info")
 	want := map[string]string{
 		"deep/name": "web", "uid": "uid-1", "ns": "ns", "app": "shop", "mem": "100", "cpu": "8",
 		"labels": "app=\"shop\"\nb=\"2\"", "notes": `note="two\nlines, \"quoted\""`,
 	}
-	if diff := cmp.Diff(want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes")); diff != "" {
-		t.Errorf("A-ENV-8 A-VOL-5 contents (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes")), "A-ENV-8 A-VOL-5 contents")
 	for name, mode := range map[string]os.FileMode{"deep/name": 0o400, "uid": 0o640} {
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode() != mode {
 			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
 		}
 	}
-	if want := filepath.Join(dir, "volumes/kubernetes.io~downward-api/info"); path != want {
-		t.Errorf("A-VOL-1 path %s, want %s", path, want)
-	}
+	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~downward-api/info"), path, "A-VOL-1 path")
 
 	pod.Labels["app"] = "store"
-	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
-		t.Fatal(err)
-	}
-	if got := contents(t, path, "app")["app"]; got != "store" {
-		t.Errorf("after a change of the label: %q, want store (A-VOL-5)", got)
-	}
+	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, sources)))
+	assert.Equal(t, "store", contents(t, path, "app")["app"], "after a change of the label")
 }
 
 func TestProjected(t *testing.T) {
@@ -103,9 +93,7 @@ func TestProjected(t *testing.T) {
 		". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/conf drwxr-xr-x 0", "TIME/conf/a -r--r--r-- 0", "TIME/conf/name -r--r----- 0",
 		"TIME/key -r--r----- 0", "..data -> TIME", "conf -> ..data/conf", "key -> ..data/key",
 	}
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("A-VOL-5 (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "A-VOL-5")
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC {
 		t.Errorf("file system %x, %v, want a tmpfs: there is a secret in it", stat.Type, err)
@@ -121,7 +109,5 @@ func TestProjectedTellsAllThatIsWrong(t *testing.T) {
 	_, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{}})
 	want := `MountVolume.SetUp failed for volume "all" : [configmaps "none" not found, unsupported fieldPath: spec.nodeName, ` +
 		"only configMap, secret and downwardAPI can be projected: tokens, trust bundles and certificates come from an API server, and there is none]"
-	if err == nil || err.Error() != want {
-		t.Errorf("A-SYNC-8 error = %v\nwant %s", err, want)
-	}
+	assert.Error(t, want, err, "A-SYNC-8")
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func mountPoints(t *testing.T, dir string) int {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(mounts)
 }
 
@@ -23,44 +23,28 @@ func TestRemove(t *testing.T) {
 	dir := testPodDir(t)
 	outside := t.TempDir()
 	precious := filepath.Join(outside, "precious")
-	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(precious, []byte("x"), 0o600))
 	sibling := dir + "0"
-	if err := os.MkdirAll(sibling, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", sibling, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(sibling, 0o750))
+	assert.Must(t, unix.Mount("tmpfs", sibling, "tmpfs", 0, ""))
 	defer func() { _ = unix.Unmount(sibling, unix.MNT_DETACH) }()
 
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
 	m := prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{}), hostPathVolume(outside, v1.HostPathDirectory)), dir, objects{secrets: secrets})
 	cache, _ := m.Path("cache")
-	if _, err := mountSubPath(m, "sub"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(mountSubPath(m, "sub")))
 	// What a container with Bidirectional propagation and one with links leave.
 	bound := filepath.Join(cache, "bound")
-	if err := os.Mkdir(bound, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(bound, 0o700))
 	for range 2 {
-		if err := unix.Mount(outside, bound, "", unix.MS_BIND, ""); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, unix.Mount(outside, bound, "", unix.MS_BIND, ""))
 	}
-	if err := os.Symlink(outside, filepath.Join(cache, "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(outside, filepath.Join(cache, "link")))
 	if got := mountPoints(t, dir); got != 4 {
 		t.Fatalf("%d mounts before Remove, want the secret, the sub path and two binds", got)
 	}
 
-	if err := Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Remove(dir))
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
@@ -73,12 +57,8 @@ func TestRemove(t *testing.T) {
 	if content, err := os.ReadFile(precious); err != nil || string(content) != "x" {
 		t.Errorf("the host's file: %q, %v", content, err)
 	}
-	if err := Remove(dir); err != nil {
-		t.Errorf("removing what is absent: %v", err)
-	}
-	if err := Remove(filepath.Join(dir, "none", "uid")); err != nil {
-		t.Errorf("removing below what is absent: %v", err)
-	}
+	assert.NoError(t, Remove(dir), "removing what is absent")
+	assert.NoError(t, Remove(filepath.Join(dir, "none", "uid")), "removing below what is absent")
 }
 
 // TestClear: volumes go, with their mounts; what is to be read later stays (B-FIN-11).
@@ -87,16 +67,10 @@ func TestClear(t *testing.T) {
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
 	prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{})), dir, objects{secrets: secrets})
 	message := filepath.Join(dir, "containers", "main", "message")
-	if err := os.MkdirAll(filepath.Dir(message), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(message, []byte("bye"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(message), 0o750))
+	assert.Must(t, os.WriteFile(message, []byte("bye"), 0o600))
 	for range 2 {
-		if err := Clear(dir, "containers"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, Clear(dir, "containers"))
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 || mountPoints(t, dir) != 0 {
 			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
@@ -105,9 +79,7 @@ func TestClear(t *testing.T) {
 	if text, err := os.ReadFile(message); err != nil || string(text) != "bye" {
 		t.Errorf("the message: %q, %v", text, err)
 	}
-	if err := Clear(filepath.Join(dir, "none"), "containers"); err != nil {
-		t.Errorf("clearing what is absent: %v", err)
-	}
+	assert.NoError(t, Clear(filepath.Join(dir, "none"), "containers"), "clearing what is absent")
 }
 
 // TestRemoveTreeStopsAtMounts mounts behind the back of Remove, as if after it
@@ -116,45 +88,25 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	base := t.TempDir()
 	outside := t.TempDir()
 	precious := filepath.Join(outside, "precious")
-	if err := os.WriteFile(precious, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(precious, nil, 0o600))
 	target := filepath.Join(base, "pod", "deep")
-	if err := os.MkdirAll(target, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount(outside, target, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(target, 0o700))
+	assert.Must(t, unix.Mount(outside, target, "", unix.MS_BIND, ""))
 	defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }()
 	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = unix.Close(fd) }()
-	if err := removeTree(fd, "pod"); err == nil {
-		t.Error("no error although something is mounted below")
-	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("deleted through the mount: %v", err)
-	}
+	assert.Fails(t, removeTree(fd, "pod"), "no error although something is mounted below")
+	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "deleted through the mount")
 }
 
 func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
 	base, outside := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "precious"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(outside, "precious"), nil, 0o600))
 	link := filepath.Join(base, "uid")
-	if err := os.Symlink(outside, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(link); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
-		t.Errorf("deleted through the link: %v", err)
-	}
+	assert.Must(t, os.Symlink(outside, link))
+	assert.Must(t, Remove(link))
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(outside, "precious"))), "deleted through the link")
 }
 
 func BenchmarkPrepareRemove(b *testing.B) {
@@ -167,12 +119,8 @@ func BenchmarkPrepareRemove(b *testing.B) {
 	for name, pod := range map[string]*v1.Pod{"none": podWith(), "emptyDir": podWith(all.Spec.Volumes[0]), "emptyDir, configMap and secret": all} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Prepare(b.Context(), pod, dir, Sources{Objects: o}); err != nil {
-					b.Fatal(err)
-				}
-				if err := Remove(dir); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(b, assert.ErrorOf(Prepare(b.Context(), pod, dir, Sources{Objects: o})))
+				assert.Must(b, Remove(dir))
 			}
 		})
 	}

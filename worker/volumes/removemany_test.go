@@ -1,12 +1,13 @@
 package volumes
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // B-FIN-6: folders with more entries than are read at a time are deleted whole.
@@ -15,15 +16,9 @@ func TestRemoveMany(t *testing.T) {
 	for _, folder := range []string{"a", "b"} {
 		for n := range 2500 {
 			path := filepath.Join(dir, folder, fmt.Sprint(n))
-			if err := os.MkdirAll(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.MkdirAll(path, 0o700))
 		}
 	}
-	if err := Remove(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
-	}
+	assert.NoError(t, Remove(dir))
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(dir)), "the folder is left")
 }

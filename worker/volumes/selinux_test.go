@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRelabel: with SELinux the runtime labels the files of volumes that are the pod's (A-VOL-2).
@@ -23,24 +25,18 @@ func TestRelabel(t *testing.T) {
 		CSI:     &drivers{podDir: dir},
 	}
 	m, err := Prepare(t.Context(), pod, dir, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := map[string]bool{
 		"disk": true, "conf": true, "token": true, "info": true, "all": true, "host": false, "local": true, "read": false, "csi": true, "own": true,
 	}
 	for _, enabled := range []bool{true, false} {
 		mounts, err := m.Mounts(&pod.Spec.Containers[0], MountInput{SELinux: enabled})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		got := map[string]bool{}
 		for i, mount := range pod.Spec.Containers[0].VolumeMounts {
 			got[mount.Name] = mounts[i].SelinuxRelabel
 			want[mount.Name] = want[mount.Name] && enabled
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("with SELinux %v the runtime labels (-want +got):\n%s", enabled, diff)
-		}
+		assert.NoDiffIn(t, cmp.Diff(want, got), "with SELinux %v the runtime labels", enabled)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestUpdateSwapsTheVersion(t *testing.T) {
@@ -18,14 +20,10 @@ func TestUpdateSwapsTheVersion(t *testing.T) {
 	m := prepare(t, pod, dir, o)
 	path, _ := m.Path("conf")
 	first, err := os.Readlink(filepath.Join(path, "..data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	// An open handle of the volume, as a container's mount is one.
 	root, err := os.OpenRoot(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = root.Close() }()
 
 	prepare(t, pod, dir, o)
@@ -36,9 +34,7 @@ func TestUpdateSwapsTheVersion(t *testing.T) {
 	object.Data = map[string]string{"a": "2", "new": "y"}
 	prepare(t, pod, dir, o)
 	want := []string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "TIME/new -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a", "new -> ..data/new"}
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("A-VOL-5 after an update (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "A-VOL-5 after an update")
 	if got, err := root.ReadFile("a"); err != nil || string(got) != "2" {
 		t.Errorf("seen from a mount made before: %q, %v, want 2", got, err)
 	}
@@ -51,23 +47,15 @@ func TestPrepareRepairsAnInterruptedWrite(t *testing.T) {
 	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
 	path := filepath.Join(dir, "volumes/kubernetes.io~configmap/conf")
 	for _, d := range []string{"..2020_01_01_00_00_00.1", "..2020_01_01_00_00_00.2"} {
-		if err := os.MkdirAll(filepath.Join(path, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Join(path, d), 0o700))
 	}
-	if err := os.Chmod(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(path, 0o777))
 	for link, target := range map[string]string{"..data": "..2020_01_01_00_00_00.1", "..data_tmp": "..2020_01_01_00_00_00.2", "old": "..data/old"} {
-		if err := os.Symlink(target, filepath.Join(path, link)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(target, filepath.Join(path, link)))
 	}
 	prepare(t, pod, dir, o)
 	want := []string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a"}
-	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
-		t.Errorf("after a crash (-want +got):\n%s", diff)
-	}
+	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "after a crash")
 }
 
 func TestNestedMountPoints(t *testing.T) {
@@ -85,9 +73,7 @@ func TestNestedMountPoints(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-VOL-2 "+tc.name, func(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{VolumeMounts: tc.mounts}}}}
-			if diff := cmp.Diff(tc.want, nestedMountPoints(pod, "conf")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(tc.want, nestedMountPoints(pod, "conf")))
 		})
 	}
 }

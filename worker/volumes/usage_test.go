@@ -11,30 +11,24 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	outside, file := precious(t)
-	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, make([]byte, 1<<20), 0o600))
 	usage := func() int64 {
 		t.Helper()
 		bytes, err := Usage(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return bytes
 	}
 	empty := usage()
 	deep := filepath.Join(dir, "a", "b")
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(deep, "data"), make([]byte, 256<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(deep, 0o700))
+	assert.Must(t, os.WriteFile(filepath.Join(deep, "data"), make([]byte, 256<<10), 0o600))
 	written := usage()
 	if grown := written - empty; grown < 256<<10 || grown > 300<<10 {
 		t.Errorf("B-LST-1 a file of 256 KiB adds %d bytes", grown)
@@ -49,9 +43,7 @@ func TestUsage(t *testing.T) {
 		unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600),
 	}
 	defer func() { _ = unix.Unmount(filepath.Join(dir, "mount"), unix.MNT_DETACH) }()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.Join(errs...))
 	if grown := usage() - written; grown > 32<<10 {
 		t.Errorf("links, holes and mounts add %d bytes", grown)
 	}
@@ -60,9 +52,7 @@ func TestUsage(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Usage(ended, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(Usage(ended, dir)), "cancelled")
 }
 
 // TestUsageUnderAttack: folders that are swapped for links meanwhile are no error
@@ -70,9 +60,7 @@ func TestUsage(t *testing.T) {
 func TestUsageUnderAttack(t *testing.T) {
 	volume := t.TempDir()
 	outside, file := precious(t)
-	if err := os.WriteFile(file, make([]byte, 4<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, make([]byte, 4<<20), 0o600))
 	stop := swapper(t, volume, outside)
 	defer stop()
 	for range 300 {
@@ -89,13 +77,9 @@ func TestUsageOfDeepTree(t *testing.T) {
 	dir := t.TempDir()
 	at, err := os.Open(dir)
 	for range depth {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, name := range []string{"a", "b"} {
-			if err := unix.Mkdirat(int(at.Fd()), name, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, unix.Mkdirat(int(at.Fd()), name, 0o700))
 		}
 		var fd int
 		fd, err = unix.Openat(int(at.Fd()), "a", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -104,20 +88,12 @@ func TestUsageOfDeepTree(t *testing.T) {
 	}
 	defer func() { _ = at.Close() }()
 	fd, err := unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	data := os.NewFile(uintptr(fd), "data")
-	if _, err := data.Write(make([]byte, 256<<10)); err != nil {
-		t.Fatal(err)
-	}
-	if err := data.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(data.Write(make([]byte, 256<<10))))
+	assert.Must(t, data.Close())
 	want, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	before, most := openFiles(t), 0
 	got, err := Usage(counting{t.Context(), func() { most = max(most, openFiles(t)) }}, dir)
 	if size, _, _ := strings.Cut(string(want), "\t"); err != nil || fmt.Sprint(got) != size {
@@ -142,8 +118,6 @@ func (c counting) Err() error {
 func openFiles(t *testing.T) int {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(open)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -35,9 +36,7 @@ func config(access string) *sanity.TestConfig {
 func TestSanity(t *testing.T) {
 	dir := t.TempDir()
 	driver, err := localdriver.New(localdriver.Config{Dir: filepath.Join(dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done, socket := make(chan error), filepath.Join(dir, "csi.sock")
 	go func() { done <- driver.Serve(ctx, socket) }()
@@ -47,7 +46,5 @@ func TestSanity(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "csi-sanity")
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-done)
 }

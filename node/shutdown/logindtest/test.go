@@ -3,15 +3,15 @@ package logindtest
 import (
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // NewBus is a bus that ends with the test.
 func NewBus(t testing.TB) *Bus {
 	t.Helper()
 	b, err := open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(b.Stop)
 	return b
 }
@@ -20,9 +20,7 @@ func NewBus(t testing.TB) *Bus {
 func NewLogind(t testing.TB, b *Bus, delay time.Duration) *Logind {
 	t.Helper()
 	l, err := b.openLogind(delay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(l.Close)
 	return l
 }

@@ -1,0 +1,106 @@
+// Package assert says in one line what nearly every test checks.
+package assert
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Must ends the test at the first error: what follows needs what has failed.
+func Must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ErrorOf is the error of a call whose value does not matter.
+func ErrorOf[T any](_ T, err error) error { return err }
+
+// NoError reports an error, and the test goes on. The words say what has failed.
+func NoError(t testing.TB, err error, words ...any) {
+	t.Helper()
+	if err != nil {
+		t.Error(before(words)+"error", err)
+	}
+}
+
+// Error reports another error than the one wanted, "" for none.
+func Error(t testing.TB, want string, err error, words ...any) {
+	t.Helper()
+	if err == nil && want != "" || err != nil && err.Error() != want {
+		t.Errorf("%serror %v, want %q", before(words), err, want)
+	}
+}
+
+// ErrorContains reports an error without the text, and none.
+func ErrorContains(t testing.TB, text string, err error, words ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%serror %v, want %q in it", before(words), err, text)
+	}
+}
+
+// ErrorIs reports an error that is none of a kind, and none.
+func ErrorIs(t testing.TB, kind, err error, words ...any) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%serror %v, want %v", before(words), err, kind)
+	}
+}
+
+// Fails reports that there is no error. The words say what that means.
+func Fails(t testing.TB, err error, words ...any) {
+	t.Helper()
+	if err == nil {
+		t.Error(before(words) + "no error")
+	}
+}
+
+// Empty reports what is in a slice, a map or a text.
+func Empty(t testing.TB, value any, words ...any) {
+	t.Helper()
+	if reflect.ValueOf(value).Len() > 0 {
+		t.Errorf("%s%q, want none", before(words), value)
+	}
+}
+
+func before(words []any) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprint(words...) + ": "
+}
+
+// Equal reports another value than the one wanted, of what the words say.
+func Equal[T comparable](t testing.TB, want, got T, format string, words ...any) {
+	t.Helper()
+	verbs := ": %v, want %v"
+	if _, is := any(got).(string); is {
+		verbs = ": %q, want %q"
+	}
+	if got != want {
+		t.Errorf(format+verbs, append(words, got, want)...)
+	}
+}
+
+// NoDiff reports what cmp.Diff(want, got) has found.
+func NoDiff(t testing.TB, diff string) {
+	t.Helper()
+	if diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// NoDiffIn is NoDiff with words that say what differs.
+func NoDiffIn(t testing.TB, diff, format string, words ...any) {
+	t.Helper()
+	if diff != "" {
+		t.Errorf(format+" (-want +got):\n%s", append(words, diff)...)
+	}
+}
