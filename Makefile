@@ -230,6 +230,23 @@ test-skew: test-packages build drivers kubelet metrics-server ## the tests of li
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 	done
 
+# The lifepod that test-upgrade begins with is of the last commit with the minor version of Kubernetes before this one's.
+# It is built once.
+BEFORE        ?= 5851b20fcfcbff13d4f75a04df60da6302016c41
+BEFOREPROGRAM := .cache/before/$(BEFORE)/lifepod
+$(BEFOREPROGRAM):
+	@git cat-file -e '$(BEFORE)^{commit}' || { echo "make $@: this clone has no commit $(BEFORE): git fetch --unshallow" >&2; exit 1; }
+	@rm -rf $(@D)
+	@mkdir -p $(@D)/tree
+	git archive $(BEFORE) | tar -x -C $(@D)/tree
+	$(MAKE) -C $(@D)/tree build BINARY=bin/lifepod VERSION=$(BEFORE) COMMIT=$(BEFORE)
+	@mv $(@D)/tree/bin/lifepod $@
+	@rm -rf $(@D)/tree
+
+.PHONY: test-upgrade
+test-upgrade: test-packages build $(BEFOREPROGRAM) ## what the lifepod of the minor version of Kubernetes before has made goes on with this one; 1 minute, and some to build that one
+	@$(UPREAL) LIFEPOD_BEFORE=$(CURDIR)/$(BEFOREPROGRAM) $(call gotest,upgrade,./e2e/upgrade,$(ONCE))
+
 # CHECKS is a regular expression of their names; CGROUP=v1 boots with cgroup v1, SUITE=trixie another Debian.
 CHECKS ?=
 CGROUP ?= v2

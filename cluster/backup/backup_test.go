@@ -131,6 +131,15 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	if _, err := Restore(file, s.data, false); err == nil || !strings.Contains(err.Error(), "has a cluster already: with --force") {
 		t.Errorf("without force: %v", err)
 	}
+	elsewhere := filepath.Join(t.TempDir(), "cluster")
+	release, err := Hold(elsewhere) // as the command does
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if r, err := Restore(file, elsewhere, false); err != nil || r.Kept != "" {
+		t.Errorf("in a new folder: %+v, %v", r, err)
+	}
 	r, err := Restore(file, s.data, true)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -74,8 +75,8 @@ func restore(file, data string, force bool) (r Restored, err error) {
 	} else if err := os.RemoveAll(filepath.Join(data, lockName)); err != nil {
 		return r, err
 	}
-	if err := os.Rename(made, data); err != nil { // also onto an empty folder
-		return r, err
+	if err := unix.Rename(made, data); err != nil { // os.Rename refuses an empty folder in its place
+		return r, fmt.Errorf("rename %s to %s: %w", made, data, err)
 	}
 	return r, wholefile.SyncFolder(parent)
 }

@@ -70,6 +70,15 @@ func Discover(ctx context.Context, i Invitation, log *slog.Logger) (*Cluster, er
 	return &Cluster{Server: i.Server, Authority: authority, token: i.Token, client: client}, nil
 }
 
+// Version is that of Kubernetes which its API server tells.
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	info, err := c.client.Discovery().ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("ask the cluster for its version: %w", err)
+	}
+	return info.GitVersion, nil
+}
+
 // awaitInfo reads cluster-info when the server can be reached and has signed it.
 func (i Invitation) awaitInfo(ctx context.Context, tls rest.TLSClientConfig, log *slog.Logger) (*v1.ConfigMap, error) {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: i.Server, TLSClientConfig: tls, Timeout: 10 * time.Second})

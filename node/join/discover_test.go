@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
@@ -97,6 +98,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		object = s.info
 	case "/api/v1/namespaces/kube-system/configmaps/kubelet-config":
 		object = &v1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"kubelet": s.configure}}
+	case "/version":
+		object = version.Info{GitVersion: "v1.37.2"}
 	case "/api/v1/nodes/n2":
 		if s.node == nil {
 			refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
@@ -147,6 +150,9 @@ func TestDiscover(t *testing.T) {
 		}
 		if last := s.requests[len(s.requests)-1]; !strings.HasSuffix(last, "kubelet-config Bearer "+token) {
 			t.Errorf("asked with %q", last)
+		}
+		if of, err := c.Version(t.Context()); err != nil || of != "v1.37.2" {
+			t.Errorf("version %q, %v", of, err)
 		}
 	}
 }

@@ -154,6 +154,13 @@ func (j *joining) accept(ctx context.Context, state join.State) error {
 	if err != nil {
 		return err
 	}
+	server, err := found.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if err := register.Skew(server); err != nil { // later only a warning: pods run here then
+		return fmt.Errorf("join %s: %w", found.Server, err)
+	}
 	name, err := register.Hostname(j.node.HostnameOverride)
 	if err != nil {
 		return fmt.Errorf("name of the node: %w", err)

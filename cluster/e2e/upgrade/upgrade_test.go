@@ -1,0 +1,216 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// Addresses of the other machine and of this one on the cable between them, from
+// the range for tests of networks (RFC 2544).
+const near, far = "198.18.76.1", "198.18.76.2"
+
+// patience is how long each of the two clusters may take.
+var patience = 4 * machine.Patience
+
+// TestUpgrade: a cluster that the lifepod of before has made goes on with this one, as do its node, one that joined and one of
+// lifepod agent: with the same objects and the same processes. Its backup becomes a cluster of this one.
+func TestUpgrade(t *testing.T) {
+	after, err := instance.Program("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Getenv("LIFEPOD_BEFORE")
+	if before == "" {
+		t.Fatal("LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	var was objects
+	t.Run("in place", func(t *testing.T) { was = inPlace(t, before, after, backup) })
+	if t.Failed() {
+		return
+	}
+	t.Run("from the backup", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		root := t.TempDir()
+		if out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		c := start(ctx, t, instance.Config{Program: after, Root: root})
+		c.same(was)
+		c.works()
+	})
+}
+
+// inPlace returns the objects that the lifepod of before had made when it took the backup.
+func inPlace(t *testing.T, before, after, backup string) objects {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	m := neighbour.New(t, neighbour.Config{Program: before, Cable: "lpupgrade0", Near: near, Far: far})
+	c := start(ctx, t, instance.Config{Program: before})
+	token, args, err := c.Invitation(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusesNewer(t, m, after, token, args)
+	configuration := c.file("kubelet.yaml", instance.Configuration+"port: 10350\nhealthzPort: 0\n")
+	m.Joins(token, append(args, "--config", configuration)...)
+	t.Cleanup(m.Leave)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("lifepod join:\n%s", m.Join.Story())
+		}
+	})
+	a := &agent{cluster: c, program: before, root: t.TempDir(), bootstrap: c.bootstrap(token)}
+	a.start()
+	t.Cleanup(a.leave)
+	c.make()
+	if out, err := exec.CommandContext(ctx, before, "backup", "--root", c.Root, backup).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	was, stored, lives := c.objects(), c.stored(), c.lives()
+
+	c.Stop()
+	c.Program = after
+	c.refuses("1.99", "a cluster does not go back")
+	c.refuses("1.1", "a cluster goes up by one minor version at a time")
+	if err := c.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitNode(instance.Node, register.Version)
+	c.same(was)
+	c.live(lives)
+	c.storesAlike(stored)
+	c.works()
+	c.apply(pod("late-n2", "n2")) // on a node that is older than its server
+	c.kubectl("wait", "--for=condition=Ready", "pod/late-n2", "--timeout=60s")
+	if out := c.kubectl("logs", "late-n2"); out != "runs" {
+		t.Errorf("the pod on the older node has logged %q, want runs", out)
+	}
+
+	lives = c.lives()
+	m.Join.End()
+	m.Program = after
+	m.Again("--config", configuration)
+	c.awaitNode("n2", register.Version)
+	a.end()
+	a.program = after
+	a.start()
+	c.awaitNode("n3", register.Version)
+	c.live(lives)
+	if out := c.kubectl("exec", "late-n2", "--", "echo", "works"); out != "works" {
+		t.Errorf("exec on the node that is newer now: %q", out)
+	}
+	return was
+}
+
+// refusesNewer: no node joins a server that is older.
+func refusesNewer(t *testing.T, m *neighbour.Neighbour, after, token string, args []string) {
+	t.Helper()
+	newer := m.Start(token, after, append([]string{"join", "--root", t.TempDir(), "--hostname-override", "n4"}, args...)...)
+	<-newer.Ended()
+	if want := "Kubernetes supports no node that is newer than its API server"; !strings.Contains(newer.Story(), want) {
+		t.Errorf("a node that is newer: %q, want %q in it", newer.Story(), want)
+	}
+}
+
+// refuses: lifepod up does not go on with a cluster of that version.
+func (c *cluster) refuses(version, want string) {
+	c.t.Helper()
+	file := filepath.Join(c.Root, "cluster", "kubernetes-version")
+	was, missing := os.ReadFile(file)
+	if err := os.WriteFile(file, []byte(version+"\n"), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.Run(c.ctx); err == nil || !strings.Contains(err.Error(), want) {
+		c.t.Fatalf("a cluster of Kubernetes %s: %v, want %q", version, err, want)
+	}
+	err := os.Remove(file)
+	if missing == nil {
+		err = os.WriteFile(file, was, 0o600)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// agent is a lifepod agent on this machine, the node n3.
+type agent struct {
+	*cluster
+	program, root, bootstrap string
+	process                  *machine.Process
+}
+
+func (a *agent) start() {
+	a.t.Helper()
+	port, err := machine.FreePort()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(a.root, name) }
+	configuration := a.file("agent.yaml", fmt.Sprintf("%sport: %d\nhealthzPort: 0\npodLogsDir: %s\n", instance.Configuration, port, in("logs")))
+	command := exec.Command(a.program, "agent", "--root", a.root, "--hostname-override", "n3", "--config", configuration,
+		"--cert-dir", in("pki"), "--kubeconfig", in("kubeconfig"), "--bootstrap-kubeconfig", a.bootstrap)
+	if a.process, err = machine.StartProcess(command, in("agent.log")); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *agent) end() {
+	_ = a.process.Signal(os.Interrupt) // it may have ended
+	<-a.process.Ended()
+}
+
+func (a *agent) leave() {
+	if a.t.Failed() {
+		a.t.Logf("lifepod agent:\n%s", a.process.LastLines(50))
+	}
+	a.end()
+	if out, err := exec.Command(a.program, "down", "--root", a.root, "--grace-period", "1s").CombinedOutput(); err != nil {
+		a.t.Errorf("%v: %s", err, out)
+	}
+	if left := (machine.Root{Dir: a.root}).Left(); len(left) > 0 {
+		a.t.Errorf("left of the agent: %q", left)
+	}
+}
+
+// bootstrap is a kubeconfig for who has the token.
+func (c *cluster) bootstrap(token string) (file string) {
+	c.t.Helper()
+	admin, err := c.RESTConfig()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.file("bootstrap", string(text))
+}
+
+// live: the same processes run, of the same containers, restarted as often.
+func (c *cluster) live(was map[string]string) {
+	c.t.Helper()
+	if diff := cmp.Diff(was, c.lives()); diff != "" {
+		c.t.Errorf("pods (-before +after):\n%s", diff)
+	}
+}
