@@ -232,7 +232,7 @@ test-skew: test-packages build drivers kubelet metrics-server ## the tests of li
 
 # The lifepod that test-upgrade begins with is of the last commit with the minor version of Kubernetes before this one's.
 # It is built once.
-BEFORE        ?= 5851b20fcfcbff13d4f75a04df60da6302016c41
+BEFORE        ?= $(shell sed -n 's/^  commit: \([0-9a-f]*\).*/\1/p' hack/suites/suites.yaml)
 BEFOREPROGRAM := .cache/before/$(BEFORE)/lifepod
 $(BEFOREPROGRAM):
 	@git cat-file -e '$(BEFORE)^{commit}' || { echo "make $@: this clone has no commit $(BEFORE): git fetch --unshallow" >&2; exit 1; }

@@ -71,6 +71,10 @@ func runAll(suites []suite, limit time.Duration) error {
 	end := time.Now().Add(limit)
 	var failed, left []string
 	for _, s := range suites {
+		if s.Commit != "" && !isCommit(s.Commit) {
+			fmt.Printf("not run: %s: this clone has no commit %s, as it is shallow\n", s.Target, s.Commit)
+			continue
+		}
 		if time.Until(end) < time.Duration(s.Minutes)*time.Minute {
 			left = append(left, s.Target)
 			continue

@@ -18,6 +18,8 @@ type suite struct {
 	Tests    []string `json:"tests"`
 	Programs []string `json:"programs"`
 	Folders  []string `json:"folders"`
+	// Commit must be in the clone; empty: none.
+	Commit string `json:"commit"`
 }
 
 func load(file string) (suites []suite, err error) {
