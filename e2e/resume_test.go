@@ -207,12 +207,12 @@ containers:
 	}
 }
 
-// TestResumeDamaged: a checkpoint that can't be read is said to be so, and the
-// pod begins anew.
-func TestResumeDamaged(t *testing.T) {
+// TestDamagedCheckpoint: a checkpoint that can't be read stops nothing. It is said, what the killed lifepod left is
+// removed, and the pod begins anew (B-RST-18).
+func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	manifest := script("p", "sleep 1000")
+	manifest := script("p", "echo working; sleep 1000")
 	c := r.startRun(t, manifest)
 	c.await(c.stderr, "pod Ready")
 	c.kill9()
@@ -223,9 +223,12 @@ func TestResumeDamaged(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("spoilt"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := r.run(t, manifest, "--timeout", "1ms")
+	again := r.startRun(t, manifest)
+	again.await(again.stdout, "working")
+	again.signal(syscall.SIGQUIT) // which kills
+	got := again.wait()
 	const want = "warning: can't go on with pod default/p, whose lifepod run was killed; it begins anew: read checkpoint: the file is damaged\n"
-	if got.code != 124 || !strings.Contains(got.stderr, want) {
+	if got.code != 130 || !strings.Contains(got.stderr, want) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
 }
