@@ -120,7 +120,7 @@ func (d *healthDriver) NodeWatchResources(_ *healthapi.NodeWatchResourcesRequest
 func TestHealthOfClaims(t *testing.T) {
 	t.Parallel()
 	plane.Needs(t, "ResourceHealthStatusMessage")
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newHealthDriver(t, node, "health.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))

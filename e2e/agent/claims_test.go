@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestSharedClaim(t *testing.T) {
 // holds up the end of its pods until it is back (A-DRA-6, A-DRA-9).
 func TestDriverFaults(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newDeviceDriver(t, node, "faults.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))
@@ -156,7 +157,7 @@ func TestDriverFaults(t *testing.T) {
 // killed. The next agent has the pod go on with that one, and nothing stays prepared (A-DRA-5).
 func TestKilledWhilePreparing(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	first, second := newDeviceDriver(t, node, "a.killed.example.com"), newDeviceDriver(t, node, "b.killed.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", first.name))
@@ -188,10 +189,7 @@ func (c *cluster) beginDeletion(pod string) {
 // restart ends a node by kill -9 and starts it again.
 func restart(t *testing.T, node *member.Member) {
 	t.Helper()
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
+	if err := errors.Join(node.Kill(), node.Run()); err != nil {
 		t.Fatal(err)
 	}
 	if err := node.AwaitHealthy(t.Context()); err != nil {

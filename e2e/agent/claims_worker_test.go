@@ -51,7 +51,7 @@ spec:
 func TestGPUWorker(t *testing.T) {
 	t.Parallel()
 	plane.Needs(t, "RestartAllContainersOnContainerExits")
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newExampleDriver(t, node)
 	c := newCluster(t, node)
 	c.apply(gpuWorker)

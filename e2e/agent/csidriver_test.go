@@ -102,7 +102,7 @@ func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver)
 // also over a kill -9 of the agent, and one that contradicts it does not register (A-CSI-2).
 func TestCSIDriverRegisters(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	object, err := client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

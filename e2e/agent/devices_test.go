@@ -78,15 +78,7 @@ func TestDevicePlugin(t *testing.T) {
 	})
 	wantBoth("both", "A-DEV-10: after a restart in place,")
 
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, node)
 	awaitDevices(t, node, sampleResource, 0, 0) // its plugin looks for the agent after 10 s
 	c.kubectl("exec", "both", "--container=main", "--", "touch", "/end")
 	after := c.await("both", "to have restarted again", func(pod *v1.Pod) bool {

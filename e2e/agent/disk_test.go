@@ -133,7 +133,7 @@ func newDiskNode(t *testing.T) *diskNode {
 			t.Errorf("umount: %v\n%s", err, out)
 		}
 	})
-	node := startNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
+	node := newNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"nodefs.available": fmt.Sprintf("%dMi", shortOfMiB), "nodefs.inodesFree": strconv.Itoa(shortOfFiles)},
 		"evictionPressureTransitionPeriod": "3s",
 		"imageGCHighThresholdPercent":      100,

@@ -38,26 +38,6 @@ func TestPodLives(t *testing.T) {
 	c.delete("sleeper")
 }
 
-// TestPodEnds: what a pod came to is in its status.
-func TestPodEnds(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, shared)
-	c.create(`
-metadata: {name: fails}
-spec:
-  restartPolicy: Never
-  containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "exit 3"]
-    resources: {limits: {memory: 64Mi}}
-`)
-	pod := c.await("fails", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if end := pod.Status.ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 3 || end.Reason != "Error" {
-		t.Errorf("the container came to %+v, want exit code 3 and reason Error", end)
-	}
-}
-
 // TestRestartOfTheAgentIsInvisible kills the agent, and ends it in order: the pod
 // goes on, and the cluster sees no difference.
 func TestRestartOfTheAgentIsInvisible(t *testing.T) {

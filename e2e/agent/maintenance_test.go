@@ -74,15 +74,7 @@ func TestLabelChange(t *testing.T) {
 	c.create(fast("stays", "restartPolicy: Always"))
 	before := c.awaitReady("stays")
 	c.kubectl("label", "node", c.node.Name, "example.com/disk-")
-	if err := c.node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, c.node)
 	c.kubectl("exec", "stays", "--", "true")
 	if diff := cmp.Diff(lifeOf(before), lifeOf(c.awaitReady("stays")), cmp.AllowUnexported(life{})); diff != "" {
 		t.Errorf("the pod before and after (-want +got):\n%s", diff)

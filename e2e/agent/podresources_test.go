@@ -73,15 +73,7 @@ func TestPodResources(t *testing.T) {
 		}
 	}
 	ask("at first,")
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, node)
 	ask("after a kill -9,")
 	plugin.server.Stop()
 	newOwnPlugin(t, node, ownResource, "g0", "g1", "g2").tell([]string{"g1"}, "g0", "g2")

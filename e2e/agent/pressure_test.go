@@ -84,26 +84,7 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 		"evictionPressureTransitionPeriod": "5s",
 	}
 	maps.Copy(kubelet, more)
-	return startNode(t, member.Config{Kubelet: kubelet})
-}
-
-// startNode starts a node of the control plane, which is there until the test ends.
-func startNode(t *testing.T, config member.Config) *member.Member {
-	t.Helper()
-	config.Plane, config.Program = plane, binary
-	node, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return node
+	return newNode(t, member.Config{Kubelet: kubelet})
 }
 
 // under says that the Node has a condition of that status.

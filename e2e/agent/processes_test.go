@@ -35,7 +35,7 @@ func TestPIDPressure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := startNode(t, member.Config{Kubelet: map[string]any{
+	node := newNode(t, member.Config{Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"pid.available": strconv.FormatInt(*now.MaxPID-*now.NumOfRunningProcesses-2*processes, 10)},
 		"evictionPressureTransitionPeriod": "3s",
 	}})
@@ -62,7 +62,7 @@ func TestPIDPressure(t *testing.T) {
 func TestProcessesOfAPod(t *testing.T) {
 	t.Parallel()
 	const limit = 100
-	node := startNode(t, member.Config{Kubelet: map[string]any{"podPidsLimit": limit}})
+	node := newNode(t, member.Config{Kubelet: map[string]any{"podPidsLimit": limit}})
 	c := newCluster(t, node)
 	c.create(modest)
 	neighbour := c.awaitReady("modest")

@@ -50,7 +50,7 @@ spec:
 `, "CLASS", class))
 	c.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
 	first, second := c.awaitReady("db-0"), c.awaitReady("db-1")
-	if ready := readySince(first); second.CreationTimestamp.Before(&ready) {
+	if ready := conditionOf(first, v1.PodReady).LastTransitionTime; second.CreationTimestamp.Before(&ready) {
 		t.Errorf("db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
 	}
 	c.kubectl("delete", "pod", "db-0")

@@ -93,17 +93,6 @@ func (d *storageDriver) registrationSocket() string {
 	return filepath.Join(d.node.Root.Dir, "plugins_registry", d.name+"-reg.sock")
 }
 
-// killAgent kills the agent of the node, and starts another one.
-func (d *storageDriver) killAgent() {
-	d.t.Helper()
-	if err := errors.Join(d.node.Kill(), d.node.Run()); err != nil {
-		d.t.Fatal(err)
-	}
-	if err := d.node.AwaitHealthy(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 // stop ends the driver, which leaves what it has mounted.
 func (d *storageDriver) stop() {
 	d.server.Stop()

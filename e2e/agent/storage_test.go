@@ -72,7 +72,7 @@ spec:
 // for what is not there; nothing is left (A-CSI-4, A-CSI-6, A-CSI-7, A-CSI-10, A-CSI-12).
 func TestStorageDriver(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "storage.example.com", "{attachRequired: false, fsGroupPolicy: File}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeFilesystem)
@@ -98,7 +98,7 @@ func TestStorageDriver(t *testing.T) {
 	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
 	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
 	c.awaitLine("one", "runs 2")
-	d.killAgent()
+	restart(t, node)
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
 	c.awaitReady("two")
 	c.awaitLine("two", "runs 3")
@@ -136,7 +136,7 @@ func (d *storageDriver) wantNothing() {
 // the node expands it (A-CSI-8, A-CSI-15).
 func TestStorageDevice(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "devices.example.com", "{attachRequired: false}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeBlock)
@@ -156,7 +156,7 @@ spec:
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
-	d.killAgent()
+	restart(t, node)
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
 	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
 	if line := c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"); line != "hello\n" {
@@ -184,7 +184,7 @@ spec:
 // for and an attacher, here the test, does (A-CSI-5).
 func TestAttachedVolume(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "attached.example.com", "{attachRequired: true}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeFilesystem)

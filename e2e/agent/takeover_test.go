@@ -324,11 +324,4 @@ func (c *takeover) keptFiles() {
 	}
 }
 
-func restarts(pod *v1.Pod, container string) int32 {
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == container {
-			return s.RestartCount
-		}
-	}
-	return 0
-}
+func restarts(pod *v1.Pod, container string) int32 { return statusOf(pod, container).RestartCount }
