@@ -8,8 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lifepod/lifepod/e2e/terminal"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/e2e/terminal"
 )
 
 // TestExec: the command's output, input and exit code are the user's.

@@ -1,9 +1,10 @@
 package testbed
 
 import (
-	"github.com/lifepod/lifepod/bench/bare"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/lifepod/lifepod/bench/bare"
 )
 
 // NewWorkerPod is a training pod in small: a set-up that ends at once, a sidecar,

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/bare"
-	"github.com/lifepod/lifepod/bench/testbed"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // Clients at once, and how often an API server is asked whether it is ready.

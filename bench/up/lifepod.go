@@ -12,10 +12,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/testbed"
-	"github.com/lifepod/lifepod/e2e/machine"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // lifepodUp is the whole cluster in one process.

@@ -6,9 +6,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/lifepod/lifepod/bench/bare"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/bench/bare"
 )
 
 // lostAtOnce is how many nodes are lost in an attempt.

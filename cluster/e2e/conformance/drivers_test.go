@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/imageregistry"
 )
 
 // kubeletFolder is where some manifests and tests of upstream's look, and can't be told otherwise.
@@ -128,7 +129,7 @@ func driverImages(cache string, programs []program) ([]image, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []file{{name: p.path, mode: 0o755, content: content}}})
+		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []imageregistry.File{{Name: p.path, Mode: 0o755, Content: content}}})
 	}
 	return list, nil
 }
