@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // configured is the network that a start of a root has.
@@ -17,9 +19,7 @@ func configured(t *testing.T, p Paths, c *CNI) network {
 	if err == nil {
 		err = n.settle(p)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -51,13 +51,9 @@ func TestOtherNetworkInContainerd(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	p.Bundle = "/srv/bundle"
 	text, err := containerdConfig(p, host{snapshotter: native, cni: &CNI{ConfDir: "/etc/cni/net.d", BinDir: "/opt/cni/bin"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got map[string]any
-	if err := toml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, toml.Unmarshal(text, &got))
 	want := map[string]any{"conf_dir": "/etc/cni/net.d", "bin_dirs": []any{"/opt/cni/bin", "/srv/bundle/cni"}, "use_internal_loopback": true}
 	if diff := cmp.Diff(want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -69,9 +65,7 @@ func TestOtherNetworkInContainerd(t *testing.T) {
 func TestOtherNetworkWaitsForPods(t *testing.T) {
 	p := locate(t, t.TempDir())
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: p.Bridge()}}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, netlink.LinkAdd(bridge))
 	t.Cleanup(func() {
 		if err := netlink.LinkDel(bridge); err != nil {
 			t.Error(err)

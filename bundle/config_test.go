@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func locate(t *testing.T, root string) Paths {
 	t.Helper()
 	p, err := Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -38,13 +38,9 @@ func TestContainerdConfig(t *testing.T) {
 	p.Bundle = "/srv/life/bundle/0123"
 	for _, snapshotter := range []string{overlayfs, native} {
 		text, err := containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var got map[string]any
-		if err := toml.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, toml.Unmarshal(text, &got))
 		runtime := at(t, got, "plugins", "io.containerd.cri.v1.runtime")
 		runc := at(t, runtime, "containerd", "runtimes", "runc")
 		for what, pair := range map[string][2]any{
@@ -79,16 +75,12 @@ func TestCNIConfig(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	n := network{Subnet: prefix("10.5.0.0/16"), Filter: iptables}
 	text, err := cniConfig(p, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got struct {
 		Name    string
 		Plugins []map[string]any
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &got))
 	want := []map[string]any{{
 		"type": "lifepod-bridge", "bridge": p.Bridge(), "hostPorts": "iptables",
 		"capabilities": map[string]any{"portMappings": true},
@@ -125,9 +117,7 @@ func TestLocate(t *testing.T) {
 // Nothing is run from a folder that others can change, whatever the command.
 func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(root, 0o777))
 	_, locate := Locate(root, "")
 	_, unpack := Unpack(root)
 	_, open := open(t.Context(), Config{Root: root}, archive{})

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // install puts a program by the name of crun into PATH, in front of what is there.
 func install(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "crun"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "crun"), []byte("#!/bin/sh\n"+script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -76,9 +76,7 @@ func TestTry(t *testing.T) {
 		if err != nil || string(called) != "create\ndelete\n" {
 			t.Errorf("%s: called %q, %v", answer, called, err)
 		}
-		if err := os.Remove(calls); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(calls))
 	}
 }
 

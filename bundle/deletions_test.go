@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // A shim whose container containerd has deleted is ended at once; not one that
@@ -25,9 +27,7 @@ func TestDeletedShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"made"})
 	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(p.shimSockets(), 0o700))
 	var shims []*exec.Cmd
 	for _, id := range []string{"lost", "other", "known", "made", "asked"} {
 		shims = append(shims, startShim(t, p.Shim(), "-namespace", "k8s.io", "-id", id, "-address", p.Socket()))

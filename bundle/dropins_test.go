@@ -8,25 +8,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // withDropIns is the configuration of a root with drop-ins.
 func withDropIns(t *testing.T, dropIns map[string]string) (p Paths, config map[string]any, err error) {
 	t.Helper()
 	p = locate(t, t.TempDir())
-	if err := os.MkdirAll(p.DropIns(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(p.DropIns(), 0o700))
 	for name, text := range dropIns {
-		if err := os.WriteFile(filepath.Join(p.DropIns(), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(p.DropIns(), name), []byte(text), 0o600))
 	}
 	text, err := containerdConfig(p, host{snapshotter: overlayfs})
 	if err == nil {
-		if err := toml.Unmarshal(text, &config); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, toml.Unmarshal(text, &config))
 	}
 	return p, config, err
 }
@@ -43,9 +39,7 @@ func TestDropIns(t *testing.T) {
 			"[" + runtimes + "own]\nruntime_type = 'io.containerd.runc.v2'\nruntime_path = '/opt/shim'\n",
 		"README": "no drop-in",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	options := func(binary string) map[string]any {
 		return map[string]any{"BinaryName": binary, "Root": p.RunDir + "/runc", "SystemdCgroup": false}
 	}

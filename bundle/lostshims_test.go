@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -61,9 +62,7 @@ func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContai
 func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more ...func(*grpc.Server)) {
 	t.Helper()
 	listener, err := net.Listen("unix", p.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
 	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})
@@ -82,9 +81,7 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"known", "made"})
 	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(p.shimSockets(), 0o700))
 	shims := map[string]*exec.Cmd{
 		"foreign": startShim(t, p.Shim(), "-namespace", "default", "-id", "foreign", "-address", p.Socket()),
 		"cleanup": startShim(t, p.Shim(), "-namespace", "k8s.io", "-address", p.Socket(), "-id", "cleanup", "-bundle", "/b", "delete"),
@@ -126,16 +123,12 @@ func TestOldSocketsAreNotLookedAt(t *testing.T) {
 	if p.shimsChange() {
 		t.Error("shims change without a folder of their sockets")
 	}
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(p.shimSockets(), 0o700))
 	if !p.shimsChange() {
 		t.Error("a new folder is no change")
 	}
 	past := time.Now().Add(-time.Minute)
-	if err := os.Chtimes(p.shimSockets(), past, past); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(p.shimSockets(), past, past))
 	if p.shimsChange() {
 		t.Error("what is a minute old is a change")
 	}

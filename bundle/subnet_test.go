@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -13,9 +15,7 @@ func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 func TestFreeSubnet(t *testing.T) {
 	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
 	derived, err := freeSubnet(other, netip.Prefix{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !prefix("10.128.0.0/9").Overlaps(derived) || derived.Bits() != 22 {
 		t.Fatalf("derived subnet %v: want a /22 of 10.128.0.0/9", derived)
 	}
@@ -33,9 +33,7 @@ func TestFreeSubnet(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := freeSubnet(test.paths, test.before, test.taken)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(test.want.String(), got.String()); diff != "" {
 				t.Errorf("subnet (-want +got):\n%s", diff)
 			}
@@ -68,9 +66,7 @@ func TestConfiguredSubnet(t *testing.T) {
 		}
 	}
 	got, err := chooseNetwork(p, "10.77.3.9/24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff("10.77.3.0/24", got.Subnet.String()); diff != "" {
 		t.Errorf("subnet (-want +got):\n%s", diff)
 	}
@@ -80,16 +76,10 @@ func TestConfiguredSubnet(t *testing.T) {
 func TestSubnetIsRemembered(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
 	first, err := chooseNetwork(p, "10.77.3.0/24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.settle(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, first.settle(p))
 	again, err := chooseNetwork(p, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(first.Subnet.String(), again.Subnet.String()); diff != "" {
 		t.Errorf("subnet (-want +got):\n%s", diff)
 	}

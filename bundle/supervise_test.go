@@ -14,19 +14,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // A follower hears which containerd answers, however late it connects; when the supervisor goes, the connection breaks.
 func TestStation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "news.sock")
-	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("stale"), 0o600))
 	st, err := openNewsServer(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	early := listenTo(t, path)
 	st.waitConns(1)
 	first, second := news{ID: pidfd.ID{PID: 1, StartTicks: 7}}, news{ID: pidfd.ID{PID: 2, StartTicks: 8}}
@@ -39,9 +36,7 @@ func TestStation(t *testing.T) {
 		var got []news
 		for lines.Scan() {
 			var n news
-			if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(lines.Bytes(), &n))
 			if n.PID != 0 { // else a sign of life, by a slow machine
 				got = append(got, n)
 			}
@@ -55,9 +50,7 @@ func TestStation(t *testing.T) {
 func listenTo(t *testing.T, path string) *bufio.Scanner {
 	t.Helper()
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewScanner(conn)
 }
@@ -97,14 +90,10 @@ func TestRestarts(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify.sock")
 	ready, err := listenReady(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ready.close()
 	conn, err := net.Dial("unixgram", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
 		if _, err := conn.Write([]byte(message)); err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // kubeletFile is a KubeletConfiguration with some fields.
@@ -17,9 +19,7 @@ func kubeletFile(t *testing.T, fields string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -60,9 +60,7 @@ func TestNodeConfig(t *testing.T) {
 // that is taken is refused only where it was asked for.
 func TestNodePort(t *testing.T) {
 	taken, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = taken.Close() }()
 	busy := taken.Addr().(*net.TCPAddr).Port
 	for name, test := range map[string]struct {
@@ -94,24 +92,16 @@ func TestNodePort(t *testing.T) {
 func TestNodeGates(t *testing.T) {
 	l := named(t, "", &logBuffer{})
 	l.FeatureGates = map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true, "NoneOfTheKubelets": true}
-	if err := l.chooseServices(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.chooseServices())
 	keys, err := l.openKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text, err := l.nodeConfig(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got struct {
 		FeatureGates map[string]bool
 		PodPidsLimit int64
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &got))
 	want := map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true}
 	if diff := cmp.Diff(want, got.FeatureGates); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -49,15 +50,9 @@ func TestFreeServices(t *testing.T) {
 
 func TestKeepsServices(t *testing.T) {
 	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
-	if err := os.Mkdir(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.chooseServices(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(l.file(""), 0o700))
+	must.Succeed(t, os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600))
+	must.Succeed(t, l.chooseServices())
 	got := []string{l.services.String(), l.serviceIP(apiService).String(), l.serviceIP(dnsService).String()}
 	if diff := cmp.Diff([]string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
@@ -81,19 +76,13 @@ func TestPodsAndServicesAreApart(t *testing.T) {
 
 func TestKeepsPods(t *testing.T) {
 	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
-	if err := os.Mkdir(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.choosePods(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(l.file(""), 0o700))
+	must.Succeed(t, l.choosePods())
 	first := l.pods
 	if l.pods = (netip.Prefix{}); !netip.MustParsePrefix(podRanges.pool).Contains(first.Addr()) || first.Bits() != podRanges.bits {
 		t.Errorf("range %s: want a block of %s", first, podRanges.pool)
 	}
-	if err := l.choosePods(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.choosePods())
 	if diff := cmp.Diff(first.String(), l.pods.String()); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}

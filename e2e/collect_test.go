@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 var (
@@ -92,9 +93,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	n := &smallNode{T: t, root: newRoot(t), manifests: t.TempDir(), done: t.TempDir()}
 	dir := filepath.Join(n.root.dir, "containerd")
 	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(dir, 0o711))
 	for _, command := range [][]string{
 		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
 	} {
@@ -113,9 +112,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	n.logFile = filepath.Join(t.TempDir(), "log")
 	var err error
 	n.agent, err = machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
@@ -133,16 +130,12 @@ func newSmallNode(t *testing.T) *smallNode {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (n *smallNode) log() string {
 	text, err := os.ReadFile(n.logFile)
-	if err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, err)
 	return string(text)
 }
 
@@ -173,9 +166,7 @@ func (n *smallNode) end(pod string) {
 		_, err := os.Stat(filepath.Join(n.done, pod))
 		return err == nil
 	})
-	if err := os.Remove(filepath.Join(n.manifests, pod+".yaml")); err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, os.Remove(filepath.Join(n.manifests, pod+".yaml")))
 }
 
 // pushLarge puts an image into the registry to which a file of random bytes was added.
@@ -189,18 +180,12 @@ func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mi
 		archive.WriteHeader(&tar.Header{Name: "bytes", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}),
 		second(archive.Write(content)), archive.Close(),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
 	added, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	image, err := mutate.AppendLayers(base, added)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reg.write(t, path, image)
 }
 

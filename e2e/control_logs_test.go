@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestLogs: what an instance wrote, the one before it, and all that comes, until
@@ -103,7 +105,5 @@ containers:
 func (r *root) touch(t *testing.T, pod, file string) {
 	t.Helper()
 	volume := filepath.Join(r.dir, "pods", string(r.podNow(t, pod).UID), "volumes/kubernetes.io~empty-dir/v")
-	if err := os.WriteFile(filepath.Join(volume, file), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(volume, file), nil, 0o600))
 }

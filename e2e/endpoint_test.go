@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestRuntimeEndpoint runs a pod on a runtime that somebody else runs: here the
@@ -44,9 +46,7 @@ func TestRuntimeEndpointRefused(t *testing.T) {
 func (r *root) forgetAddresses(t *testing.T) {
 	t.Helper()
 	records, err := filepath.Glob(r.dir + "/ipam/pods/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, record := range records {
 		if err := os.Remove(record); err != nil {
 			t.Error(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const environmentObjects = `
@@ -101,9 +103,7 @@ env:
 		t.Fatalf("output %q", result.output("main"))
 	}
 	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4]); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func imagePod(image, policy string) string {
@@ -176,20 +178,14 @@ func TestImageCommands(t *testing.T) {
 	r := newRoot(t)
 	const loaded = "example.org/loaded:7"
 	tag, err := name.NewTag(loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := tarball.WriteToFile(archive, tag, carriedToolbox(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tarball.WriteToFile(archive, tag, carriedToolbox(t)))
 	if got := r.lifepod(t, "", "image", "load", archive); got.code != 0 || got.stdout != loaded+"\n" {
 		t.Errorf("load: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	data, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := r.lifepod(t, string(data), "image", "load", "-"); got.code != 0 || got.stdout != loaded+"\n" {
 		t.Errorf("load -: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestKilledLifepod: a pod whose lifepod was killed is left alone by others, which
@@ -69,9 +71,7 @@ func TestSweepWithoutFolder(t *testing.T) {
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGKILL)
 	c.wait()
-	if err := os.RemoveAll(r.dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(r.dir))
 	if len(r.processes()) == 0 {
 		t.Fatal("nothing is left to be removed")
 	}
@@ -163,9 +163,7 @@ func (r *root) kill(t *testing.T, command string) {
 		if errors.Is(err, syscall.ESRCH) {
 			continue // it ended with the one before: a process between fork and exec has its parent's command line
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		killed++
 	}
 	if killed == 0 {
@@ -221,9 +219,7 @@ func (r *root) killContainerd(t *testing.T) {
 
 func writeFile(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 }
 
 // TestKilledSandbox: when the pause process dies, a pod that restarts gets a new

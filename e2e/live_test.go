@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // liveRun is a lifepod run on a user's terminal.
@@ -24,9 +25,7 @@ func runLive(t *testing.T, manifest string, flags ...string) *liveRun {
 	t.Helper()
 	l := &liveRun{t: t, dir: t.TempDir()}
 	file := filepath.Join(l.dir, "pod.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(manifest), 0o600))
 	const text = `cd "$0"; stty -g > before; sh -c 'echo $$ > pid; exec "$@"' sh "$@"; echo code=$?; stty -g > after`
 	c := exec.Command("sh", append(append([]string{"-c", text, l.dir, binary, "--root", shared.dir, "run"}, flags...), file)...)
 	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
@@ -50,9 +49,7 @@ func (l *liveRun) read(name string) string {
 
 func (l *liveRun) pid() int {
 	pid, err := strconv.Atoi(l.read("pid"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must.Succeed(l.t, err)
 	return pid
 }
 
@@ -111,9 +108,7 @@ func TestLiveViewEnds(t *testing.T) {
 	l := runLive(t, script("live-term", waiter))
 	l.Await("\x1b[?1049h")
 	l.Await("running")
-	if err := syscall.Kill(l.pid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(l.pid(), syscall.SIGTERM))
 	l.over(130, "pod stop requested", "(SIGTERM)")
 
 	l = runLive(t, script("live-exit", `until [ -e /tmp/go ]; do sleep 0.1; done; exit 7`))

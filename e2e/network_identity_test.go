@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestHostname: what the pod calls itself (A-NET-2).
 func TestHostname(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	long := "name-" + strings.Repeat("a", 57) + "-b.c" // the 63rd character is a hyphen
 	for _, tc := range []struct{ name, spec, kernel, hosts string }{
 		{name: long, kernel: long[:62], hosts: long[:62]},
@@ -121,9 +121,7 @@ containers:
 `, port, port)))
 	c.await(c.stdout, "waiting")
 	conn, err := net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -167,9 +165,7 @@ func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
 	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
 	own, err := os.ReadFile("/etc/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
 		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	}
@@ -189,9 +185,7 @@ func TestHostNetworkHosts(t *testing.T) {
 func freeUDPPort(t *testing.T) int {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
 }

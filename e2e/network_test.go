@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestHostsAndResolver: /etc/hosts, host name and resolv.conf.
@@ -52,9 +54,7 @@ func TestDefaultResolver(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("resolver", "cat /etc/resolv.conf"))
 	host, err := os.ReadFile("/etc/resolv.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(host)) {
 		if strings.HasPrefix(line, "nameserver ") && !strings.Contains(line, "127.") && !strings.Contains(got.stdout, line) {
 			t.Errorf("no %q in\n%s", line, got.stdout)
@@ -108,9 +108,7 @@ containers:
 func TestHostNetwork(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "the host")
 	})}
@@ -132,9 +130,7 @@ containers:
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -143,9 +139,7 @@ func freePort(t *testing.T) int {
 func hostAddress(t *testing.T) string {
 	t.Helper()
 	conn, err := net.Dial("udp", "192.0.2.1:9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
@@ -153,13 +147,9 @@ func hostAddress(t *testing.T) string {
 func get(t *testing.T, url string) string {
 	t.Helper()
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(body)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // otherUser is a thread of this process that is nobody: what it does has no rights.
@@ -65,9 +67,7 @@ func (u *otherUser) gets(t *testing.T, folder string) (list []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return list
 }
 

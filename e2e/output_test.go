@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestManyLines: everything arrives, in order, also what a container writes
@@ -50,9 +52,7 @@ func TestLongAndBinaryOutput(t *testing.T) {
 		data = append(data, b)
 	}
 	data = append(data, "end"...)
-	if err := os.WriteFile(filepath.Join(dir, "data"), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "data"), data, 0o644))
 	got := shared.run(t, pod("binary", `
 restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]

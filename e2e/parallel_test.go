@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestManyAtOnce: several lifepods share a root that none has used before, and
@@ -128,9 +130,7 @@ func TestKustomize(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"kustomization.yaml": "namePrefix: dev-\nresources: [pod.yaml]\n", "pod.yaml": script("kustomized", "echo $HOSTNAME")} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if got := shared.lifepod(t, "", "run", "-k", dir); got.code != 0 || got.stdout != "dev-kustomized\n" {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)

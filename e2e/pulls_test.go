@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // pushLayers puts the toolbox image with so many layers of 2 MiB on top into the registry.
@@ -19,9 +20,7 @@ func (reg *imageRegistry) pushLayers(t *testing.T, path string, layers int) stri
 	image := carriedToolbox(t)
 	for range layers {
 		layer, err := random.Layer(2<<20, types.OCILayer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if image, err = mutate.AppendLayers(image, layer); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // imageRegistry is a registry on loopback, which containerd reaches without TLS.
@@ -155,9 +156,7 @@ func (reg *imageRegistry) push(t *testing.T, path, label string) string {
 	content, err := mutate.Config(carriedToolbox(t), v1.Config{
 		Env: []string{"PATH=/bin"}, Cmd: []string{"echo", label}, Labels: map[string]string{"label": label},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reg.write(t, path, content)
 }
 
@@ -165,9 +164,7 @@ func (reg *imageRegistry) push(t *testing.T, path, label string) string {
 func (reg *imageRegistry) write(t *testing.T, path string, content v1.Image) string {
 	t.Helper()
 	image, err := imageregistry.Push(reg.host, reg.password, path, content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return image
 }
 
@@ -186,8 +183,6 @@ func carriedToolbox(t *testing.T) v1.Image {
 		t.Fatalf("unpack: %s", got.stderr)
 	}
 	image, err := imageregistry.Toolbox(shared.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return image
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // controller is where the cgroup files of a controller are, and whether the
@@ -24,16 +26,12 @@ func controller(name string) (folder string, v2 bool) {
 func readInt(t *testing.T, elem ...string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if strings.TrimSpace(string(text)) == "max" {
 		return -1
 	}
 	n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -84,9 +82,7 @@ containers:
 			c.signal(syscall.SIGINT)
 			result := readStory(t, c.wait().stdout)
 			score, err := strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			// Without CAP_SYS_RESOURCE nobody gets a lower score than lifepod has.
 			want := max(tc.oomScore(machineMemory(t)), lowestOOMScore(t))
 			if score != want {
@@ -135,9 +131,7 @@ func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 func readFirst(t *testing.T, elem ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Fields(string(text))[0]
 }
 
@@ -160,9 +154,7 @@ func checkMemory(t *testing.T, level string, want int64) {
 func machineMemory(t *testing.T) int64 {
 	t.Helper()
 	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Sysinfo(&info))
 	return int64(info.Totalram) * int64(info.Unit)
 }
 
@@ -171,14 +163,10 @@ func machineMemory(t *testing.T) int64 {
 func lowestOOMScore(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, _ := strings.Cut(string(status), "CapEff:")
 	capabilities, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const sysResource = 24
 	if capabilities&(1<<sysResource) != 0 {
 		return -1000

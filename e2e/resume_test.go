@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // goesOn is what a lifepod says that takes over the pod of one that was killed.
@@ -91,9 +92,7 @@ func checkCounts(t *testing.T, text string) {
 	last, again := 0, 0
 	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(found[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if n > last+1 {
 			t.Errorf("after line %d comes line %d", last, n)
 		}
@@ -220,9 +219,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("checkpoints: %q, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("spoilt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(files[0], []byte("spoilt"), 0o600))
 	again := r.startRun(t, manifest)
 	again.await(again.stdout, "working")
 	again.signal(syscall.SIGQUIT) // which kills
@@ -502,18 +499,14 @@ func (r *root) reboot(t *testing.T) {
 			_ = unix.Unmount(strings.TrimPrefix(mount, "mount "), unix.MNT_DETACH) // one on top of it may be the first
 		}
 	}
-	if err := os.RemoveAll(r.runDir()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(r.runDir()))
 }
 
 // removeSandboxes takes everything from the runtime that it knows of pods.
 func (r *root) removeSandboxes(t *testing.T) {
 	t.Helper()
 	client, err := cri.Dial("unix://" + r.runDir() + "/containerd.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

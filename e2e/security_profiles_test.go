@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestSeccompLocalhost: a profile of the machine, below the root's folder
@@ -12,13 +14,9 @@ import (
 func TestSeccompLocalhost(t *testing.T) {
 	t.Parallel()
 	profile := filepath.Join(shared.dir, "seccomp", "profiles", "no-mkdir.json")
-	if err := os.MkdirAll(filepath.Dir(profile), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(profile), 0o755))
 	const text = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}`
-	if err := os.WriteFile(profile, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(profile, []byte(text), 0o600))
 	const localhost = "securityContext: {seccompProfile: {type: Localhost, localhostProfile: profiles/no-mkdir.json}}"
 	got := shared.run(t, pod("localhost", "restartPolicy: Never\n"+localhost+"\ncontainers:\n"+
 		shell("confined", "mkdir /d 2>&1 || true")+
@@ -70,9 +68,7 @@ func TestHostNamespaces(t *testing.T) {
 	var host []string
 	for _, kind := range []string{"pid", "ipc", "net"} {
 		link, err := os.Readlink("/proc/self/ns/" + kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		host = append(host, link)
 	}
 	for _, shares := range []bool{true, false} {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestHostUsersFalse: the pod's root is nobody outside: each pod has a block of
@@ -13,9 +15,7 @@ import (
 func TestHostUsersFalse(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
-	if err := os.Chmod(outside, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(outside, 0o755))
 	const show = `
 cat /proc/self/uid_map /proc/self/gid_map
 touch /x /v/new /host/new

@@ -9,25 +9,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // mountTmpfs mounts a tmpfs that shares what is mounted below it.
 func mountTmpfs(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(dir, 0o755))
+	must.Succeed(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := syscall.Mount("", dir, "", syscall.MS_SHARED, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mount("", dir, "", syscall.MS_SHARED, ""))
 }
 
 // TestHostToContainer: what the host mounts later is seen in the container that
@@ -44,9 +40,7 @@ containers:
 		"volumeMounts: [{name: v, mountPath: /v, mountPropagation: HostToContainer}, {name: v, mountPath: /none}]")))
 	c.await(c.stdout, "ready\n")
 	mountTmpfs(t, filepath.Join(dir, "sub"))
-	if err := os.WriteFile(filepath.Join(dir, "sub", "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "sub", "file"), nil, 0o644))
 	if got := c.wait(); got.code != 0 || got.stdout != "ready\n/v/sub:\nfile\n/none/sub:\n" {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestEmptyDir is shared between containers and outlives their restarts.
@@ -89,9 +91,7 @@ config volumes are read-only
 func TestHostPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("from the host\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "in"), []byte("from the host\n"), 0o644))
 	got := shared.run(t, pod("host-path", `
 restartPolicy: Never
 volumes:

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
@@ -50,18 +51,14 @@ spec:
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	t.Helper()
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return sim.Run(set.Pod, sim.Options{Scenario: scenarioOf(t, set.Pod, says), Seed: seed})
 }
 
 func scenarioOf(t *testing.T, pod *v1.Pod, says string) *scenario.Scenario {
 	t.Helper()
 	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -305,9 +302,7 @@ func TestAssertions(t *testing.T) {
 		"never two of main":    "",
 	} {
 		a, err := sim.ParseAssertion(text, l.Pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
 		if (got == "[]") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -323,13 +318,9 @@ func TestAssertions(t *testing.T) {
 // BenchmarkCrashLoop is an hour of a crash loop.
 func BenchmarkCrashLoop(b *testing.B) {
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	for b.Loop() {
 		sim.Run(set.Pod, sim.Options{Scenario: s})
 	}

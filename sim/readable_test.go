@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
@@ -17,9 +18,7 @@ func readBack(t *testing.T, entries []journal.Entry) *scenario.Scenario {
 	t.Helper()
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: 'example.com/web:1', livenessProbe: {tcpSocket: {port: 80}}}]}}"
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range entries {
 		entries[i].ID = int64(i + 1)
 	}

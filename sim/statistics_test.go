@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim"
 )
 
@@ -36,9 +37,7 @@ func statisticsOf(lives ...*sim.Life) *sim.Statistics {
 func written(t *testing.T, s *sim.Statistics) string {
 	t.Helper()
 	var b strings.Builder
-	if err := s.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Write(&b))
 	return b.String()
 }
 
@@ -59,9 +58,7 @@ never Ready    100.0 %  (2)
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	data, err := json.Marshal(statisticsOf(lived(1, never, 2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{`"neverReady":1,`, `"timeToReadySeconds":null`, `"downtimeSeconds":null`, `"failedAssertions":[]`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s is missing: %s", want, data)

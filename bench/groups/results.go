@@ -26,7 +26,7 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 		if !isMember(e.ObjectRef.Name) {
 			return
 		}
-		switch e.What() {
+		switch e.Request() {
 		case "pods/status patch", "pods/status update":
 			writes[statuses]++
 		case "pods/ patch":

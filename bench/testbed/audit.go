@@ -17,8 +17,8 @@ type AuditEvent struct {
 	ObjectRef struct{ Resource, Subresource, Name string }
 }
 
-// What is what was done: "pods/status patch", "events/ create".
-func (e AuditEvent) What() string {
+// Request is what was asked for: "pods/status patch", "events/ create".
+func (e AuditEvent) Request() string {
 	return e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb
 }
 

@@ -30,7 +30,7 @@ func (w Writes) Plus(o Writes) Writes {
 
 // add counts one line of the audit log.
 func (w *Writes) add(e AuditEvent) {
-	switch e.What() {
+	switch e.Request() {
 	case "pods/status patch", "pods/status update":
 		w.Status++
 	case "pods/ delete":

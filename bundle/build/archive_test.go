@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestPack: what is packed already is not packed again, and what has changed is.
@@ -18,17 +20,11 @@ func TestPack(t *testing.T) {
 	archive := filepath.Join(p.to, p.archiveName)
 	pack := func(content string) (changed bool) {
 		t.Helper()
-		if err := writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)))
 		before, _ := os.Stat(archive) // the first time there is none
-		if err := p.pack(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.pack())
 		after, err := os.Stat(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return before == nil || !before.ModTime().Equal(after.ModTime())
 	}
 	for i, want := range []struct {
@@ -39,9 +35,7 @@ func TestPack(t *testing.T) {
 			t.Errorf("%d: %q: packed: %t, want %t", i, want.content, got, want.packed)
 		}
 	}
-	if err := os.Remove(archive); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(archive))
 	if !pack("two") {
 		t.Error("without an archive nothing is packed")
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func TestUnknownArchitecture(t *testing.T) {
@@ -24,17 +26,11 @@ func TestForeignTree(t *testing.T) {
 	foreign := map[string]architecture{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	tree := tree{root: t.TempDir(), arch: foreign}
 	cache := filepath.Join(tree.root, ".cache", string(foreign))
-	if err := tree.writeForeignOverlay(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tree.writeForeignOverlay())
 	text, err := os.ReadFile(filepath.Join(cache, "overlay.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var overlay struct{ Replace map[string]string }
-	if err := json.Unmarshal(text, &overlay); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &overlay))
 	want := map[string]string{}
 	for _, name := range []string{"cluster.json", "cluster.tar.zst", "manifest.json", "runtime.tar.zst"} {
 		want[filepath.Join(tree.root, "bundle", "assets", name)] = filepath.Join(cache, "assets", name)
@@ -64,17 +60,13 @@ func TestDemoOverlay(t *testing.T) {
 		filepath.Join(packed, "manifest.json"):   "",
 		filepath.Join(packed, "runtime.tar.zst"): "",
 	} {
-		if err := writeFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, writeFile(path, []byte(text)))
 	}
 	for from, want := range map[string]string{
 		"":     "[bundle/assets/README.md]",
 		packed: "[bundle/assets/README.md bundle/assets/manifest.json bundle/assets/runtime.tar.zst]",
 	} {
-		if err := tree.writeOverlay(from); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tree.writeOverlay(from))
 		list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-overlay", filepath.Join(tree.root, ".cache", "demo", "overlay.json"),
 			"-f", "{{.EmbedFiles}}", ".")
 		list.Dir = tree.root

@@ -22,23 +22,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // saved is what docker save writes for an image without layers.
 func saved(t *testing.T, reference string) []byte {
 	t.Helper()
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tag, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var buffer bytes.Buffer
-	if err := tarball.Write(tag, image, &buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tarball.Write(tag, image, &buffer))
 	return buffer.Bytes()
 }
 
@@ -49,9 +44,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return buffer.Bytes()
 }
 
@@ -59,9 +52,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 func carried(t *testing.T, p bundle.Paths) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(p.Images(), "carried.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return content
 }
 
@@ -91,9 +82,7 @@ func TestLoadImages(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("images (-want +got):\n%s", diff)
 			}
@@ -105,9 +94,7 @@ func TestImportImagesOnce(t *testing.T) {
 	r := open(t, newRoot(t))
 	for range 2 {
 		got, err := r.ImportImages(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff([]string{bundle.PauseImage, toolbox}, got); diff != "" {
 			t.Errorf("images (-want +got):\n%s", diff)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func titles(objects []*unstructured.Unstructured) (list []string) {
@@ -35,9 +37,7 @@ items:
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
 ---
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
 	if diff := cmp.Diff(want, titles(got)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -77,12 +77,8 @@ func TestListTakesManifests(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b.yml", "a.yaml", "c.json", ".hidden.yaml", "notes.txt", "sub.yaml/x.yaml"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	}
 	got, err := list(dir)
 	want := []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yml"), filepath.Join(dir, "c.json")}
@@ -99,9 +95,7 @@ func TestListTakesManifests(t *testing.T) {
 func TestFileIsReadWhenWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	writer, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write := func(text string) {
 		if _, err := writer.WriteString(text); err != nil {
 			t.Fatal(err)
@@ -113,9 +107,7 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 		t.Errorf("again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
 	}
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, writer.Close())
 	if again := f.read(now); again != 0 {
 		t.Errorf("again after %v, want 0", again)
 	}
@@ -126,9 +118,7 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	if f.read(now); !f.done {
 		t.Error("a file that has not changed is to be applied again")
 	}
-	if err := os.WriteFile(path, []byte("a: ["), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("a: ["), 0o600))
 	if f.read(now); f.done || f.err == nil {
 		t.Errorf("done %v with err %v after a change that makes no sense", f.done, f.err)
 	}

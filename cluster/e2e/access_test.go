@@ -12,21 +12,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // bearer is a client that has nothing but a token.
 func bearer(t *testing.T, token string) kubernetes.Interface {
 	t.Helper()
 	config, err := up.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.BearerToken = token
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
 	made, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return made
 }
 
@@ -34,9 +32,7 @@ func bearer(t *testing.T, token string) kubernetes.Interface {
 func whoAmI(ctx context.Context, t *testing.T, token string) string {
 	t.Helper()
 	review, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return review.Status.UserInfo.Username
 }
 
@@ -113,9 +109,7 @@ volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: v
 	for audience, want := range map[string]bool{"vault": true, "other": false} {
 		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		status := review.Status
 		if status.Authenticated != want || want && strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") != "holder" {
 			t.Errorf("for %s: %+v, want authenticated %v as the pod", audience, status, want)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // All stable and beta versions of the API are served, and kubectl is of the same
@@ -17,9 +19,7 @@ func TestAPI(t *testing.T) {
 	var version struct {
 		ClientVersion, ServerVersion struct{ GitVersion string }
 	}
-	if err := json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version))
 	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.37.2") {
 		t.Errorf("kubectl is %s, the server %s, want both v1.37.2", client, server)
 	}

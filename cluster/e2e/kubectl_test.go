@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // kubectl exec on a terminal: what is typed and shown, and the exit code.
@@ -47,9 +49,7 @@ func TestAttachAndLogs(t *testing.T) {
 	logs := s.command(ctx, "logs", "-f", "pod")
 	var followed strings.Builder
 	logs.Stdout = &followed
-	if err := logs.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, logs.Start())
 	// What is attached may end before it shows the last line: the log has it.
 	s.input("keys\n", "attach", "-i", "pod")
 	if err := logs.Wait(); err != nil || followed.String() != "typed keys\n" {
@@ -78,12 +78,8 @@ volumes:
 	s.pod("pod", "run", isReady)
 	dir := t.TempDir()
 	want := strings.Repeat("lifepod ", 100_000)
-	if err := os.Mkdir(filepath.Join(dir, "there"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "there", "file"), []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "there"), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "there", "file"), []byte(want), 0o600))
 	s.kubectl("cp", filepath.Join(dir, "there"), "pod:/scratch")
 	s.kubectl("cp", "pod:/scratch/there", filepath.Join(dir, "back"))
 	got, err := os.ReadFile(filepath.Join(dir, "back", "file"))
@@ -108,12 +104,8 @@ spec: {selector: {app: pod}, ports: [{port: 80, targetPort: 8080}]}
 	defer cancel()
 	forward := s.command(ctx, "port-forward", "service/web", ":80", "--address=127.0.0.1")
 	out, err := forward.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := forward.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, forward.Start())
 	defer func() {
 		cancel()
 		_ = forward.Wait() // it was killed
@@ -124,9 +116,7 @@ spec: {selector: {app: pod}, ports: [{port: 80, targetPort: 8080}]}
 		t.Fatalf("kubectl port-forward printed %q: %v", line, err)
 	}
 	answer, err := http.Get("http://" + address + "/hostname")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	body, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	if diff := cmp.Diff("pod", strings.TrimSpace(string(body))); err != nil || diff != "" {

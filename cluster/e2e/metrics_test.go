@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/metricsserver"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const autoscaler = `
@@ -28,9 +29,7 @@ func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
 	program, err := filepath.Abs("../../.cache/controlplane/bin/metrics-server")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	metricsserver.Start(t, metricsserver.Cluster{
 		Program: program, Kubeconfig: up.Kubeconfig, Kubectl: up.Kubectl,
 		Address: s.kubectl("get", "node", instance.Node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`),

@@ -15,20 +15,17 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // ownInstance starts a cluster beside the one that tests share.
 func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 	t.Helper()
 	listen, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
 	i, err := instance.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(i.Log())
@@ -46,9 +43,7 @@ func do(t *testing.T, i *instance.Instance, input string, args ...string) string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := i.Kubectl(ctx, input, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.TrimSpace(out)
 }
 
@@ -73,12 +68,8 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	root, port := ownRoot(t), freePort(t)
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	for path, text := range map[string]string{filepath.Join(root, "containerd.d", "test-handler.toml"): handler, file: kubelet} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	i := ownInstance(t, instance.Config{Root: root, Name: "first", Args: []string{
 		"--config", file, "--port", fmt.Sprint(port), "--feature-gates", "PodLogsQuerySplitStreams=true",
@@ -90,18 +81,14 @@ func TestNodeOfOnesOwn(t *testing.T) {
 		t.Errorf("pods, port, handlers (-want +got):\n%s", diff)
 	}
 	client, err := i.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
 	if string(log) != "err\n" {
 		t.Errorf("the log of stderr is %q (%v)", log, err)
 	}
 	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
 	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer watching.Stop()
 	began := time.Now()
 	i.Stop()
@@ -112,9 +99,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 		t.Errorf("another name: %s", out)
 	}
 	i.Unnamed = true
-	if err := i.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Run(t.Context()))
 	do(t, i, podOf("new", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/new", "--for=condition=Ready", "--timeout="+patience.String())
 	after := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
@@ -129,9 +114,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return port
 }
 

@@ -8,15 +8,14 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // On a machine without a default route pods run, and find the API server and DNS.
 func TestWithoutDefaultRoute(t *testing.T) {
 	t.Parallel()
 	other := cable.New(t, "lpnoroute0", "198.18.79.1", "198.18.79.2")
-	if err := other.Within(func() error { return netlink.RouteDel(&netlink.Route{Gw: []byte{198, 18, 79, 1}}) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.Within(func() error { return netlink.RouteDel(&netlink.Route{Gw: []byte{198, 18, 79, 1}}) }))
 	i := ownInstance(t, instance.Config{Within: other.Within})
 	if !strings.Contains(i.Log(), "this machine has no default route") {
 		t.Error("it does not say that there is no default route")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const hello = `
@@ -21,9 +22,7 @@ containers: {main: {runs: [{run: forever, output: [{text: hello}]}]}}
 func TestSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hello.yaml")
-	if err := os.WriteFile(file, []byte(hello), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(hello), 0o600))
 	without := []string{"--disable", "node,services,routes,dns,volumes,folder-volumes,snapshots"}
 	i := ownInstance(t, instance.Config{Args: slices.Concat(without, []string{"--simulated-nodes", "2", "--simulated-scenario", file})})
 	do(t, i, "", "wait", "node/simulated-0", "node/simulated-1", "--for=create", "--timeout="+patience.String())
@@ -38,9 +37,7 @@ func TestSimulatedNodes(t *testing.T) {
 	}
 	i.Stop()
 	i.Args = slices.Concat(without, []string{"--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1]})
-	if err := i.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Run(t.Context()))
 	do(t, i, "", "wait", "node/simulated-1", "--for=delete", "--timeout="+patience.String())
 	do(t, i, "", "wait", "node/simulated-0", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/simulated-0" {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // space is a test's own namespace.
@@ -26,9 +28,7 @@ type space struct {
 func newSpace(t *testing.T, labels map[string]string) space {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := space{t: t, name: made.Name}
 	t.Cleanup(func() {
 		if err := client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{}); err != nil {
@@ -107,9 +107,7 @@ func (s space) kubectl(args ...string) string {
 func (s space) input(input string, args ...string) string {
 	s.t.Helper()
 	out, err := s.try(input, args...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return out
 }
 

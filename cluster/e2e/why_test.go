@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	core "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestWhy: why a pod of the cluster is as it is, from its node's folder and, as a plugin of
@@ -23,9 +25,7 @@ func TestWhy(t *testing.T) {
 		return len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == core.PodReasonUnschedulable
 	})
 	plugin := filepath.Join(t.TempDir(), "kubectl-lifepod")
-	if err := os.Symlink(up.Program, plugin); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(up.Program, plugin))
 	const restarted = `main at [0-9:]+: exit 3 → \d\w\w restart`
 	for _, tc := range []struct {
 		name, program string

@@ -8,6 +8,8 @@ import (
 	core "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // workload is a manifest of something that makes pods of a template.
@@ -42,9 +44,7 @@ podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {containerName: main, 
 podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}`, "exec sleep 1h"))
 	first := s.running("app=goes-on", "")
 	evict := policy.Eviction{ObjectMeta: meta.ObjectMeta{Name: first.Name, Namespace: s.name}}
-	if err := client.PolicyV1().Evictions(s.name).Evict(t.Context(), &evict); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.PolicyV1().Evictions(s.name).Evict(t.Context(), &evict))
 	s.running("app=goes-on", first.Name)
 	s.wait("job/ends", "condition=Failed")
 	for name, want := range map[string]string{"ends": "PodFailurePolicy 1", "goes-on": ""} {

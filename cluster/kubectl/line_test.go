@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -43,9 +45,7 @@ func TestParse(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
 	there, none := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "none")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(there, nil, 0o600))
 	at := func(path string, err error) func(string) (string, error) {
 		return func(string) (string, error) { return path, err }
 	}
@@ -68,9 +68,7 @@ func TestPrepare(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "the user's")
 			l, err := parse(strings.Fields(tc.args))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			err = l.prepare(tc.of)
 			got := os.Getenv("KUBECONFIG")
 			if err != nil {

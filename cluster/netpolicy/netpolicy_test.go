@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func policy(name string) *networking.NetworkPolicy {
@@ -24,9 +26,7 @@ func policy(name string) *networking.NetworkPolicy {
 func TestWarns(t *testing.T) {
 	client := fake.NewClientset(policy("before"))
 	recorded, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var log bytes.Buffer
 	ctx, end := context.WithCancel(t.Context())
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))}

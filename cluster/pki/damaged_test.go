@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestDamaged: what all trust is never replaced; what it signs is.
@@ -40,13 +42,9 @@ func TestDamaged(t *testing.T) {
 			if text, isFile := whole[tc.text]; isFile {
 				tc.text = text
 			}
-			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			if tc.text == gone {
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.Remove(path))
 			}
 			before := content(t, dir)
 			f, err := Open(c.config(dir))
@@ -59,9 +57,7 @@ func TestDamaged(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if f.CAHash() != hash {
 				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
 			}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 var day = 24 * time.Hour
@@ -33,9 +35,7 @@ func (c *clock) config(dir string) Config {
 func open(t *testing.T, c Config) *Folder {
 	t.Helper()
 	f, err := Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -43,18 +43,14 @@ func open(t *testing.T, c Config) *Folder {
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]string{}
 	for _, file := range files {
 		if file.IsDir() {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all[file.Name()] = string(text)
 	}
 	return all
@@ -75,9 +71,7 @@ func changed(before, after map[string]string) []string {
 func leafIn(t *testing.T, certificate, key string) *x509.Certificate {
 	t.Helper()
 	whole, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return whole.Leaf
 }
 
@@ -101,9 +95,7 @@ func TestWhoIsWho(t *testing.T) {
 			t.Errorf("%s: subject %q, want %q", tc.certificate, got.Subject, tc.subject)
 		}
 		ca, err := os.ReadFile(tc.ca)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(ca)
 		verify := x509.VerifyOptions{DNSName: tc.host, Roots: pool, CurrentTime: c.now, KeyUsages: []x509.ExtKeyUsage{tc.usage}}
@@ -120,14 +112,10 @@ func TestWhoIsWho(t *testing.T) {
 // TestModes: nobody else can read any of it, whatever the modes were.
 func TestModes(t *testing.T) {
 	dir := t.TempDir() // made with more than 0700
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(dir, 0o755))
 	f := open(t, newClock().config(dir))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := f.AdminKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.AdminKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443"))
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -142,9 +130,7 @@ func TestModes(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // TestRefresh: what was signed is made again in time and when it doesn't fit, and

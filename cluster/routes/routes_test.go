@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	simulated "github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -120,33 +121,23 @@ func alone(t *testing.T) netlink.Link {
 	t.Helper()
 	runtime.LockOSThread()
 	own, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = own.Close() })
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}))
 	for _, name := range []string{"far", "lan"} {
 		link, err := netlink.LinkByName(name)
 		if err == nil {
 			err = netlink.LinkSetUp(link)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	lan, err := netlink.LinkByName("lan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	address, err := netlink.ParseAddr("192.0.2.1/24")
 	if err == nil {
 		err = netlink.AddrAdd(lan, address)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return lan
 }
 
@@ -159,18 +150,14 @@ func TestApply(t *testing.T) {
 		{Gw: netip.MustParseAddr("192.0.2.254").AsSlice()},
 		{LinkIndex: lan.Attrs().Index, Dst: network(netip.MustParsePrefix("10.42.0.0/24")), Scope: netlink.SCOPE_LINK}, // of this machine's pods
 	} {
-		if err := netlink.RouteAdd(&r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, netlink.RouteAdd(&r))
 	}
 	table := &table{pods: pods, log: slog.New(slog.DiscardHandler), warned: map[string]string{}}
 	have := func(step string, want map[string]string) {
 		t.Helper()
 		for within, want := range map[netip.Prefix]map[string]string{pods: want, foreign: {foreign.String(): "192.0.2.9"}} {
 			list, err := ours(within)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := map[string]string{}
 			for p, r := range list {
 				got[p.String()] = r.Gw.String()

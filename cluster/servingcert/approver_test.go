@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -54,13 +55,9 @@ func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1
 		change(template, r)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.Spec.Request == nil {
 		r.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	}
@@ -126,9 +123,7 @@ func TestDecide(t *testing.T) {
 	simulated := node("sim-0", "192.0.2.2") // on the machine of n2
 	simulated.Labels = map[string]string{nodes.SimulatedLabel: "true"}
 	for _, n := range append(all, simulated) {
-		if err := shared.Informer().GetStore().Add(n); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, shared.Informer().GetStore().Add(n))
 	}
 	for _, tc := range []struct {
 		name   string
@@ -197,9 +192,7 @@ func TestRun(t *testing.T) {
 			nodes := client.CoreV1().Nodes()
 			come := func(n *v1.Node) error { _, err := nodes.Create(t.Context(), n, metav1.CreateOptions{}); return err }
 			if before != nil {
-				if err := come(before); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, come(before))
 				come = func(n *v1.Node) error {
 					_, err := nodes.UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
 					return err
@@ -229,9 +222,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	changes, err := client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, ended := waits{slog.DiscardHandler, make(chan slog.Record, 10)}, make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
@@ -242,9 +233,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	if record := <-log.logged; quiet != (record.Level < slog.LevelInfo) {
 		t.Errorf("it says %q with the level %s", record.Message, record.Level)
 	}
-	if err := come(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, come())
 	for change := range changes.ResultChan() {
 		if change.Type != watch.Modified {
 			continue

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // cluster is an API server that knows StringData of Secrets.
@@ -57,34 +59,24 @@ func writes(client *fake.Clientset) []string {
 // and what isn't lifepod's stays.
 func TestPrepare(t *testing.T) {
 	client, ctx := cluster(), t.Context()
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Prepare(ctx, config(client)))
 	if got := len(writes(client)); got != 17 {
 		t.Errorf("%d writes", got)
 	}
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Prepare(ctx, config(client)))
 	if got := writes(client); got != nil {
 		t.Errorf("written again: %v", got)
 	}
 	info, err := client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	info.Data["jws-kubeconfig-abcdef"] = "signature"
 	info.Data["kubeconfig"] = "another"
 	if _, err := client.CoreV1().ConfigMaps("kube-public").Update(ctx, info, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}))
 	writes(client)
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Prepare(ctx, config(client)))
 	if diff := cmp.Diff([]string{"update configmaps", "create rolebindings"}, writes(client)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -102,9 +94,7 @@ func TestToken(t *testing.T) {
 	forever := create(ctx, t, client, 0)
 	id, secret, _ := strings.Cut(token, ".")
 	stored, err := client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if stored.Type != "bootstrap.kubernetes.io/token" || string(stored.Data["token-secret"]) != secret {
 		t.Errorf("stored: %v", stored)
 	}
@@ -117,9 +107,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("list: %v, %v", list, err)
 	}
 	var out strings.Builder
-	if err := table(&out, list, list[0].Expires.Add(-90*time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, table(&out, list, list[0].Expires.Add(-90*time.Minute)))
 	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
 		t.Errorf("table:\n%s", text)
 	}
@@ -147,22 +135,16 @@ func TestInvitation(t *testing.T) {
 	var pins string
 	for _, name := range []string{"of today", "of tomorrow"} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 		pins += fmt.Sprintf(" --ca-hash sha256:%x", sha256.Sum256(c.RawSubjectPublicKeyInfo))
 	}
 	client, ctx := cluster(), t.Context()
 	c := config(client)
 	c.Authority = authorities
-	if err := Prepare(ctx, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Prepare(ctx, c))
 	got, err := Invitation(ctx, client, "abcdef.0123456789abcdef")
 	want := "echo abcdef.0123456789abcdef | sudo lifepod join https://192.0.2.1:6443" + pins + " --token-file -"
 	if err != nil || got != want {
@@ -173,8 +155,6 @@ func TestInvitation(t *testing.T) {
 func create(ctx context.Context, t *testing.T, client *fake.Clientset, ttl time.Duration) string {
 	t.Helper()
 	token, err := Create(ctx, client, ttl, "for a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return token
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/leftovers"
 )
 
@@ -44,9 +45,7 @@ func TestDoctorFailsWithAnError(t *testing.T) {
 		t.Errorf("want %v, got %v", errChecksFailed, err)
 	}
 	var results []doctor.Result
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(out), &results))
 	last := results[len(results)-1]
 	if last.Name != "runtime" || last.Status != doctor.Error || last.Found != "connection refused" {
 		t.Errorf("want the runtime's error, got %+v", last)
@@ -95,25 +94,19 @@ func TestSweepRootRespectsItsUser(t *testing.T) {
 		t.Error("the absent root was made")
 	}
 	paths, err := bundle.Locate(folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if used, err := rootInUse(paths); used || err != nil {
 		t.Errorf("nobody uses it: want false, got %v, %v", used, err)
 	}
 	release, err := paths.Exclude()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if used, err := rootInUse(paths); !used || err != nil {
 		t.Errorf("in use: want true, got %v, %v", used, err)
 	}
 	if _, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); !errors.Is(err, bundle.ErrInUse) {
 		t.Errorf("in use: want %v, got %v", bundle.ErrInUse, err)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, release())
 	if swept, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
 		t.Errorf("clean root: want nothing, got %v, %v", swept, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -59,18 +60,14 @@ func TestImageRemove(t *testing.T) {
 			service := &imageService{}
 			socket := filepath.Join(t.TempDir(), "cri.sock")
 			listener, err := net.Listen("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			server := grpc.NewServer()
 			runtimeapi.RegisterImageServiceServer(server, service)
 			runtimeapi.RegisterRuntimeServiceServer(server, containerService{containers: tc.uses})
 			go func() { _ = server.Serve(listener) }()
 			defer server.Stop()
 			conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer func() { _ = conn.Close() }()
 			var untagged []string
 			session := &imageSession{

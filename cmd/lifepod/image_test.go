@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -69,9 +70,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
@@ -116,9 +115,7 @@ func TestImageList(t *testing.T) {
 	}
 	for _, c := range cases {
 		got, err := runImage(t, &imageService{}, nil, c.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", c.args, diff)
 		}
@@ -131,14 +128,10 @@ func TestImageList(t *testing.T) {
 
 func TestImagePullWithSecretFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600))
 	service := &imageService{}
 	got, err := runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"r.io/app:latest\n", "me"}, []string{got, service.login}); diff != "" {
 		t.Errorf("output and login (-want +got):\n%s", diff)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -69,9 +70,7 @@ func TestMessagesArePlain(t *testing.T) {
 	image := images.Image{ID: "sha256:\x1b[2J", Username: "\x1b[2J\u009b", Tags: []string{"\x1b[2J:1"}}
 	for _, output := range []string{"wide", "json"} {
 		var out bytes.Buffer
-		if err := printImages(&out, []images.Image{image}, output); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, printImages(&out, []images.Image{image}, output))
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("image ls -o %s: %q", output, out.String())
 		}
@@ -79,9 +78,7 @@ func TestMessagesArePlain(t *testing.T) {
 	for _, output := range []string{"yaml", "json"} {
 		var out bytes.Buffer
 		pod := &v1.Pod{Status: v1.PodStatus{Message: "\x1b[2J\u009b\x7f: x"}}
-		if err := printObject(&out, pod, output); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, printObject(&out, pod, output))
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("-o %s: %q", output, out.String())
 		}

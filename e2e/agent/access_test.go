@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestServiceAccountToken: a pod's token is bound to the pod, for an audience of its own, and
@@ -49,9 +50,7 @@ spec:
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff("system:serviceaccount:"+c.namespace+":default", review.Status.User.Username); diff != "" {
 		t.Errorf("whom the API server takes the pod for (-want +got):\n%s", diff)
 	}
@@ -125,9 +124,7 @@ func TestNodePorts(t *testing.T) {
 		"host":   "hostNetwork: true",
 	} {
 		port, err := machine.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		inside := 8080
 		if name == "host" {
 			inside = port
@@ -147,9 +144,7 @@ spec:
 `))
 		pod := c.awaitReady(name)
 		answer, err := (&http.Client{Timeout: patience}).Get("http://" + net.JoinHostPort(pod.Status.HostIP, fmt.Sprint(port)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, err = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != http.StatusOK {

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // stubborn is a pod that does not end by itself, polite one that does so at once.
@@ -127,9 +129,7 @@ func TestDeleteWhatNeverStarted(t *testing.T) {
 				s := pod.Status.ContainerStatuses
 				return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == test.reason
 			})
-			if err := client.CoreV1().Pods(c.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.CoreV1().Pods(c.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}))
 			c.untilDeleted(pod)
 			c.awaitForgotten(pod)
 		})

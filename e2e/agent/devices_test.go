@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // withDevices prints which devices it has, and ends when it is told to, to be restarted in
@@ -91,9 +92,7 @@ func TestDevicePlugin(t *testing.T) {
 	}
 	awaitDevices(t, node, sampleResource, 2, 2) // it has seen that its socket is gone, and has registered again
 
-	if err := plugin.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plugin.process.Kill())
 	awaitDevices(t, node, sampleResource, 2, 0)
 	plugin.run()
 	awaitDevices(t, node, sampleResource, 2, 2)

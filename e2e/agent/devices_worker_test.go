@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestWorkerWithDevices: the example's worker keeps its two devices when all containers of the pod are
@@ -20,9 +21,7 @@ func TestWorkerWithDevices(t *testing.T) {
 	newSamplePlugin(t, node)
 	c := newCluster(t, node)
 	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-devices.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.create(string(manifest))
 	pod := c.await("ml-worker-devices", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	if restarts := statusOf(pod, "worker").RestartCount; restarts != 1 {
@@ -43,9 +42,7 @@ func TestWorkerWithClaim(t *testing.T) {
 	newExampleDriver(t, node)
 	c := newCluster(t, node)
 	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-claim.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.apply(string(manifest))
 	c.await("ml-worker-claim", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	log := c.kubectl("logs", "ml-worker-claim", "--container=worker")

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 )
@@ -49,9 +50,7 @@ spec:
 		t.Fatalf("pods %+v, %v", pods, err)
 	}
 	record, err := cluster.Read(pods[0].UID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checkRestarts(t, record)
 
 	plugin := c.plugin("timeline", "crash", "--namespace", c.namespace)
@@ -64,9 +63,7 @@ spec:
 	}
 
 	api, uid := client.CoreV1().Pods(c.namespace), record.Pod.UID
-	if err := api.Delete(t.Context(), "crash", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, api.Delete(t.Context(), "crash", metav1.DeleteOptions{}))
 	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
 	until := func(what string, is func(*journal.Record) bool) {
 		t.Helper()
@@ -87,9 +84,7 @@ spec:
 	somebody := rest.CopyConfig(plane.RESTConfig())
 	somebody.Impersonate.UserName = "somebody"
 	theirs, err := kubernetes.NewForConfig(somebody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	of.Client = theirs.CoreV1().RESTClient()
 	if record, err := of.Read(uid); err == nil {
 		t.Errorf("somebody else is told %+v", record)

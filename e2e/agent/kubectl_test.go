@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // kubectlFails runs kubectl, which must fail, and returns what it complained about.
@@ -126,13 +128,9 @@ spec:
 `)
 	c.awaitReady("pod")
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "there", "below"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "there", "below"), 0o755))
 	want := strings.Repeat("lifepod ", 100_000)
-	if err := os.WriteFile(filepath.Join(dir, "there", "below", "file"), []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "there", "below", "file"), []byte(want), 0o600))
 	c.kubectl("cp", filepath.Join(dir, "there"), "pod:/scratch")
 	c.kubectl("cp", "pod:/scratch/there", filepath.Join(dir, "back"))
 	got, err := os.ReadFile(filepath.Join(dir, "back", "below", "file"))
@@ -161,12 +159,8 @@ spec:
 	defer cancel()
 	forward := plane.KubectlCommand(ctx, "--namespace", c.namespace, "port-forward", "pod/pod", ":8080", "--address=127.0.0.1")
 	out, err := forward.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := forward.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, forward.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
 	if err != nil || !found {

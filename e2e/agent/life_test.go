@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // sleeper is a pod that says hello and does nothing more.
@@ -50,12 +51,8 @@ func TestRestartOfTheAgentIsInvisible(t *testing.T) {
 		name string
 		do   func() error
 	}{{"kill -9", node.Kill}, {"SIGTERM", node.Stop}} {
-		if err := end.do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, end.do())
+		must.Succeed(t, node.Run())
 		if err := node.AwaitHealthy(t.Context()); err != nil {
 			t.Fatalf("after %s: %v", end.name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -140,8 +141,6 @@ func TestRoomOnTheNode(t *testing.T) {
 func (c *cluster) allocatableCPU() int64 {
 	c.t.Helper()
 	var node v1.Node
-	if err := client.CoreV1().RESTClient().Get().Resource("nodes").Name(c.node.Name).Do(c.t.Context()).Into(&node); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Succeed(c.t, client.CoreV1().RESTClient().Get().Resource("nodes").Name(c.node.Name).Do(c.t.Context()).Into(&node))
 	return node.Status.Allocatable.Cpu().MilliValue()
 }

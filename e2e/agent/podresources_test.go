@@ -16,6 +16,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestPodResources: a program on the node asks which devices containers have, those of plugins and those
@@ -34,9 +35,7 @@ func TestPodResources(t *testing.T) {
 	c.await("ended", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 
 	connection, err := grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = connection.Close() }()
 	asked := api.NewPodResourcesListerClient(connection)
 	device := func(id string) *api.ContainerDevices {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/stats"
 )
 
@@ -46,9 +47,7 @@ spec:
 // transition is over (B-EVI-5, B-EVI-6, B-EVI-7, B-EVI-9, B-EVI-10).
 func TestMemoryPressure(t *testing.T) {
 	memory, err := stats.ReadMemory("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	left := memory.Limit - memory.WorkingSet()
 	node := nodeUnder(t, fmt.Sprintf("%dMi", left/mebi-1500), nil)
 	c := newCluster(t, node)
@@ -103,15 +102,11 @@ func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Nod
 func (c *cluster) wantNodeEvent(reason, message string) {
 	c.t.Helper()
 	node, err := client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Succeed(c.t, err)
 	list, err := client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",involvedObject.uid=" + string(node.UID) + ",reason=" + reason,
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Succeed(c.t, err)
 	for i := range list.Items {
 		if list.Items[i].Message == message && list.Items[i].Type == v1.EventTypeWarning {
 			return
@@ -124,9 +119,7 @@ func (c *cluster) wantNodeEvent(reason, message string) {
 func logOf(t *testing.T, node *member.Member, words ...string) {
 	t.Helper()
 	file, err := os.Open(node.LogFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		for _, word := range words {

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestPrivateRegistry: an image that nobody may have but those with a password comes by the
@@ -64,8 +65,6 @@ func (c *cluster) pushPrivate(password string) (image string) {
 	if err == nil {
 		image, err = imageregistry.Push(strings.TrimPrefix(server.URL, "http://"), password, "private", content)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Succeed(c.t, err)
 	return image
 }

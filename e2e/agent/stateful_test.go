@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestStatefulSet: its pods begin and end one after the other, each with a volume and a
@@ -19,9 +21,7 @@ func TestStatefulSet(t *testing.T) {
 	class := c.namespace
 	for i := range 2 {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(dir, 0o755))
 		c.localVolume(class, fmt.Sprintf("%s-%d", class, i), dir)
 	}
 	c.apply(strings.ReplaceAll(`

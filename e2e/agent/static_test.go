@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestStaticPod: its mirror pod shows it to kubectl; deleting that changes nothing, and
@@ -31,12 +32,8 @@ spec:
 	t.Cleanup(func() { _ = os.Remove(file) })                                          // before the node ends
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(fresh, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(fresh, file); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(fresh, []byte(text), 0o600))
+		must.Succeed(t, os.Rename(fresh, file))
 	}
 	name := "fixed-" + c.node.Name
 	write(strings.Replace(manifest, "GENERATION", "one", 1))
@@ -56,12 +53,8 @@ spec:
 	c.untilDeleted(second)
 	c.awaitReady(name)
 	c.awaitLine(name, "two")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.untilGone(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(file))
+	must.Succeed(t, c.untilGone(t.Context(), name))
 }
 
 // TestForgedMirrorPod: a pod with the annotation of a mirror pod and the UID of another

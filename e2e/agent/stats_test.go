@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // busy is a pod with something to tell of each figure.
@@ -50,9 +52,7 @@ func TestSummary(t *testing.T) {
 	c.create(busy)
 	c.awaitReady("busy")
 	var summary statsapi.Summary
-	if err := json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary))
 	checkNodeStats(t, summary.Node)
 	pod := podStats(t, summary, c.namespace)
 	if names := containerNames(pod); !cmp.Equal(names, []string{"main", "side"}) {
@@ -88,9 +88,7 @@ func TestSummary(t *testing.T) {
 	}
 
 	var little statsapi.Summary
-	if err := json.Unmarshal([]byte(c.nodeAPI("stats/summary?only_cpu_and_memory=true")), &little); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary?only_cpu_and_memory=true")), &little))
 	pod = podStats(t, little, c.namespace)
 	if pod.CPU == nil || pod.Memory == nil || pod.Network != nil || pod.VolumeStats != nil || little.Node.Fs != nil {
 		t.Errorf("only CPU and memory: %+v", pod)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // claimOfDriver is a claim that is bound to a volume of a driver.
@@ -114,9 +115,7 @@ func TestStorageDriver(t *testing.T) {
 func (d *storageDriver) wantNothing() {
 	d.t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, err)
 	for _, m := range mounts {
 		if strings.Contains(m.Mountpoint, "csi") {
 			d.t.Errorf("%s is still mounted", m.Mountpoint)

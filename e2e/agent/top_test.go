@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/metricsserver"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // TestTop: a real metrics-server reads the node, and kubectl top shows it and its
@@ -70,9 +71,7 @@ func (c *cluster) awaitKubectl(args ...string) string {
 func nodeAddress(t *testing.T) string {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, a := range node.Status.Addresses {
 		if a.Type == v1.NodeInternalIP {
 			return a.Address

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // programs are those of a control plane.
@@ -55,37 +56,27 @@ func checkAllRun(t *testing.T, processes map[int]string) {
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	own, err := controlplane.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := own.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	client, err := kubernetes.NewForConfig(own.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	configMaps := client.CoreV1().ConfigMaps("default")
 	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
 	if _, err := configMaps.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := own.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.StopAPIServer())
 	if _, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("while the API server is stopped a request gave %v, want an error of the connection", err)
 	}
-	if err := own.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.StartAPIServer(t.Context()))
 	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(kept.Data, got.Data); diff != "" {
 		t.Errorf("data after the API server came back (-want +got):\n%s", diff)
 	}
@@ -94,9 +85,7 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	}
 
 	checkAllRun(t, processesIn(own.Dir()))
-	if err := own.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.Close())
 	if left := processesIn(own.Dir()); len(left) > 0 {
 		t.Errorf("processes after Close: %v", left)
 	}
@@ -124,12 +113,8 @@ func TestItDiesWithItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := caller.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, caller.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("the caller started nothing: %v", err)
@@ -152,9 +137,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 		ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, caller.Process.Kill())
 	_ = caller.Wait() // says that it was killed
 	for i := range ends {
 		if n, err := unix.Poll(ends[i:i+1], 30_000); n != 1 {

@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
 	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := p.Kill(); err != nil {
 			t.Error(err)
@@ -39,15 +38,11 @@ func TestLastLines(t *testing.T) {
 
 func TestKillEndsWhatIgnoresSignals(t *testing.T) {
 	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Signal(syscall.SIGSTOP))
 	if p.HasEnded() {
 		t.Fatal("it has ended before it was killed")
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Kill())
 	if !p.HasEnded() {
 		t.Error("Kill returned before the end")
 	}

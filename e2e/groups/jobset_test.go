@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -100,9 +101,7 @@ func (j *groupOf) plugin(args ...string) string {
 func (j *groupOf) documented(begins string) []string {
 	j.Helper()
 	docs, err := os.ReadFile("../../docs/groups.md")
-	if err != nil {
-		j.Fatal(err)
-	}
+	must.Succeed(j, err)
 	_, after, found := strings.Cut(string(docs), "\n"+begins)
 	if !found {
 		j.Fatalf("docs/groups.md has no command %q", begins)

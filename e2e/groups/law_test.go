@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // ran is one run of a worker: where in the log it says for the first and the last time that it runs.
@@ -83,9 +85,7 @@ func (j *groupOf) wantRuns(want int) {
 func (j *groupOf) wantEvents(allowed ...string) {
 	j.Helper()
 	events, err := client.CoreV1().Events(j.namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})
-	if err != nil {
-		j.Fatal(err)
-	}
+	must.Succeed(j, err)
 	for _, e := range events.Items {
 		if !slices.Contains(allowed, e.Reason) {
 			j.Errorf("%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // manifest is its Service, without a selector, and its place in the API.
@@ -61,18 +62,14 @@ func Start(t *testing.T, c Cluster) {
 		t.Fatalf("%v: run `make metrics-server` first", err)
 	}
 	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	process, err := machine.StartProcess(exec.Command(c.Program,
 		"--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig, "--authorization-kubeconfig="+c.Kubeconfig,
 		"--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
 		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=9s", "--node-selector="+c.Nodes,
 	), filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -36,9 +37,7 @@ func BenchmarkBurst(b *testing.B) {
 			}
 		}
 		for range count {
-			if err := <-seen; err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, <-seen)
 		}
 		for len(n.shown) > 0 {
 			<-n.shown

@@ -21,6 +21,7 @@ import (
 	config "k8s.io/kubelet/config/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/objects"
 )
 
@@ -36,9 +37,7 @@ func background(t *testing.T, f func(context.Context)) {
 func made[T any](t *testing.T) func(T, error) T {
 	return func(object T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return object
 	}
 }
@@ -68,16 +67,12 @@ func TestServices(t *testing.T) {
 	t.Parallel()
 	namespace(t, "shop")
 	s, err := objects.NewServices(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	background(t, s.Run)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: new(true)}}
 	variables := func() map[string]string {
 		list, err := s.Variables(t.Context(), pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out := map[string]string{}
 		for _, v := range list {
 			out[v.Name] = v.Value
@@ -101,9 +96,7 @@ func TestServices(t *testing.T) {
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
 	classes, err := objects.NewRuntimeClasses(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	background(t, classes.Run)
 	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
 		t.Errorf("a class that is not there: %v", err)
@@ -175,27 +168,21 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	dir := t.TempDir()
 	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
 	script := fmt.Sprintf("#!/bin/sh\ncat > %s/request\necho '%s'\n", dir, answer)
-	if err := os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700))
 	providers, err := objects.NewCredentialProviders([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
 			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
 		},
 	}}, dir, accounts, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return providers, func() (read asked) {
 		t.Helper()
 		data, err := os.ReadFile(filepath.Join(dir, "request"))
 		if err == nil {
 			err = json.Unmarshal(data, &read)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return read
 	}
 }
@@ -208,8 +195,6 @@ func payload(t *testing.T, token string) string {
 		t.Fatalf("%q is no token", token)
 	}
 	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -30,9 +31,7 @@ func TestEvents(t *testing.T) {
 
 	selector := fields.Set{"source": "kubelet", "involvedObject.uid": string(pod.UID), "involvedObject.fieldPath": "spec.containers{main}"}
 	events, err := n.admin.CoreV1().Events("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: selector.String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer events.Stop()
 	for range 3 {
 		recorder.Record(publish.Event{Object: publish.PodReference(pod, "spec.containers{main}"), Type: "Normal", Reason: "Started", Message: "Container started", At: time.Now()})

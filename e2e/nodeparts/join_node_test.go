@@ -13,15 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/join"
 )
 
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
@@ -79,9 +78,7 @@ func options(t *testing.T, name string) (join.Options, *messages) {
 func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 	t.Helper()
 	c, err := join.Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
@@ -94,13 +91,9 @@ func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 func expectUser(t *testing.T, c *join.Connection, want string) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := answer.Status.UserInfo.Username; got != want {
 		t.Errorf("the API server knows %q, want %q", got, want)
 	}

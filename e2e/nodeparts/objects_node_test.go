@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -36,13 +37,9 @@ type testNode struct {
 func newObjectsNode(t *testing.T) *testNode {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	made, err := admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
 		Client: nodeClient(t), Log: slog.New(slog.DiscardHandler),
@@ -61,14 +58,10 @@ func nodeClient(t *testing.T) kubernetes.Interface {
 	if err == nil {
 		config, err = clientcmd.BuildConfigFromFlags("", path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
@@ -127,9 +120,7 @@ func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
 	}
 	pod.Spec.Containers = []v1.Container{c}
 	pod, err := n.admin.CoreV1().Pods(n.namespace).Create(n.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, err)
 	n.Register(pod)
 	return pod
 }
@@ -154,9 +145,7 @@ func (n *testNode) read(m volumes.Mounted, volume, name string) string {
 	n.Helper()
 	path, _ := m.Path(volume)
 	content, err := os.ReadFile(filepath.Join(path, name))
-	if err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, err)
 	return string(content)
 }
 
@@ -173,8 +162,6 @@ func (n *testNode) refused(pod *v1.Pod, dir, want string) error {
 func (n *testNode) rootCertificate() string {
 	n.Helper()
 	root, err := n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})
-	if err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, err)
 	return root.Data["ca.crt"]
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -28,9 +29,7 @@ func TestAPIAccess(t *testing.T) {
 	pod := n.bind()
 	began := time.Now()
 	m, err := volumes.Prepare(t.Context(), pod, n.folder(pod), n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("mounted in %v", time.Since(began))
 	access := pod.Spec.Volumes[0].Name
 	if !strings.HasPrefix(access, "kube-api-access-") {
@@ -45,9 +44,7 @@ func TestAPIAccess(t *testing.T) {
 	review, err := n.admin.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: n.read(m, access, "token")},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, want := review.Status.User.Username, "system:serviceaccount:"+n.namespace+":default"; got != want {
 		t.Errorf("the token is of %q (%s), want %q", got, review.Status.Error, want)
 	}
@@ -73,17 +70,13 @@ func TestChanges(t *testing.T) {
 	}
 	n.hears("ConfigMap conf is there")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	began := time.Now()
 	if _, err := configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	n.hears("ConfigMap conf changed")
-	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, volumes.Refresh(t.Context(), pod, dir, n.sources()))
 	if got := n.read(m, "conf", "a"); got != "2" {
 		t.Errorf("a is %q, want 2", got)
 	}
@@ -100,25 +93,17 @@ func TestObjectsAPIServerAway(t *testing.T) {
 	pod := n.bind(configMapVolume("conf"))
 	dir := n.folder(pod)
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, plane.StopAPIServer())
 	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
 		t.Errorf("refresh while the API server is away: %v", err)
 	}
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StartAPIServer(t.Context()))
 	if _, err := configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	n.hears("ConfigMap conf changed")
-	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, volumes.Refresh(t.Context(), pod, dir, n.sources()))
 	if got := n.read(m, "conf", "a"); got != "2" {
 		t.Errorf("a is %q, want 2", got)
 	}
@@ -140,9 +125,7 @@ func TestLocalClaim(t *testing.T) {
 			}}}},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pod := n.bind(v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}})
 	dir := n.folder(pod)
 	n.await("a claim that is missing", func() error {
@@ -185,9 +168,7 @@ func TestTrustBundles(t *testing.T) {
 	}
 	n.hears("ClusterTrustBundles changed")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := n.read(m, "trust", "anchors.pem"); got != bundle.Spec.TrustBundle {
 		t.Errorf("anchors %q, want %q", got, bundle.Spec.TrustBundle)
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -53,13 +54,9 @@ func joinAs(t testing.TB, config publish.WriterConfig) *statusNode {
 		t.Fatal(err)
 	}
 	path, err := plane.NodeKubeconfig(n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	connection, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	connection.QPS, connection.ContentType = -1, runtime.ContentTypeProtobuf
 	connection.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -144,18 +141,14 @@ func (n *statusNode) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 		f(pod)
 	}
 	pod, err := n.admin.CoreV1().Pods("default").Create(n.t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, err)
 	return publish.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 func (n *statusNode) read(name string) *v1.Pod {
 	n.t.Helper()
 	pod, err := n.admin.CoreV1().Pods("default").Get(n.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, err)
 	return pod
 }
 

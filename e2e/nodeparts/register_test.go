@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -32,9 +33,7 @@ func TestJoin(t *testing.T) {
 		}
 	}
 	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
@@ -103,14 +102,10 @@ func TestAPIServerAway(t *testing.T) {
 	node := run(t, "away", nil)
 	await(t, "away", "Ready", isReady)
 	before := leaseOf(t, "away", func(*coordinationv1.Lease) bool { return true })
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StopAPIServer())
 	node.runtime.set(true)
 	node.RuntimeChanged()
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StartAPIServer(t.Context()))
 	back := time.Now()
 	await(t, "away", "not Ready", func(n *v1.Node) bool { return !isReady(n) })
 	t.Logf("status %v after the API server", time.Since(back).Round(time.Millisecond))
@@ -123,9 +118,7 @@ func leaseOf(t *testing.T, name string, wanted func(*coordinationv1.Lease) bool)
 	t.Helper()
 	leases := newClient(t, plane.RESTConfig()).CoordinationV1().Leases("kube-node-lease")
 	changes, err := leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer changes.Stop()
 	timeout := time.After(patience)
 	for {

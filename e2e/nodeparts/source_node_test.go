@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -45,18 +46,18 @@ func newSourceNode(t *testing.T, name string) *sourceNode {
 	n := &sourceNode{T: t, name: name, network: &sourceNetwork{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		pods: map[types.UID]*v1.Pod{}, heard: map[roster.Source]bool{}, called: make(chan struct{}, 1)}
 	path, err := plane.NodeKubeconfig(name)
-	must(t, err)
+	must.Succeed(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", path)
-	must(t, err)
+	must.Succeed(t, err)
 	config.QPS, config.ContentType, config.Dial = -1, "application/vnd.kubernetes.protobuf", n.network.dial
 	n.client, err = kubernetes.NewForConfig(config)
-	must(t, err)
+	must.Succeed(t, err)
 	admin := plane.RESTConfig()
 	admin.QPS, admin.ContentType = -1, "application/vnd.kubernetes.protobuf"
 	n.admin, err = kubernetes.NewForConfig(admin)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
@@ -66,13 +67,6 @@ func newSourceNode(t *testing.T, name string) *sourceNode {
 		n.note(func() { n.wrong = append(n.wrong, err.Error()) })
 	}}
 	return n
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run runs parts until the test ends.

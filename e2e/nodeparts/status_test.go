@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -58,9 +59,7 @@ func TestFull(t *testing.T) {
 	})
 	seen := make(chan error, 1)
 	n.Set(web, full(), func(err error) { seen <- err })
-	if err := <-seen; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-seen)
 	want := full()
 	want.StartTime = new(metav1.NewTime(time.Unix(1e9, 0)))
 	want.HostIPs[1].IP, want.PodIPs[1].IP, want.QOSClass = "2001:db8::1", "fd00::5", v1.PodQOSBestEffort
@@ -78,9 +77,7 @@ func TestFull(t *testing.T) {
 	}
 	n.until("the gate", func(p *v1.Pod) bool { return len(p.Status.Conditions) == 7 })
 	n.Set(web, full(), func(err error) { seen <- err })
-	if err := <-seen; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-seen)
 	if writes := n.writes.Load(); writes != 1 {
 		t.Errorf("%d writes, want 1; log:\n%s", writes, n.log)
 	}
@@ -143,9 +140,7 @@ func TestDelete(t *testing.T) {
 	for _, ref := range []publish.Ref{web, kept} {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning}, nil)
 		n.until("Running", func(p *v1.Pod) bool { return p.UID == ref.UID && p.Status.Phase == v1.PodRunning })
-		if err := pods.Delete(t.Context(), ref.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pods.Delete(t.Context(), ref.Name, metav1.DeleteOptions{}))
 		n.Delete(ref, v1.PodStatus{Phase: v1.PodFailed, Message: "end"})
 	}
 	n.until("the end of the kept", func(p *v1.Pod) bool {
@@ -174,9 +169,7 @@ func TestSuccessor(t *testing.T) {
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning}, nil)
 			n.until("Running", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
 			n.blind.Store(watch == "blind")
-			if err := n.admin.CoreV1().Pods("default").Delete(t.Context(), first.Name, *metav1.NewDeleteOptions(0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, n.admin.CoreV1().Pods("default").Delete(t.Context(), first.Name, *metav1.NewDeleteOptions(0)))
 			second := n.pod("web")
 			seen := make(chan error, 1)
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning, Message: "of the first"}, func(err error) { seen <- err })
@@ -211,9 +204,7 @@ func TestOutage(t *testing.T) {
 		}
 		return up == count
 	})
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StopAPIServer())
 	late := make(chan error, count)
 	for i := range 5 {
 		for _, ref := range refs {
@@ -232,9 +223,7 @@ func TestOutage(t *testing.T) {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "after"}, nil)
 	}
 	before := n.writes.Load()
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StartAPIServer(t.Context()))
 	began := time.Now()
 	done := map[types.UID]bool{}
 	n.until("all after", func(p *v1.Pod) bool {

@@ -18,6 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -59,13 +60,9 @@ func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest,
 func clientOf(t *testing.T, node string) kubernetes.Interface {
 	t.Helper()
 	file, err := plane.NodeKubeconfig(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return newClient(t, config)
 }
 
@@ -74,9 +71,7 @@ func newClient(t *testing.T, config *rest.Config) kubernetes.Interface {
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
@@ -102,9 +97,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 		change(&config)
 	}
 	node, err := register.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); node.Run(ctx) }()

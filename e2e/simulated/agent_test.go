@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 )
@@ -22,9 +23,7 @@ import (
 func TestAgentsFiles(t *testing.T) {
 	const pods = 60
 	binary, err := machine.Binary("../..", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	socket, _ := serveRuntime(t)
 	client := admin(t)
 	node := startMember(t, client, member.Config{
@@ -64,18 +63,12 @@ func TestAgentsFiles(t *testing.T) {
 	if n != pods || err != nil {
 		t.Errorf("%d pods have a lifepod, %v", n, err)
 	}
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, node.Kill())
 	if n, _, err := living(); n != 0 || err != nil {
 		t.Errorf("after a kill -9 %d pods have a lifepod, %v", n, err)
 	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, node.Run())
+	must.Succeed(t, node.AwaitHealthy(t.Context()))
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		again, more, err := living()
 		return again == pods && more > entries, err
@@ -83,9 +76,7 @@ func TestAgentsFiles(t *testing.T) {
 	if err != nil {
 		t.Errorf("the next agent does not go on with all pods: %v", err)
 	}
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	if n, _, err := living(); n != 0 || err != nil {
 		t.Errorf("%d pods that are gone have a lifepod, %v", n, err)
@@ -95,8 +86,6 @@ func TestAgentsFiles(t *testing.T) {
 func openFiles(t *testing.T, node *member.Member) int {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return len(files)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/jobset"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -58,9 +59,7 @@ spec:
 // process take part in groups by one watch.
 func TestSimulatedGroup(t *testing.T) {
 	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
@@ -75,9 +74,7 @@ func TestSimulatedGroup(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
@@ -115,9 +112,7 @@ func TestSimulatedMembers(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	join(t, client, nodes.Options{Count: 3, Prefix: "members-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	create := func(i int) {
@@ -148,9 +143,7 @@ func TestSimulatedMembers(t *testing.T) {
 	}
 
 	t.Log("one is created again: the whole group begins the next attempt (B-GRP-20)")
-	if err := client.CoreV1().Pods(ns).Delete(t.Context(), "p0", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).Delete(t.Context(), "p0", metav1.DeleteOptions{}))
 	awaitAll(t, client, ns, "left", size-1, func(*v1.Pod) bool { return true })
 	create(0)
 	awaitAll(t, client, ns, "running in attempt 2", size, func(pod *v1.Pod) bool {

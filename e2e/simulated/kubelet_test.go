@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -38,9 +39,7 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	awaitAll(t, client, ns, "Ready", pods, isReady)
 	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
 	began = time.Now()
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	t.Logf("all are gone %v after they were deleted", time.Since(began).Round(100*time.Millisecond))
 	if left := runtime.Running(); left != 0 {
@@ -52,9 +51,7 @@ func TestKubeletRuns200Pods(t *testing.T) {
 func startMember(t *testing.T, client kubernetes.Interface, config member.Config) *member.Member {
 	t.Helper()
 	node, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := node.Close(); err != nil {
 			t.Error(err)
@@ -63,9 +60,7 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 			t.Error(err)
 		}
 	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, node.AwaitReady(t.Context()))
 	return node
 }
 
@@ -73,18 +68,12 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	t.Helper()
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	runtime, err = live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := live.Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -47,9 +48,7 @@ func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLo
 // refused at once with the reason.
 func TestNodesAPI(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, talks)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "api-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -95,9 +94,7 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
 	for _, want := range []string{"second\n", "later\n"} {
@@ -117,9 +114,7 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).
 			Param("container", "main").Param("command", "true").Param("stdout", "true").URL()
 		executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, to.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		began := time.Now()
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
@@ -129,13 +124,9 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	}
 	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := forwarder.ForwardPorts(); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no network") {
 		t.Errorf("port-forward: %v", err)
 	}
@@ -156,9 +147,7 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 		}
 	}
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(pods), "on-api-2") {
 		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)

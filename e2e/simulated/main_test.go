@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -27,18 +28,14 @@ func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
 func scenarioOf(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := file.ReadForAny(manifest.Source{Name: t.Name(), Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -59,9 +56,7 @@ func podOf(name, node string) *v1.Pod {
 func namespace(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "simulated-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for {
 		if _, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
 			return made.Name

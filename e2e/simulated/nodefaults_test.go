@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -42,16 +43,12 @@ func TestNodeFaults(t *testing.T) {
 	client := admin(t)
 	ns := namespace(t, client)
 	says, err := nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	scenarios, err := file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	happened := make(chan string, 20)
 	join(t, client, nodes.Options{
 		Count: 5, Prefix: "faulty-", Pods: &live.Pods{Scenarios: scenarios},
@@ -81,9 +78,7 @@ func TestNodeFaults(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"deleted", "ends"} {
-		if err := client.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	f.create("new", "faulty-0")
 
@@ -131,18 +126,14 @@ func (f *simulatedNodes) create(name, node string) {
 func (f *simulatedNodes) node(name string) *v1.Node {
 	f.Helper()
 	node, err := f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	return node
 }
 
 func (f *simulatedNodes) pod(name string) *v1.Pod {
 	f.Helper()
 	pod, err := f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	return pod
 }
 
@@ -180,9 +171,7 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 	seen := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		list, err := f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		seen = ""
 		for _, e := range list.Items {
 			if e.Type == kind && e.Reason == reason && strings.Contains(e.Message, message) {

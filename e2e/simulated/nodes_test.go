@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -54,9 +55,7 @@ func TestSimulatedNodes(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
 		file.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
 	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
@@ -82,9 +81,7 @@ func TestSimulatedNodes(t *testing.T) {
 	t.Logf("%d pods on %d nodes are Ready %v after the first was created", pods, count, time.Since(began).Round(100*time.Millisecond))
 	addresses := map[string]bool{}
 	list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, pod := range list.Items {
 		addresses[pod.Status.PodIP] = true
 	}
@@ -102,9 +99,7 @@ func crashed(pod *v1.Pod) bool {
 
 func deleteAll(t *testing.T, client kubernetes.Interface, ns string) {
 	t.Helper()
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 }
 
@@ -120,9 +115,7 @@ func TestUnknownScenario(t *testing.T) {
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(events.Items) > 0 {
 			const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
 			if got := events.Items[0].Message; !strings.Contains(got, want) {

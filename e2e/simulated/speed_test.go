@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifepodtest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -23,9 +24,7 @@ import (
 // server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 1, Prefix: "fast-", Time: nodes.Time{Speed: 60}, Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -72,9 +71,7 @@ func TestSpeed(t *testing.T) {
 		t.Errorf("the back-offs are %v, want those of %v in order", backOffs, order)
 	}
 	events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, e := range events.Items {
 		if e.FirstTimestamp.Time.Before(began) || e.LastTimestamp.Time.After(time.Now()) {
 			t.Errorf("an event was at %v and %v: %s", e.FirstTimestamp, e.LastTimestamp, e.Message)
@@ -89,9 +86,7 @@ func watched(t *testing.T, client kubernetes.Interface, ns string) <-chan *v1.Po
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	watch, err := client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pods := make(chan *v1.Pod)
 	go func() {
 		defer close(pods)
@@ -184,9 +179,7 @@ func TestManualTime(t *testing.T) {
 	after(9*time.Second, map[string]string{"job": "Running 0", "crash": "Running 1", "slow": "Running 0"})
 	after(time.Hour-10*time.Second, map[string]string{"job": "Running 0", "crash": "Running 16", "slow": "Running 0"})
 	after(time.Second, map[string]string{"job": "Succeeded 0"})
-	if err := client.CoreV1().Pods(ns).Delete(t.Context(), "slow", metav1.DeleteOptions{GracePeriodSeconds: new(int64(600))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).Delete(t.Context(), "slow", metav1.DeleteOptions{GracePeriodSeconds: new(int64(600))}))
 	after(599*time.Second, map[string]string{"slow": "Running 0"})
 	after(2*time.Second, map[string]string{"slow": "gone"})
 	if took := time.Since(began); took > 2*time.Minute {
@@ -194,8 +187,6 @@ func TestManualTime(t *testing.T) {
 	} else {
 		t.Logf("more than an hour took %v", took.Round(100*time.Millisecond))
 	}
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	after(time.Minute, map[string]string{"job": "gone", "crash": "gone"})
 }

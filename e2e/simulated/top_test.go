@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/metricsserver"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -22,9 +23,7 @@ const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi},
 // what the scenario says, or what pods request.
 func TestTop(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "top-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -43,9 +42,7 @@ func TestTop(t *testing.T) {
 	}
 	awaitAll(t, client, ns, "Ready", 3, isReady)
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	metricsserver.Start(t, metricsserver.Cluster{
 		Program: plane.Binary("metrics-server"), Kubeconfig: plane.Kubeconfig(), Nodes: nodes.SimulatedLabel + "=true", Address: node.Status.Addresses[0].Address, Kubectl: plane.Kubectl,
 	})

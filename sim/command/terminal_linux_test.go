@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // What a viewer opens is not written to a terminal.
 func TestPicturesAreNotForATerminal(t *testing.T) {
 	ours, theirs, err := terminal.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ours.Close()
 	defer theirs.Close()
 	for _, format := range []string{"svg", "html"} {

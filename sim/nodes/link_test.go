@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -45,9 +46,7 @@ func TestLink(t *testing.T) {
 		}
 		return err
 	}
-	if err := answers(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, answers())
 	ended := make(chan error, 2)
 	go func() {
 		_, err := client.Get(server.URL + "/hangs")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
@@ -39,9 +40,7 @@ nodes:
   - {at: 5m, reboot: {for: 10s}}
   - {at: "uniform(1m,2m)", partition: {}}
 `, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	faults := s.Of(nodeNames(200), 7)
 	var slow, lost, both []int
 	for i, f := range faults {
@@ -83,9 +82,7 @@ nodes:
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
 func TestNodeFaultsShareOfWhatIsLeft(t *testing.T) {
 	s, err := readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	count := map[float64]int{}
 	for _, f := range s.Of(nodeNames(10), 1) {
 		count[f.Slow]++

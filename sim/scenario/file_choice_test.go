@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -15,17 +16,13 @@ func TestWhichScenario(t *testing.T) {
 	write := func(name, seconds string) string {
 		path := filepath.Join(dir, name)
 		text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: " + seconds + "}]}}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	s, err := file.ReadScenarios([]string{
 		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, test := range []struct{ namespace, name, annotation, want string }{
 		{"default", "web", "", "1s"},
 		{"default", "web", "crash", "2s"},

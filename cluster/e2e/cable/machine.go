@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // Machine is the other one. It ends with its test.
@@ -23,21 +25,21 @@ type Machine struct {
 func New(t *testing.T, name, near, far string) *Machine {
 	t.Helper()
 	m := &Machine{name: name}
-	must(t, onThread(func() (err error) {
+	must.Succeed(t, onThread(func() (err error) {
 		m.space, err = netns.New() // and this thread is in it
 		return err
 	}))
 	t.Cleanup(func() { _ = m.space.Close() }) // the cable goes with it, if nothing else is left there
-	must(t, netlink.LinkAdd(&netlink.Veth{
+	must.Succeed(t, netlink.LinkAdd(&netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: "eth0", PeerNamespace: netlink.NsFd(m.space),
 	}))
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(name); err == nil {
-			must(t, netlink.LinkDel(link))
+			must.Succeed(t, netlink.LinkDel(link))
 		}
 	})
-	must(t, address(name, near))
-	must(t, m.Within(func() error {
+	must.Succeed(t, address(name, near))
+	must.Succeed(t, m.Within(func() error {
 		lo, err := netlink.LinkByName("lo")
 		if err != nil {
 			return err
@@ -93,11 +95,4 @@ func address(link, ip string) error {
 		return err
 	}
 	return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -44,15 +45,15 @@ spec:
 // plugins are those of the other folder; pods have its addresses then.
 func TestOtherNetwork(t *testing.T) {
 	program, err := instance.Program("../../..")
-	must(t, err)
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conf, bin := t.TempDir(), t.TempDir()
 	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(bridge); err == nil {
-			must(t, netlink.LinkDel(link))
+			must.Succeed(t, netlink.LinkDel(link))
 		}
 	})
 	t.Cleanup(func() {
@@ -61,14 +62,14 @@ func TestOtherNetwork(t *testing.T) {
 		}
 	})
 	client, err := c.Client()
-	must(t, err)
+	must.Succeed(t, err)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 	await(ctx, t, "a node that says what it lacks", func() bool {
 		status, message := ready(ctx, client)
 		return status == v1.ConditionFalse && message == none
 	})
 	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
-	must(t, err)
+	must.Succeed(t, err)
 	configure(t, c.Root, conf, bin)
 	await(ctx, t, "the node to be ready", func() bool {
 		status, _ := ready(ctx, client)
@@ -93,14 +94,14 @@ func TestOtherNetwork(t *testing.T) {
 func configure(t *testing.T, root, conf, bin string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
-	must(t, err)
+	must.Succeed(t, err)
 	if len(found) != 1 {
 		t.Fatalf("the carried plugins: %v, want one bridge", found)
 	}
-	must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
+	must.Succeed(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
 	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,
 		"ipam": {"type": "lifepod-ipam", "dataDir": %q, "subnet": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`, bridge, filepath.Join(bin, "addresses"), subnet)
-	must(t, os.WriteFile(filepath.Join(conf, "10-other.conflist"), []byte(text), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(conf, "10-other.conflist"), []byte(text), 0o600))
 }
 
 // ready is the node's condition.
@@ -115,13 +116,6 @@ func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus
 		}
 	}
 	return "", ""
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // await looks every 50 ms whether something is so.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // kubeletFolder is where some manifests and tests of upstream's look, and can't be told otherwise.
@@ -28,7 +29,7 @@ func TestStorage(t *testing.T) {
 // that want a populator and a validator of other data sources.
 func TestLocalStorage(t *testing.T) {
 	definition, err := filepath.Abs("local.yaml")
-	must(t, err)
+	must.Succeed(t, err)
 	node := startNode(t)
 	linkKubeletFolder(t, node.folder())
 	node.run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault + `|any volume data source`, parallel: 4, args: []string{"--storage.testdriver", definition}})
@@ -56,18 +57,18 @@ type node struct {
 func startNode(t *testing.T, drivers ...program) node {
 	t.Helper()
 	cache, err := filepath.Abs("../../../.cache")
-	must(t, err)
+	must.Succeed(t, err)
 	lifepod, err := instance.Program("../../..")
-	must(t, err)
+	must.Succeed(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	more, err := driverImages(cache, drivers)
-	must(t, err)
+	must.Succeed(t, err)
 	serveRegistry(t, cache, more, listener)
 	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
-	must(t, err)
+	must.Succeed(t, err)
 	cluster, err := instance.Start(t.Context(), instance.Config{Program: lifepod, Root: root})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -90,8 +91,8 @@ func (n node) run(t *testing.T, s suite) {
 // default root.
 func linkKubeletFolder(t *testing.T, folder string) {
 	t.Helper()
-	must(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
-	t.Cleanup(func() { must(t, os.Remove(kubeletFolder)) })
+	must.Succeed(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
+	t.Cleanup(func() { must.Succeed(t, os.Remove(kubeletFolder)) })
 }
 
 // program is what an image of a driver has besides the Debian.

@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // Addresses of the other machine and of this one on the cable between them, from
@@ -58,21 +59,15 @@ spec:
 // off, loses them, comes back, and goes on without the token.
 func TestGrow(t *testing.T) {
 	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
 	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
 	token, args, err := c.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(instance.Configuration+"maxPods: 23\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(instance.Configuration+"maxPods: 23\n"), 0o600))
 	m.Joins(token, append(args, "--config", file, "--port", "10350")...)
 	t.Cleanup(m.Leave)
 	t.Cleanup(func() {
@@ -164,18 +159,14 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 // plug connects the machine, or cuts it off.
 func plug(t *testing.T, m *neighbour.Neighbour, in bool) {
 	t.Helper()
-	if err := m.Plug(in); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Plug(in))
 }
 
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return fmt.Sprintf("%d pods, port %d", node.Status.Capacity.Pods().Value(), node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
@@ -183,18 +174,14 @@ func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) 
 func startCluster(ctx context.Context, t *testing.T, program string, args ...string) (*instance.Instance, kubernetes.Interface) {
 	t.Helper()
 	c, err := instance.Start(ctx, instance.Config{Program: program, Args: append([]string{"--listen", freePort(t)}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
 	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c, client
 }
 
@@ -204,9 +191,7 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	proc := filepath.Join("/proc", strconv.Itoa(m.Join.PID()))
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(filepath.Join(proc, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.Contains(string(text), token) {
 			t.Errorf("the token is in %s", file)
 		}
@@ -224,9 +209,7 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // awaitReady waits for the other node's condition and returns its UID.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // talkers are a pod on each node, each with a Service of its name; they stay where
@@ -80,9 +81,7 @@ func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // Node is the name of the node there.
@@ -40,9 +41,7 @@ type Config struct {
 func New(t *testing.T, c Config) *Neighbour {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lp-far-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
 	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: c.Program, Root: root, address: c.Far}
 }
@@ -60,9 +59,7 @@ func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	n.t.Helper()
 	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
-	if err := n.Within(p.command.Start); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, n.Within(p.command.Start))
 	go func() {
 		defer close(p.ended)
 		_ = p.command.Wait() // how it ended is in its log

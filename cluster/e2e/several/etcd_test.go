@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const etcdURL = "https://" + near + ":12379"
@@ -22,9 +23,9 @@ func startEtcd(t *testing.T) (flags []string) {
 	t.Helper()
 	dir := t.TempDir()
 	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.ParseIP(near)}})
-	must(t, err)
+	must.Succeed(t, err)
 	program, err := filepath.Abs("../../../.cache/controlplane/bin/etcd")
-	must(t, err)
+	must.Succeed(t, err)
 	command := exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--enable-grpc-gateway=false",
 		"--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
 		"--listen-peer-urls", "unix://"+filepath.Join(dir, "peer:0"), "--initial-advertise-peer-urls", "http://localhost:12380",
@@ -32,7 +33,7 @@ func startEtcd(t *testing.T) (flags []string) {
 		"--client-cert-auth", "--trusted-ca-file", keys.CA(), "--cert-file", keys.Serving(), "--key-file", keys.ServingKey())
 	var log bytes.Buffer
 	command.Stdout, command.Stderr = &log, &log
-	must(t, command.Start())
+	must.Succeed(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGKILL)
 		_ = command.Wait() // killed

@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/lead"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // Longest times: of the whole test, and of one wait in it.
@@ -50,7 +51,7 @@ func job(name, node string) string {
 // The first comes back and follows.
 func TestSeveral(t *testing.T) {
 	program, err := instance.Program("../../..")
-	must(t, err)
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	other := cable.New(t, "lpseveral0", near, far)
@@ -66,7 +67,7 @@ func TestSeveral(t *testing.T) {
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
 	client, err := second.Client()
-	must(t, err)
+	must.Succeed(t, err)
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
 		t.Errorf("%s leads, want the first server", holder)
 	}
@@ -75,7 +76,7 @@ func TestSeveral(t *testing.T) {
 		return err == nil && len(servers.Data) == 2
 	})
 	_, err = first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")
-	must(t, err)
+	must.Succeed(t, err)
 	done(ctx, t, client, "before-1")
 	done(ctx, t, client, "before-2")
 
@@ -83,21 +84,21 @@ func TestSeveral(t *testing.T) {
 	first.Kill()
 	copies.goOn(ctx, t)
 	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
-	must(t, err)
+	must.Succeed(t, err)
 	done(ctx, t, client, "after")
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server", holder)
 	}
 	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})
-	must(t, err)
+	must.Succeed(t, err)
 	if len(pods.Items) != 3 {
 		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
 	}
 
 	await(ctx, t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
-	must(t, first.Run(ctx))
+	must.Succeed(t, first.Run(ctx))
 	again, err := first.Client()
-	must(t, err)
+	must.Succeed(t, err)
 	await(ctx, t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
 	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
@@ -105,14 +106,14 @@ func TestSeveral(t *testing.T) {
 	copies.end(ctx, t)
 	second.Stop() // gives the lease up
 	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
-	must(t, err)
+	must.Succeed(t, err)
 	done(ctx, t, again, "last")
 }
 
 func start(ctx context.Context, t *testing.T, c instance.Config) *instance.Instance {
 	t.Helper()
 	i, err := instance.Start(ctx, c)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s:\n%s", i.Name, tail(i.Log(), 25))
@@ -127,7 +128,7 @@ func start(ctx context.Context, t *testing.T, c instance.Config) *instance.Insta
 func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lead.LeaseName, metav1.GetOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	if lease.Spec.HolderIdentity == nil {
 		return ""
 	}
@@ -138,7 +139,7 @@ func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) stri
 func answers(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) bool {
 	t.Helper()
 	slice, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Get(ctx, "kube-dns-"+node, metav1.GetOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	return *slice.Endpoints[0].Conditions.Ready
 }
 
@@ -164,12 +165,5 @@ func await(ctx context.Context, t *testing.T, what string, is func() bool) {
 			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
 		case <-ticker.C:
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

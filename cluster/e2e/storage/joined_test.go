@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // Addresses of this machine and of the other one on the cable between them, from the range for
@@ -20,26 +21,16 @@ const near, far = "198.18.74.1", "198.18.74.2"
 func startWithNeighbour(t *testing.T, flags ...string) (*instance.Instance, *neighbour.Neighbour, context.Context) {
 	t.Helper()
 	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
 	free, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, free.Close())
 	i, ctx := start(t, append([]string{"--listen", free.Addr().String()}, flags...)...)
 	token, args, err := i.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(instance.Configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(instance.Configuration), 0o600))
 	n.Joins(token, append(args, "--config", file, "--port", "10350")...)
 	t.Cleanup(n.Leave)
 	t.Cleanup(func() {
@@ -124,9 +115,7 @@ func TestTwoMachines(t *testing.T) {
 
 	i.Stop()
 	i.Args = i.Args[:len(i.Args)-len(withoutDriver)]
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Run(ctx))
 	upgraded(ctx, t, i, "old", folder)
 	joined(ctx, t, i, n.Root)
 }

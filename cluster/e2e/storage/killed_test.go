@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const holderPod = `
@@ -77,9 +78,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	if mounts, loops := volumeThings(i); len(mounts)+len(loops) > 0 {
 		t.Errorf("lifepod down has left %q %q", mounts, loops)
 	}
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Run(ctx))
 	for _, pod := range []string{"files-0", "raws-0"} {
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=60s")
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=condition=Ready", "--timeout=60s")

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 // answers are the data of a name's records, sorted; the code if it is an error's.
@@ -63,9 +65,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 `)
 	kubectl(t, "", "rollout", "status", "statefulset/db", "--timeout", patience.String())
 	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	addresses := map[string]string{}
 	for _, pod := range list.Items {
 		addresses[pod.Name] = pod.Status.PodIP
@@ -80,9 +80,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 	}
 	front := clusterIP(t, "front")
 	reverse, err := dns.ReverseAddr(front)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, test := range []struct {
 		kind, name string
 		want       []string

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/must"
 )
 
 const deployment = `
@@ -86,9 +88,7 @@ func powerCut(c check) {
 func (c check) awaitBoot() string {
 	c.Helper()
 	boot, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context()))
-	if err != nil {
-		c.Fatal(err)
-	}
+	must.Succeed(c, err)
 	return boot
 }
 
