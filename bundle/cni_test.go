@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/vishvananda/netlink"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -32,11 +34,9 @@ func TestOtherNetwork(t *testing.T) {
 	want := &CNI{ConfDir: "/etc/cni/net.d", BinDir: DefaultCNIBin}
 	for _, given := range []*CNI{{ConfDir: "/etc/cni/net.d"}, nil} {
 		got := configured(t, p, given)
-		if diff := cmp.Diff(network{Subnet: bundled.Subnet, Filter: nftables, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
+		compare.Equal(t, fmt.Sprintf("given %v", given), network{Subnet: bundled.Subnet, Filter: nftables, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
 			return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
-		})); diff != "" {
-			t.Errorf("given %v (-want +got):\n%s", given, diff)
-		}
+		}))
 		if !p.OtherNetwork() {
 			t.Error("it is not said to be another network")
 		}
@@ -55,9 +55,7 @@ func TestOtherNetworkInContainerd(t *testing.T) {
 	var got map[string]any
 	must.Succeed(t, toml.Unmarshal(text, &got))
 	want := map[string]any{"conf_dir": "/etc/cni/net.d", "bin_dirs": []any{"/opt/cni/bin", "/srv/bundle/cni"}, "use_internal_loopback": true}
-	if diff := cmp.Diff(want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni"))
 }
 
 // TestOtherNetworkWaitsForPods: pods on the bridge would be ended by other plugins

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -60,9 +60,7 @@ func TestContainerdConfig(t *testing.T) {
 				int64(3), at(t, got, "plugins", "io.containerd.cri.v1.images", "max_concurrent_downloads")},
 			"streaming": {"127.0.0.1", at(t, got, "plugins", "io.containerd.grpc.v1.cri", "stream_server_address")},
 		} {
-			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			compare.Equal(t, what, pair[0], pair[1])
 		}
 		disabled := got["disabled_plugins"].([]any)
 		if slices.Contains(disabled, any("io.containerd.snapshotter.v1."+snapshotter)) {
@@ -89,9 +87,7 @@ func TestCNIConfig(t *testing.T) {
 			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
 		},
 	}}
-	if diff := cmp.Diff(want, got.Plugins); diff != "" {
-		t.Errorf("plugins (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "plugins", want, got.Plugins)
 }
 
 func TestLocate(t *testing.T) {
@@ -105,9 +101,7 @@ func TestLocate(t *testing.T) {
 		"other bridge":   {"lp-" + other.hash(), other.Bridge()},
 		"other cgroup":   {"/lifepod-" + other.hash(), other.CgroupParent()},
 	} {
-		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		compare.Equal(t, what, pair[0], pair[1])
 	}
 	if len(other.Bridge()) > 15 {
 		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())

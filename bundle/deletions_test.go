@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -39,9 +40,7 @@ func TestDeletedShimIsEnded(t *testing.T) {
 		}
 	})
 	s.endDeleted(t.Context(), []string{"lost", "known", "made", "asked", "gone"})
-	if diff := cmp.Diff([]string{"asked", "known", "made", "other"}, slices.Sorted(maps.Values(p.shims()))); diff != "" {
-		t.Errorf("shims (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "shims", []string{"asked", "known", "made", "other"}, slices.Sorted(maps.Values(p.shims())))
 }
 
 // containerdEvents tells of deletions, and ends each stream after the first.
@@ -71,9 +70,7 @@ func TestDeletionsAreHeard(t *testing.T) {
 	for len(got) < 2 {
 		got = append(got, <-d.settled...)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
-		t.Errorf("deleted (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "deleted", []string{"a", "b"}, got)
 }
 
 // Shims have their time to end by themselves, however busy the supervisor is, and several are looked for together.
@@ -105,8 +102,6 @@ func TestDeletionsSettle(t *testing.T) {
 		time.Sleep(7 * time.Second) // it is at something else
 		got = append(got, take())
 		want := []batch{{3 * time.Second, []string{"a", "b"}}, {10 * time.Second, []string{"c", "d"}}}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(batch{})); diff != "" {
-			t.Errorf("batches (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "batches", want, got, cmp.AllowUnexported(batch{}))
 	})
 }

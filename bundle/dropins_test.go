@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -51,9 +51,7 @@ func TestDropIns(t *testing.T) {
 		"kata": map[string]any{"runtime_type": "io.containerd.kata.v2"},
 		"own":  map[string]any{"runtime_type": "io.containerd.runc.v2", "runtime_path": "/opt/shim", "sandboxer": "podsandbox"},
 	}
-	if diff := cmp.Diff(want, at(t, config, "plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes")); diff != "" {
-		t.Errorf("handlers (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "handlers", want, at(t, config, "plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes"))
 }
 
 // A drop-in that can't be read, has no effect, or says what lifepod says is an error that

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	containersapi "github.com/containerd/containerd/api/services/containers/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -101,15 +101,11 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	for range lostLooks - 1 {
 		s.look(t.Context())
 	}
-	if diff := cmp.Diff([]string{"asked", "known", "lost", "made"}, alive()); diff != "" {
-		t.Errorf("shims before the last look (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "shims before the last look", []string{"asked", "known", "lost", "made"}, alive())
 	for range lostLooks {
 		s.look(t.Context())
 	}
-	if diff := cmp.Diff([]string{"asked", "known", "made"}, alive()); diff != "" {
-		t.Errorf("shims after it (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "shims after it", []string{"asked", "known", "made"}, alive())
 	for _, id := range []string{"foreign", "cleanup"} {
 		if _, err := pidfd.Find(shims[id].Process.Pid); err != nil {
 			t.Errorf("the process %s: %v", id, err)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -84,7 +85,5 @@ func TestLostTaskIsEnded(t *testing.T) {
 	for range 2 {
 		must.Succeed(t, p.endLostTasks(t.Context(), slog.New(slog.DiscardHandler)))
 	}
-	if diff := cmp.Diff([]string{"kill lost", "wait lost", "delete lost"}, tasks.asked); diff != "" {
-		t.Errorf("what is asked of containerd (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "what is asked of containerd", []string{"kill lost", "wait lost", "delete lost"}, tasks.asked)
 }

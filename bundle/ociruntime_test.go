@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -31,9 +31,7 @@ func TestCrunHandler(t *testing.T) {
 			"options": map[string]any{"BinaryName": "/usr/bin/crun", "Root": p.RunDir + "/crun", "SystemdCgroup": true},
 		},
 	}}
-	if diff := cmp.Diff(want, handlers); diff != "" {
-		t.Errorf("handlers (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "handlers", want, handlers)
 }
 
 // A root keeps the handler of crun for pods that have it, also when nobody wants it for new

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -34,9 +33,7 @@ func TestFreeSubnet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := freeSubnet(test.paths, test.before, test.taken)
 			must.Succeed(t, err)
-			if diff := cmp.Diff(test.want.String(), got.String()); diff != "" {
-				t.Errorf("subnet (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "subnet", test.want.String(), got.String())
 		})
 	}
 	if _, err := freeSubnet(standard, netip.Prefix{}, []netip.Prefix{prefix("10.0.0.0/8")}); err == nil ||
@@ -67,9 +64,7 @@ func TestConfiguredSubnet(t *testing.T) {
 	}
 	got, err := chooseNetwork(p, "10.77.3.9/24")
 	must.Succeed(t, err)
-	if diff := cmp.Diff("10.77.3.0/24", got.Subnet.String()); diff != "" {
-		t.Errorf("subnet (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "subnet", "10.77.3.0/24", got.Subnet.String())
 }
 
 // The choice is kept.
@@ -80,7 +75,5 @@ func TestSubnetIsRemembered(t *testing.T) {
 	must.Succeed(t, first.settle(p))
 	again, err := chooseNetwork(p, "")
 	must.Succeed(t, err)
-	if diff := cmp.Diff(first.Subnet.String(), again.Subnet.String()); diff != "" {
-		t.Errorf("subnet (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "subnet", first.Subnet.String(), again.Subnet.String())
 }

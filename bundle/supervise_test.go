@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -12,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -41,9 +41,7 @@ func TestStation(t *testing.T) {
 				got = append(got, n)
 			}
 		}
-		if diff := cmp.Diff([]news{first, second}, got); diff != "" {
-			t.Errorf("what the %s follower heard (-want +got):\n%s", name, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("what the %s follower heard", name), []news{first, second}, got)
 	}
 }
 
@@ -82,9 +80,7 @@ func TestRestarts(t *testing.T) {
 	}
 	s.answers(at(11, 3))
 	s.answers(at(12, 4))
-	if diff := cmp.Diff(at(12, 4).Since, <-s.restarts); diff != "" {
-		t.Errorf("restart (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "restart", at(12, 4).Since, <-s.restarts)
 }
 
 func TestReadiness(t *testing.T) {

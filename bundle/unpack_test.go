@@ -18,10 +18,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -81,9 +81,7 @@ func wantProgram(t *testing.T, p Paths, want string) {
 	t.Helper()
 	got, err := os.ReadFile(p.Containerd())
 	must.Succeed(t, err)
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("unpacked program (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "unpacked program", want, string(got))
 }
 
 // folders lists what lies beside each other below bundle/.
@@ -132,9 +130,7 @@ func TestUnpackAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, Paths{Root: root})); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "folders", []string{a.manifest.Digest()}, folders(t, Paths{Root: root}))
 }
 
 // Whatever happened to the folder, the next unpacking puts it right.
@@ -161,9 +157,7 @@ func TestUnpackSweepsInterrupted(t *testing.T) {
 	half := filepath.Join(root, "bundle", partialPrefix+"123", "bin")
 	must.Succeed(t, os.MkdirAll(half, 0o755))
 	p := unpackTo(t, root, a)
-	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, p)); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "folders", []string{a.manifest.Digest()}, folders(t, p))
 }
 
 func TestUnpackRefusesDamagedArchive(t *testing.T) {
@@ -203,9 +197,7 @@ func TestUnpackRemovesUnusedVersions(t *testing.T) {
 	}
 	must.Succeed(t, held.Close())
 	unpackTo(t, root, someFiles(t, "2"))
-	if diff := cmp.Diff([]string{filepath.Base(current.Bundle)}, folders(t, current)); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "folders", []string{filepath.Base(current.Bundle)}, folders(t, current))
 }
 
 func TestWithoutAssets(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -103,9 +102,7 @@ func TestNodeGates(t *testing.T) {
 	}
 	must.Succeed(t, json.Unmarshal(text, &got))
 	want := map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true}
-	if diff := cmp.Diff(want, got.FeatureGates); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	compare.Equal(t, "", want, got.FeatureGates)
 	if got.PodPidsLimit != 4096 {
 		t.Errorf("A-RES-8 podPidsLimit: %d, want 4096", got.PodPidsLimit)
 	}

@@ -1,13 +1,13 @@
 package cluster
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
@@ -35,9 +35,7 @@ func TestFreeServices(t *testing.T) {
 		{bundle.DefaultRoot, nil, "10.43.0.0/16"},
 		{"/tmp/other", []string{"10.0.0.0/8"}, "every range of service addresses, 10.43.0.0/16 and those in 10.64.0.0/10, collides with a route of this machine"},
 	} {
-		if diff := cmp.Diff(test.want, at(test.root, test.taken...)); diff != "" {
-			t.Errorf("%s beside %v (-want +got):\n%s", test.root, test.taken, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("%s beside %v", test.root, test.taken), test.want, at(test.root, test.taken...))
 	}
 	one, two := netip.MustParsePrefix(at("/tmp/one")), netip.MustParsePrefix(at("/tmp/two"))
 	if one.Overlaps(two) || !netip.MustParsePrefix(servicesPool).Contains(one.Addr()) || one.Bits() != servicesBits {
@@ -54,9 +52,7 @@ func TestKeepsServices(t *testing.T) {
 	must.Succeed(t, os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600))
 	must.Succeed(t, l.chooseServices())
 	got := []string{l.services.String(), l.serviceIP(apiService).String(), l.serviceIP(dnsService).String()}
-	if diff := cmp.Diff([]string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "kept", []string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got)
 }
 
 // TestPodsAndServicesAreApart: no root's pods have addresses that services may have.
@@ -83,7 +79,5 @@ func TestKeepsPods(t *testing.T) {
 		t.Errorf("range %s: want a block of %s", first, podRanges.pool)
 	}
 	must.Succeed(t, l.choosePods())
-	if diff := cmp.Diff(first.String(), l.pods.String()); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "kept", first.String(), l.pods.String())
 }

@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -42,9 +41,7 @@ containers:
 			}
 			log, err := os.ReadFile(filepath.Join(dir, "log"))
 			must.Succeed(t, err)
-			if diff := cmp.Diff("begin\nhook\nflushed\nside\n", string(log)); diff != "" {
-				t.Errorf("what the containers wrote (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "what the containers wrote", "begin\nhook\nflushed\nside\n", string(log))
 		})
 	}
 }

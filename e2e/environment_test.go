@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -79,9 +78,7 @@ spec:
 		"KEY": "3", "SECRET": "s3cret", "NAME": "env", "NAMESPACE": "shop", "LABEL": "web", "NOTE": "hello",
 		"ACCOUNT": "default", "CPU": "250", "MEMORY": "64", "HOSTNAME": "env",
 	}
-	if diff := cmp.Diff(want, vars); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "variables", want, vars)
 }
 
 // TestStatusFields: what is known only at run time matches the status.
@@ -104,9 +101,7 @@ env:
 	}
 	name, err := os.Hostname()
 	must.Succeed(t, err)
-	if diff := cmp.Diff([]string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4]); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "fields", []string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4])
 	if len(fields[4]) != 36 {
 		t.Errorf("uid %q", fields[4])
 	}

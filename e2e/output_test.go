@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -73,9 +72,7 @@ func TestStreams(t *testing.T) {
 			got[*o.Text] = o.Stream
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"out\n": "stdout", "err\n": "stderr", "open": "stdout"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", map[string]string{"out\n": "stdout", "err\n": "stderr", "open": "stdout"}, got)
 }
 
 // TestKeep leaves the logs, a file per instance in the CRI layout, and the

@@ -6,8 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 const waits = "trap 'exit 7' TERM; while true; do sleep 0.1; done"
@@ -49,9 +50,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
 	}
 	want := []string{"ResizeStarted", "ResizeCompleted", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "events", want, resizeEvents(result))
 }
 
 // resizeEvents are the reasons of the events about resizes.
@@ -118,9 +117,7 @@ func TestResizeRefused(t *testing.T) {
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	want := []string{"ResizeDeferred", "ResizeStarted", "ResizeError", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "events", want, resizeEvents(result))
 	for _, condition := range result.last(t).Conditions {
 		if condition.Type == v1.PodResizePending || condition.Type == v1.PodResizeInProgress {
 			t.Errorf("condition %+v of a pod that has ended", condition)

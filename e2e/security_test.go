@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // TestSecurity: what the process may do is what the securityContext says
@@ -47,9 +47,7 @@ securityContext:
 			if got.code != 0 {
 				t.Errorf("exit code %d\n%s", got.code, got.stderr)
 			}
-			if diff := cmp.Diff(tc.want, got.stdout); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "", tc.want, got.stdout)
 		})
 	}
 }

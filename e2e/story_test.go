@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // object is a line of -o json.
@@ -136,9 +137,7 @@ func normal(text string) string {
 // checkLines compares what was printed, normalised, with what is wanted.
 func checkLines(t *testing.T, what, got, want string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(normal(got)), "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	compare.Equal(t, what, strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(normal(got)), "\n"))
 }
 
 // check compares a command's end with what is wanted; stderr is normalised.
@@ -147,8 +146,6 @@ func (got result) check(t *testing.T, code int, stdout, stderr string) {
 	if got.code != code {
 		t.Errorf("exit code %d, want %d", got.code, code)
 	}
-	if diff := cmp.Diff(stdout, got.stdout); diff != "" {
-		t.Errorf("stdout (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "stdout", stdout, got.stdout)
 	checkLines(t, "stderr", got.stderr, stderr)
 }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // TestImageVolume: the files of an image, read-only, whole and a part of them (A-IMG-10, A-VOL-2).
@@ -24,18 +24,14 @@ volumeMounts:
 - {name: v, mountPath: /v}
 - {name: v, mountPath: /part, subPath: bin}`)))
 	want := "toolbox\ntoolbox\nwrite: open /v/new: read-only file system\n\n"
-	if diff := cmp.Diff(want, result.output("main")); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "output", want, result.output("main"))
 	var events []string
 	for _, o := range result {
 		if o.Type == "event" && strings.Contains(o.Message, image) {
 			events = append(events, strings.TrimSpace(o.Subject+" "+o.Reason))
 		}
 	}
-	if diff := cmp.Diff([]string{"Pulling", "Pulled"}, events); diff != "" {
-		t.Errorf("events of the image (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "events of the image", []string{"Pulling", "Pulled"}, events)
 }
 
 // TestImageVolumeOfLoadedImage: an image that was loaded, not pulled, is as good.

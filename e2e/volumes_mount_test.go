@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -95,14 +95,10 @@ write: open /enabled/x: read-only file system
 write: open /enabled/sub/x: read-only file system
 
 `
-	if diff := cmp.Diff(want, result.output("main")); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "output", want, result.output("main"))
 	var modes []v1.RecursiveReadOnlyMode
 	for _, m := range result.last(t).ContainerStatuses[0].VolumeMounts {
 		modes = append(modes, *m.RecursiveReadOnly)
 	}
-	if diff := cmp.Diff([]v1.RecursiveReadOnlyMode{"Disabled", "Enabled", "Enabled"}, modes); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "status", []v1.RecursiveReadOnlyMode{"Disabled", "Enabled", "Enabled"}, modes)
 }

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -83,9 +82,7 @@ config volumes are read-only
 	if got.code != 0 {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
-	if diff := cmp.Diff(want, got.stdout); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "output", want, got.stdout)
 }
 
 func TestHostPath(t *testing.T) {

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/manifest"
@@ -49,9 +48,7 @@ func TestAnswersAreInOrder(t *testing.T) {
 		got = append(got, a.From.String()+" "+a.Answer)
 	}
 	want := []string{"500ms failure", "1.3s success", "1.6s failure", "2s success", "2.15s failure"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "answers", want, got)
 }
 
 // An image that was pulled after it had been looked for was not there, or the pod might not use it: else nothing pulls it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -72,9 +73,7 @@ func TestExits(t *testing.T) {
 		if got.Run.Forever() {
 			got.Run = nil
 		}
-		if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() })); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		compare.Equal(t, name, c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 	}
 	if _, err := sim.ScenarioOf(&journal.Record{}); err == nil {
 		t.Error("a life of which nothing is known has a scenario")
@@ -114,7 +113,5 @@ func TestDeletedInTheAPI(t *testing.T) {
 	}})
 	must.Succeed(t, err)
 	want := []scenario.Event{{At: scenario.Fixed(5 * time.Second), Delete: &scenario.Delete{GraceSeconds: new(int64(7))}}}
-	if diff := cmp.Diff(want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim"
 )
@@ -54,9 +55,7 @@ never Ready    100.0 %  (2)
         downtime     —     —     —     —     —      —
         restarts     2     2     2     2     2      2
 `
-	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	compare.Equal(t, "", want, text)
 	data, err := json.Marshal(statisticsOf(lived(1, never, 2)))
 	must.Succeed(t, err)
 	for _, want := range []string{`"neverReady":1,`, `"timeToReadySeconds":null`, `"downtimeSeconds":null`, `"failedAssertions":[]`} {

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -35,9 +34,7 @@ func TestForeignTree(t *testing.T) {
 	for _, name := range []string{"cluster.json", "cluster.tar.zst", "manifest.json", "runtime.tar.zst"} {
 		want[filepath.Join(tree.root, "bundle", "assets", name)] = filepath.Join(cache, "assets", name)
 	}
-	if diff := cmp.Diff(want, overlay.Replace); diff != "" {
-		t.Errorf("the overlay (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "the overlay", want, overlay.Replace)
 	packing := tree.runtimePacking()
 	for _, path := range []string{packing.from, packing.to, tree.cluster(), tree.stampFile()} {
 		if !strings.HasPrefix(path, cache+string(filepath.Separator)) {

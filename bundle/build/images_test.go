@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -94,9 +94,7 @@ func TestDockerSaveArchive(t *testing.T) {
 		}
 		config, err := image.ConfigFile()
 		must.Succeed(t, err)
-		if diff := cmp.Diff(tt.want, config.Config); diff != "" {
-			t.Errorf("%s: config (-want +got):\n%s", tt.name, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("%s: config", tt.name), tt.want, config.Config)
 		if got, want := config.OS+"/"+config.Architecture, "linux/arm64"; got != want {
 			t.Errorf("%s: platform %s, want %s", tt.name, got, want)
 		}
@@ -134,9 +132,7 @@ func TestOCILayout(t *testing.T) {
 	for _, described := range manifest.Manifests {
 		names = append(names, described.Annotations["io.containerd.image.name"])
 	}
-	if diff := cmp.Diff([]string{Pause, Toolbox}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "names", []string{Pause, Toolbox}, names)
 }
 
 func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
@@ -174,9 +170,7 @@ func TestLayers(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(dir, saved[i].Layers[0]))
 		must.Succeed(t, err)
 		lines, files := contents(t, data)
-		if diff := cmp.Diff(want, lines); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", saved[i].RepoTags, diff)
-		}
+		compare.Equal(t, fmt.Sprint(saved[i].RepoTags), want, lines)
 		if i == 1 && files["bin/toolbox-net"] != "net program" {
 			t.Errorf("bin/toolbox-net holds %q", files["bin/toolbox-net"])
 		}

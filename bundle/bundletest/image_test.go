@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -83,9 +83,7 @@ func TestLoadImages(t *testing.T) {
 				return
 			}
 			must.Succeed(t, err)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("images (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "images", test.want, got)
 		})
 	}
 }
@@ -95,8 +93,6 @@ func TestImportImagesOnce(t *testing.T) {
 	for range 2 {
 		got, err := r.ImportImages(t.Context())
 		must.Succeed(t, err)
-		if diff := cmp.Diff([]string{bundle.PauseImage, toolbox}, got); diff != "" {
-			t.Errorf("images (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "images", []string{bundle.PauseImage, toolbox}, got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -39,9 +40,7 @@ items:
 `))
 	must.Succeed(t, err)
 	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
-	if diff := cmp.Diff(want, titles(got)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "objects", want, titles(got))
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -111,9 +110,7 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	if again := f.read(now); again != 0 {
 		t.Errorf("again after %v, want 0", again)
 	}
-	if diff := cmp.Diff([]string{"ConfigMap c", "ConfigMap d"}, titles(f.objects)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "objects", []string{"ConfigMap c", "ConfigMap d"}, titles(f.objects))
 	f.done = true
 	if f.read(now); !f.done {
 		t.Error("a file that has not changed is to be applied again")

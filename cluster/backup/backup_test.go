@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -107,9 +108,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("file: %v, %v, want mode 0600", info, err)
 	}
-	if diff := cmp.Diff([]string{"x"}, names(t, filepath.Dir(file))); diff != "" {
-		t.Errorf("beside the backup (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "beside the backup", []string{"x"}, names(t, filepath.Dir(file)))
 	later := s.put("a", "lost")
 	s.stop()
 
@@ -125,9 +124,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 		t.Errorf("what was there: %v", err)
 	}
 	s.start()
-	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, s.all()); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "keys", map[string]string{"a": "1", "b": "2"}, s.all())
 	// Who has seen what is lost is told that it is too old, and lists again.
 	watched := <-s.client.Watch(t.Context(), "a", clientv3.WithRev(later))
 	if !errors.Is(watched.Err(), rpctypes.ErrCompacted) {
@@ -200,9 +197,7 @@ func TestScheduleKeepsTheNewest(t *testing.T) {
 		must.Succeed(t, schedule.once(t.Context(), s.config(), now.Add(time.Duration(i)*time.Hour)))
 	}
 	want := []string{"lifepod-20300101-010000.tar.zst", "lifepod-20300101-020000.tar.zst", "lifepod-notes.txt"}
-	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "files", want, names(t, dir))
 	if got, want := schedule.wait(now.Add(2*time.Hour+time.Minute)), 59*time.Minute; got != want {
 		t.Errorf("the next is due after %v, want %v", got, want)
 	}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -166,9 +166,7 @@ func TestRecords(t *testing.T) {
 	} {
 		for _, network := range []string{"udp", "tcp"} {
 			t.Run(network+" "+test.kind+" "+test.name, func(t *testing.T) {
-				if diff := cmp.Diff(test.want, brief(ask(t, network, address, test.name, test.kind))); diff != "" {
-					t.Errorf("answer (-want +got):\n%s", diff)
-				}
+				compare.Equal(t, "answer", test.want, brief(ask(t, network, address, test.name, test.kind)))
 			})
 		}
 	}
@@ -181,9 +179,7 @@ func TestRefusals(t *testing.T) {
 	question.Question[0].Qclass = dns.ClassCHAOS
 	answer, _, err := new(dns.Client).Exchange(question, address)
 	must.Succeed(t, err)
-	if diff := cmp.Diff([]string{"REFUSED"}, brief(answer)); diff != "" {
-		t.Errorf("class CHAOS (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "class CHAOS", []string{"REFUSED"}, brief(answer))
 }
 
 // Names outside of the cluster are asked of the servers in resolv.conf, as it is at
@@ -208,9 +204,7 @@ func TestOutside(t *testing.T) {
 			at := time.Unix(int64(age), 0) // each is another one than before, however fast
 			must.Succeed(t, os.Chtimes(resolv, at, at))
 		}
-		if diff := cmp.Diff(test.want, brief(ask(t, "udp", address, "www.example.", "A"))); diff != "" {
-			t.Errorf("resolv.conf %q (-want +got):\n%s", test.resolv, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("resolv.conf %q", test.resolv), test.want, brief(ask(t, "udp", address, "www.example.", "A")))
 	}
 	read, err := o.current()
 	if again, _ := o.current(); again != read || err != nil {
@@ -266,7 +260,5 @@ func TestPublish(t *testing.T) {
 	for _, p := range slice.Ports {
 		got = append(got, fmt.Sprintf("%s %s %s", *p.Name, *p.Protocol, net.JoinHostPort(slice.Endpoints[0].Addresses[0], fmt.Sprint(*p.Port))))
 	}
-	if diff := cmp.Diff([]string{"dns UDP " + address, "dns-tcp TCP " + address}, got); diff != "" {
-		t.Errorf("endpoints (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "endpoints", []string{"dns UDP " + address, "dns-tcp TCP " + address}, got)
 }

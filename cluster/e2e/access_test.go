@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -91,9 +91,7 @@ type: kubernetes.io/service-account-token
 		_, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authentication.SelfSubjectReview{}, meta.CreateOptions{})
 		return err
 	})
-	if diff := cmp.Diff("system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, token)); diff != "" {
-		t.Errorf("who has the token (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "who has the token", "system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, token))
 	s.kubectl("delete", "serviceaccount", "robot")
 	s.wait("secret/robot", "delete")
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -28,9 +27,7 @@ func TestAPI(t *testing.T) {
 		return strings.Contains(version, "e2e.lifepod.dev") || strings.HasPrefix(version, "metrics.k8s.io")
 	}) // other tests'
 	slices.Sort(got)
-	if diff := cmp.Diff(strings.Fields(apiVersions), got); diff != "" {
-		t.Errorf("versions of the API (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "versions of the API", strings.Fields(apiVersions), got)
 	if got := strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers")); len(got) < 2 || got[1] != "Healthy" {
 		t.Errorf("component etcd: %s, want it healthy", got)
 	}

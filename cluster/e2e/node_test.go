@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -77,9 +78,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	do(t, i, runtimeClass+podOf("pod", podSpec("echo out; echo err >&2; exec sleep --on-term 0 1h", "runtimeClassName: preconfigured")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	got := do(t, i, "", "get", "node", "first", "-o", "jsonpath={.status.capacity.pods} {.status.daemonEndpoints.kubeletEndpoint.Port} {.status.runtimeHandlers[*].name}")
-	if diff := cmp.Diff(fmt.Sprintf("17 %d  runc test-handler", port), got); diff != "" {
-		t.Errorf("pods, port, handlers (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "pods, port, handlers", fmt.Sprintf("17 %d  runc test-handler", port), got)
 	client, err := i.Client()
 	must.Succeed(t, err)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())

@@ -1,14 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -49,9 +50,7 @@ podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionT
 	s.wait("job/ends", "condition=Failed")
 	for name, want := range map[string]string{"ends": "PodFailurePolicy 1", "goes-on": ""} {
 		got := s.kubectl("get", "job", name, "-o", `jsonpath={.status.conditions[?(@.type=="Failed")].reason} {.status.failed}`)
-		if diff := cmp.Diff(want, strings.TrimSpace(got)); diff != "" {
-			t.Errorf("job %s (-want +got):\n%s", name, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("job %s", name), want, strings.TrimSpace(got))
 	}
 }
 
@@ -88,9 +87,7 @@ volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOn
 	first := s.running("app=db", "")
 	s.kubectl("delete", "pod", "db-0")
 	s.pod("db-0", "be another one and run", func(p *core.Pod) bool { return p.UID != first.UID && isReady(p) })
-	if diff := cmp.Diff("started\nstarted", s.kubectl("exec", "db-0", "--", "cat", "/data/log")); diff != "" {
-		t.Errorf("what both pods wrote (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "what both pods wrote", "started\nstarted", s.kubectl("exec", "db-0", "--", "cat", "/data/log"))
 }
 
 const cronJob = `
@@ -116,9 +113,7 @@ func TestCronJob(t *testing.T) {
 	s.kubectl("create", "job", "now", "--from=cronjob/yearly")
 	s.wait("job --all", "condition=Complete")
 	owners := s.kubectl("get", "jobs", "-o", "jsonpath={.items[*].metadata.ownerReferences[*].name}")
-	if diff := cmp.Diff("yearly yearly", owners); diff != "" {
-		t.Errorf("whose the jobs are (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "whose the jobs are", "yearly yearly", owners)
 }
 
 // A Job that has ended goes with its pods when its time to live is over.
@@ -154,7 +149,5 @@ volumes: [{name: v, emptyDir: {}}]`)))
 		}
 		return n == 2
 	})
-	if diff := cmp.Diff("init\ninit", s.kubectl("exec", "whole", "-c", "asks", "--", "cat", "/v/init")); diff != "" {
-		t.Errorf("runs of the init container (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "runs of the init container", "init\ninit", s.kubectl("exec", "whole", "-c", "asks", "--", "cat", "/v/init"))
 }

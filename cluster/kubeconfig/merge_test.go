@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -78,9 +79,7 @@ func TestMergeAndRemove(t *testing.T) {
 		t.Errorf("merged: %s", text(t, path))
 	}
 	must.Succeed(t, Remove(from))
-	if diff := cmp.Diff(string(want), text(t, path)); diff != "" {
-		t.Errorf("removed (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "removed", string(want), text(t, path))
 	info, err := os.Lstat(path)
 	must.Succeed(t, err)
 	if got := info.Mode().Perm(); got != 0o640 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -34,9 +35,7 @@ func TestParse(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(line{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "", tc.want, got, cmp.AllowUnexported(line{}))
 		})
 	}
 }

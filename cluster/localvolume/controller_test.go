@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -29,6 +28,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/lifepod/lifepod/cluster/reclaim"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
@@ -205,12 +205,8 @@ func TestClaimGetsVolume(t *testing.T) {
 		}}}},
 	}
 	got := s.volume(t, "pvc-u1")
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Errorf("volume (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{reclaim.Finalizer}, got.Finalizers); diff != "" {
-		t.Errorf("finalizers (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "volume", want, got.Spec)
+	compare.Equal(t, "finalizers", []string{reclaim.Finalizer}, got.Finalizers)
 	if got, want := s.event(), "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1"; got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
@@ -514,9 +510,7 @@ func TestCapacities(t *testing.T) {
 		"local.n1 local map[topology.local.csi.lifepod.dev/node:n1]",
 		"local.n2 local map[topology.local.csi.lifepod.dev/node:n2]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("capacities (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "capacities", want, got)
 }
 
 // The class of a lifepod whose volumes were folders gets the driver, and what people have said of it
@@ -534,7 +528,5 @@ func TestClassOfFoldersIsReplaced(t *testing.T) {
 	got, err := client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})
 	must.Succeed(t, err)
 	got.ManagedFields, want.TypeMeta = nil, got.TypeMeta
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("class (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "class", want, got)
 }

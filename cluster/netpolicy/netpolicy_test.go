@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	events "k8s.io/api/events/v1"
 	networking "k8s.io/api/networking/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -39,10 +39,8 @@ func TestWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (<-recorded.ResultChan()).Object.(*events.Event)
-		if diff := cmp.Diff([]string{name, "1234", "Warning", "NotEnforced", Note},
-			[]string{got.Regarding.Name, string(got.Regarding.UID), got.Type, got.Reason, got.Note}); diff != "" {
-			t.Errorf("event (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "event", []string{name, "1234", "Warning", "NotEnforced", Note},
+			[]string{got.Regarding.Name, string(got.Regarding.UID), got.Type, got.Reason, got.Note})
 	}
 	end()
 	if err := <-ended; err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -61,9 +62,7 @@ func TestDamaged(t *testing.T) {
 			if f.CAHash() != hash {
 				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
 			}
-			if diff := cmp.Diff(tc.made, changed(before, content(t, dir))); diff != "" {
-				t.Errorf("made again (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "made again", tc.made, changed(before, content(t, dir)))
 		})
 	}
 }

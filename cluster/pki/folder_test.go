@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -168,9 +167,7 @@ func TestRefresh(t *testing.T) {
 				tc.config(&next)
 			}
 			f := open(t, next)
-			if diff := cmp.Diff(tc.want, changed(before, content(t, dir))); diff != "" {
-				t.Errorf("made again (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "made again", tc.want, changed(before, content(t, dir)))
 			if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; got.Sub(c.now) < 100*day {
 				t.Errorf("the API server's expires %s at %s", got, c.now)
 			}

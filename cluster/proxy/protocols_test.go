@@ -1,12 +1,13 @@
 package proxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/knftables"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -41,9 +42,7 @@ func TestProtocolsByName(t *testing.T) {
 		for _, e := range elements {
 			got = append(got, strings.Join(e.Key, " . "))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", set, diff)
-		}
+		compare.Equal(t, fmt.Sprint(set), want, got)
 	}
 	if _, err := (named{table}).ListElements(t.Context(), "set", "missing"); !knftables.IsNotFound(err) {
 		t.Errorf("a set that is not there: %v", err)

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -9,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	simulated "github.com/lifepod/lifepod/sim/nodes"
 )
@@ -86,9 +87,7 @@ func TestWanted(t *testing.T) {
 			}
 			got[p.String()] = h.at.String()
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		compare.Equal(t, name, test.want, got)
 		if refused := strings.Join(slices.Sorted(maps.Keys(p.refused)), " "); refused != test.refused {
 			t.Errorf("%s: refused %q, want %q", name, refused, test.refused)
 		}
@@ -162,9 +161,7 @@ func TestApply(t *testing.T) {
 			for p, r := range list {
 				got[p.String()] = r.Gw.String()
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: routes of %s (-want +got):\n%s", step, within, diff)
-			}
+			compare.Equal(t, fmt.Sprintf("%s: routes of %s", step, within), want, got)
 		}
 	}
 	two, three := netip.MustParsePrefix("10.42.2.0/24"), netip.MustParsePrefix("10.42.3.0/24")
@@ -181,9 +178,7 @@ func TestApply(t *testing.T) {
 	have("one moved, one is gone", map[string]string{"10.42.2.0/24": "192.0.2.4"})
 	apply(map[netip.Prefix]hop{two: at("198.51.100.2"), three: at("192.0.2.3")})
 	have("one is behind a router now", map[string]string{"10.42.3.0/24": "192.0.2.3"})
-	if diff := cmp.Diff(map[string]string{"n198.51.100.2": "198.51.100.2"}, table.warned); diff != "" {
-		t.Errorf("told of (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "told of", map[string]string{"n198.51.100.2": "198.51.100.2"}, table.warned)
 	if err := table.apply(map[netip.Prefix]hop{three: at("192.0.2.3"), netip.MustParsePrefix("10.42.0.0/24"): at("192.0.2.2")}); err == nil || !strings.Contains(err.Error(), "10.42.0.0/24 that is not of lifepod") {
 		t.Errorf("a route of somebody else is there: %v", err)
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -49,9 +51,7 @@ func TestFound(t *testing.T) {
 	for _, r := range []Record{first, {Services: "10.44.0.0/16", Founder: "n2"}} {
 		got, err := p.Found(t.Context(), r)
 		must.Succeed(t, err)
-		if diff := cmp.Diff(&first, got); diff != "" {
-			t.Errorf("recorded by %s (-want +got):\n%s", r.Founder, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("recorded by %s", r.Founder), &first, got)
 	}
 	got, err := p.Find(t.Context())
 	if diff := cmp.Diff(&first, got); diff != "" || err != nil {

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -77,9 +77,7 @@ func TestPrepare(t *testing.T) {
 	must.Succeed(t, client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}))
 	writes(client)
 	must.Succeed(t, Prepare(ctx, config(client)))
-	if diff := cmp.Diff([]string{"update configmaps", "create rolebindings"}, writes(client)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", []string{"update configmaps", "create rolebindings"}, writes(client))
 	info, err = client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
 	if err != nil || info.Data["jws-kubeconfig-abcdef"] != "signature" || !strings.Contains(info.Data["kubeconfig"], "https://192.0.2.1:6443") {
 		t.Errorf("%v, %v", info.Data, err)
@@ -99,9 +97,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("stored: %v", stored)
 	}
 	want := []string{"auth-extra-groups", "description", "expiration", "token-id", "token-secret", "usage-bootstrap-authentication", "usage-bootstrap-signing"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(stored.Data))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", want, slices.Sorted(maps.Keys(stored.Data)))
 	list, err := List(ctx, client)
 	if err != nil || len(list) != 2 || list[0].ID != id || !list[1].Expires.IsZero() {
 		t.Errorf("list: %v, %v", list, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -106,9 +107,7 @@ func TestCompletion(t *testing.T) {
 		"ps ":                       none,
 	} {
 		words := append([]string{"--root", root}, strings.Split(line, " ")...)
-		if diff := cmp.Diff(want, completions(t, words...)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", line, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("%q", line), want, completions(t, words...))
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -86,12 +86,8 @@ func TestImageRemove(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if diff := cmp.Diff([]string{tc.says, tc.err}, []string{said, text}); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([][]string{tc.untags, tc.removes}, [][]string{untagged, service.removed}); diff != "" {
-				t.Errorf("untagged, removed (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "result", []string{tc.says, tc.err}, []string{said, text})
+			compare.Equal(t, "untagged, removed", [][]string{tc.untags, tc.removes}, [][]string{untagged, service.removed})
 		})
 	}
 }

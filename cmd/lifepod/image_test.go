@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -116,9 +117,7 @@ func TestImageList(t *testing.T) {
 	for _, c := range cases {
 		got, err := runImage(t, &imageService{}, nil, c.args...)
 		must.Succeed(t, err)
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.args, diff)
-		}
+		compare.Equal(t, fmt.Sprint(c.args), c.want, got)
 	}
 	got, err := runImage(t, &imageService{}, nil, "ls", "-o", "json")
 	if err != nil || !strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\",") {
@@ -132,9 +131,7 @@ func TestImagePullWithSecretFile(t *testing.T) {
 	service := &imageService{}
 	got, err := runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)
 	must.Succeed(t, err)
-	if diff := cmp.Diff([]string{"r.io/app:latest\n", "me"}, []string{got, service.login}); diff != "" {
-		t.Errorf("output and login (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "output and login", []string{"r.io/app:latest\n", "me"}, []string{got, service.login})
 }
 
 func TestImageErrors(t *testing.T) {

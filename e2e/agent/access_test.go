@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authentication "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -38,9 +38,7 @@ spec:
 `)
 	pod := c.awaitReady("pod")
 	claims := c.claims("/token/token")
-	if diff := cmp.Diff([]string{"vault"}, claims.Audience); diff != "" {
-		t.Errorf("audience (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "audience", []string{"vault"}, claims.Audience)
 	if claims.Kubernetes.Pod.UID != string(pod.UID) || claims.Kubernetes.Node.Name != c.node.Name {
 		t.Errorf("bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
 	}
@@ -51,9 +49,7 @@ spec:
 	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	must.Succeed(t, err)
-	if diff := cmp.Diff("system:serviceaccount:"+c.namespace+":default", review.Status.User.Username); diff != "" {
-		t.Errorf("whom the API server takes the pod for (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "whom the API server takes the pod for", "system:serviceaccount:"+c.namespace+":default", review.Status.User.Username)
 }
 
 // claims are those of a token.
@@ -108,9 +104,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `)
 		c.await("pod", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
-		if diff := cmp.Diff(want, c.kubectl("logs", "pod")); diff != "" {
-			t.Errorf("the file on the volume (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "the file on the volume", want, c.kubectl("logs", "pod"))
 		c.delete("pod")
 	}
 }

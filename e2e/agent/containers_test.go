@@ -3,8 +3,9 @@ package agent
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // TestRestartAllContainers: one exit code starts everything anew, which a watch sees
@@ -39,9 +40,7 @@ spec:
 		return isReady(pod) && s[0].RestartCount == 1 && s[1].RestartCount == 1 &&
 			conditionOf(pod, v1.AllContainersRestarting).Status == v1.ConditionFalse
 	})
-	if diff := cmp.Diff(before.Status.PodIPs, after.Status.PodIPs); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "addresses", before.Status.PodIPs, after.Status.PodIPs)
 }
 
 // TestResizeInPlace: CPU without a restart, memory with one because the container wants it.
@@ -74,8 +73,6 @@ spec:
 		})
 	}
 	after := c.awaitReady("pod")
-	if diff := cmp.Diff(before.Status.PodIP, after.Status.PodIP); diff != "" {
-		t.Errorf("address (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "address", before.Status.PodIP, after.Status.PodIP)
 	c.awaitEvent("pod", v1.EventTypeNormal, "ResizeCompleted")
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -61,9 +61,7 @@ func TestDelete(t *testing.T) {
 				t.Fatalf("the container had not ended when the object went:\n%s", summary([]v1.Pod{*last}))
 			}
 			got := fmt.Sprintf("phase %s, exit code %d", last.Status.Phase, end.ExitCode)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("end of the pod (-want +got):\n%s", diff)
-			}
+			compare.Equal(t, "end of the pod", test.want, got)
 		})
 	}
 }

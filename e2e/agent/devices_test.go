@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -64,13 +64,9 @@ func TestDevicePlugin(t *testing.T) {
 	})
 	create("refused", "nodeName: "+node.Name, "1")
 	refused := c.await("refused", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if diff := cmp.Diff("UnexpectedAdmissionError", refused.Status.Reason); diff != "" {
-		t.Errorf("A-DEV-8: reason (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "A-DEV-8: reason", "UnexpectedAdmissionError", refused.Status.Reason)
 	const message = "Pod was rejected: Allocate failed due to requested number of devices unavailable for example.com/resource. Requested: 1, Available: 0, which is unexpected"
-	if diff := cmp.Diff(message, refused.Status.Message); diff != "" {
-		t.Errorf("A-DEV-8: message (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "A-DEV-8: message", message, refused.Status.Message)
 
 	c.kubectl("exec", "both", "--container=main", "--", "touch", "/end")
 	c.await("both", "to have restarted", func(pod *v1.Pod) bool {
@@ -87,9 +83,7 @@ func TestDevicePlugin(t *testing.T) {
 		return status.RestartCount == 2 && status.State.Running != nil
 	})
 	wantBoth("both", "A-DEV-10: after a kill -9 of the agent,")
-	if diff := cmp.Diff(statusOf(before, "none").ContainerID, statusOf(after, "none").ContainerID); diff != "" {
-		t.Errorf("A-DEV-10: the container that was to go on (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "A-DEV-10: the container that was to go on", statusOf(before, "none").ContainerID, statusOf(after, "none").ContainerID)
 	awaitDevices(t, node, sampleResource, 2, 2) // it has seen that its socket is gone, and has registered again
 
 	must.Succeed(t, plugin.process.Kill())

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -29,9 +29,7 @@ func TestWorkerWithDevices(t *testing.T) {
 	}
 	const devices = "CDI-Dev-1\nCDI-Dev-2\nDev-1\nDev-2\n"
 	want := "going on from the checkpoint, with the devices of both runs\n" + devices + devices
-	if diff := cmp.Diff(want, c.kubectl("logs", pod.Name, "--container=worker")); diff != "" {
-		t.Errorf("A-DEV-10: the worker's log (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "A-DEV-10: the worker's log", want, c.kubectl("logs", pod.Name, "--container=worker"))
 }
 
 // TestWorkerWithClaim: so does the example's worker with two GPUs of a claim (A-DRA-7). It is not run

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // job is a Job whose pods run a script.
@@ -35,14 +37,10 @@ func TestIndexedJob(t *testing.T) {
 	c := newCluster(t, shared)
 	c.apply(job("indexed", "completionMode: Indexed\n  completions: 3\n  parallelism: 2", "echo index $JOB_COMPLETION_INDEX"))
 	c.kubectl("wait", "--for=condition=Complete", "job/indexed", "--timeout=60s")
-	if diff := cmp.Diff("0-2", c.kubectl("get", "job", "indexed", "--output=jsonpath={.status.completedIndexes}")); diff != "" {
-		t.Errorf("indexes that are done (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "indexes that are done", "0-2", c.kubectl("get", "job", "indexed", "--output=jsonpath={.status.completedIndexes}"))
 	for _, index := range []string{"0", "1", "2"} {
 		log := c.kubectl("logs", "--selector=batch.kubernetes.io/job-completion-index="+index)
-		if diff := cmp.Diff("index "+index+"\n", log); diff != "" {
-			t.Errorf("log of a pod that has ended (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "log of a pod that has ended", "index "+index+"\n", log)
 	}
 }
 
@@ -57,9 +55,7 @@ func TestJobFails(t *testing.T) {
 	for name, want := range map[string]string{"limited": "BackoffLimitExceeded 1", "ruled": "PodFailurePolicy 1"} {
 		c.kubectl("wait", "--for=condition=Failed", "job/"+name, "--timeout=60s")
 		got := c.kubectl("get", "job", name, `--output=jsonpath={.status.conditions[?(@.type=="Failed")].reason} {.status.failed}`)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("job %s (-want +got):\n%s", name, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("job %s", name), want, got)
 	}
 }
 
@@ -78,7 +74,5 @@ func TestJobIgnoresDisruptions(t *testing.T) {
 	}
 	c.kubectl("wait", "--for=jsonpath={.status.ready}=0", "job/patient", "--timeout=60s")
 	got := c.kubectl("get", "job", "patient", "--output=jsonpath={.status.failed}{.status.conditions}{.status.uncountedTerminatedPods}")
-	if diff := cmp.Diff("{}", got); diff != "" {
-		t.Errorf("failed pods, conditions and pods to be counted (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "failed pods, conditions and pods to be counted", "{}", got)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -48,15 +49,11 @@ spec:
 		s := pod.Status.ContainerStatuses
 		return len(s) == 1 && s[0].RestartCount == 1 && s[0].State.Running != nil
 	})
-	if diff := cmp.Diff("first\n", c.kubectl("logs", "pod", "--previous", "--follow")); diff != "" {
-		t.Errorf("log of the container before (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "log of the container before", "first\n", c.kubectl("logs", "pod", "--previous", "--follow"))
 	c.awaitLine("pod", "second")
 	c.kubectl("exec", "pod", "--", "touch", "/v/end")
 	c.awaitLine("pod", "last")
-	if diff := cmp.Diff("last\n", c.kubectl("logs", "pod", "--tail=1")); diff != "" {
-		t.Errorf("last line (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "last line", "last\n", c.kubectl("logs", "pod", "--tail=1"))
 	if err := c.kubectlFails("logs", "pod", "--container=other"); !strings.Contains(err, "container other is not valid for pod pod") {
 		t.Errorf("log of a container that there isn't: %s", err)
 	}

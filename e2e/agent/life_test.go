@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -33,9 +34,7 @@ func TestPodLives(t *testing.T) {
 		t.Errorf("status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
 	}
 	c.awaitLine("sleeper", "hello")
-	if diff := cmp.Diff("inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside")); diff != "" {
-		t.Errorf("kubectl exec (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "kubectl exec", "inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside"))
 	c.delete("sleeper")
 }
 
@@ -58,9 +57,7 @@ func TestRestartOfTheAgentIsInvisible(t *testing.T) {
 		}
 		c.awaitLine("sleeper", "hello")
 	}
-	if diff := cmp.Diff(lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{})); diff != "" {
-		t.Errorf("the pod before and after (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "the pod before and after", lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{}))
 	c.delete("sleeper")
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -54,9 +56,7 @@ func TestPodResources(t *testing.T) {
 		if err != nil {
 			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
 		}
-		if diff := cmp.Diff(pod, list.PodResources[1], protocmp.Transform()); diff != "" {
-			t.Errorf("A-DEV-13: %s pod (-want +got):\n%s", when, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("A-DEV-13: %s pod", when), pod, list.PodResources[1], protocmp.Transform())
 		got := map[string]int{}
 		for _, container := range list.PodResources[0].Containers {
 			for _, claim := range container.DynamicResources {
@@ -67,9 +67,7 @@ func TestPodResources(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(map[string]int{"both": 2, "second": 2}, got); diff != "" {
-			t.Errorf("A-DEV-13: %s devices of claims, by container (-want +got):\n%s", when, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("A-DEV-13: %s devices of claims, by container", when), map[string]int{"both": 2, "second": 2}, got)
 	}
 	ask("at first,")
 	restart(t, node)

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	oci "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -47,9 +47,7 @@ spec:
 	c.create(manifest("by-account", "serviceAccountName: puller"))
 	c.awaitReady("by-account")
 	event := c.awaitEvent("by-account", v1.EventTypeNormal, "Pulling")
-	if diff := cmp.Diff(`Pulling image "`+image+`"`, event.Message); diff != "" {
-		t.Errorf("event (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "event", `Pulling image "`+image+`"`, event.Message)
 }
 
 // pushPrivate puts the carried image into a registry on loopback, which is there until the

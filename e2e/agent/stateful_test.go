@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -55,9 +56,7 @@ spec:
 	}
 	c.kubectl("delete", "pod", "db-0")
 	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
-	if diff := cmp.Diff("db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names")); diff != "" {
-		t.Errorf("what is on the volume (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "what is on the volume", "db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names"))
 	c.kubectl("scale", "statefulset/db", "--replicas=0")
 	for gone := false; !gone; {
 		pods := c.awaitPods("", "to have one less", func([]v1.Pod) bool { return true })

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -45,9 +45,7 @@ spec:
 
 	c.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
 	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
-	if diff := cmp.Diff(containerIDs(first), containerIDs(second)); diff != "" {
-		t.Errorf("containers after the mirror pod was deleted (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "containers after the mirror pod was deleted", containerIDs(first), containerIDs(second))
 
 	write(strings.Replace(manifest, "GENERATION", "two", 1))
 	c.untilDeleted(second)

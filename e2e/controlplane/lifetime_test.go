@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -48,9 +48,7 @@ func processesIn(dir string) map[int]string {
 
 func checkAllRun(t *testing.T, processes map[int]string) {
 	t.Helper()
-	if diff := cmp.Diff(programs(), slices.Sorted(maps.Values(processes))); diff != "" {
-		t.Errorf("running programs (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "running programs", programs(), slices.Sorted(maps.Values(processes)))
 }
 
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
@@ -77,9 +75,7 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	must.Succeed(t, own.StartAPIServer(t.Context()))
 	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
 	must.Succeed(t, err)
-	if diff := cmp.Diff(kept.Data, got.Data); diff != "" {
-		t.Errorf("data after the API server came back (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "data after the API server came back", kept.Data, got.Data)
 	if err := own.StartAPIServer(t.Context()); err == nil {
 		t.Error("the API server was started twice, want an error")
 	}
@@ -153,7 +149,5 @@ func TestMissingPrograms(t *testing.T) {
 	if err == nil {
 		t.Fatalf("it started (and closed with %v), want an error", own.Close())
 	}
-	if diff := cmp.Diff(empty+"/etcd is missing: run `make controlplane` first", err.Error()); diff != "" {
-		t.Errorf("error (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "error", empty+"/etcd is missing: run `make controlplane` first", err.Error())
 }

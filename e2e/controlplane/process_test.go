@@ -1,14 +1,14 @@
 package controlplane_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -30,9 +30,7 @@ func TestLastLines(t *testing.T) {
 	p := startShell(t, log, "echo three; echo four")
 	<-p.Ended()
 	for count, want := range map[int]string{0: "", 1: "four\n", 3: "two\nthree\nfour\n", 9: "one\ntwo\nthree\nfour\n"} {
-		if diff := cmp.Diff(want, string(p.LastLines(count))); diff != "" {
-			t.Errorf("last %d lines (-want +got):\n%s", count, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("last %d lines", count), want, string(p.LastLines(count)))
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -28,9 +28,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
 	}
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
-		if diff := cmp.Diff([]string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures); diff != "" {
-			t.Errorf("declared features (-want +got):\n%s", diff)
-		}
+		compare.Equal(t, "declared features", []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures)
 	}
 	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
 	must.Succeed(t, err)
@@ -41,9 +39,7 @@ func TestJoin(t *testing.T) {
 	}
 	lease := leaseOf(t, "join", func(*coordinationv1.Lease) bool { return true })
 	want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "join", UID: node.UID}}
-	if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
-		t.Errorf("owner of the lease (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "owner of the lease", want, lease.OwnerReferences)
 }
 
 // The scheduler puts pods on the node, within what it has.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/publish"
 )
@@ -67,9 +68,7 @@ func TestFull(t *testing.T) {
 		cmpopts.EquateApproxTime(time.Second), cmpopts.EquateEmpty(),
 		cmpopts.SortSlices(func(a, b v1.PodCondition) bool { return a.Type < b.Type }),
 	}
-	if d := cmp.Diff(want, n.read(web.Name).Status, same); d != "" {
-		t.Errorf("status (-want +got):\n%s", d)
-	}
+	compare.Equal(t, "status", want, n.read(web.Name).Status, same)
 
 	gate := []byte(`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`)
 	if _, err := n.admin.CoreV1().Pods("default").Patch(t.Context(), web.Name, types.StrategicMergePatchType, gate, metav1.PatchOptions{}, "status"); err != nil {

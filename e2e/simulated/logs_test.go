@@ -3,13 +3,13 @@ package simulated
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -71,9 +72,7 @@ func TestNodesAPI(t *testing.T) {
 		{v1.PodLogOptions{SinceSeconds: new(int64(3600))}, "second\nlater\n"},
 		{v1.PodLogOptions{SinceTime: &metav1.Time{Time: time.Now().Add(time.Hour)}}, ""},
 	} {
-		if diff := cmp.Diff(tc.want, logOf(t, client, ns, pod, tc.options)); diff != "" {
-			t.Errorf("logs %+v (-want +got):\n%s", tc.options, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("logs %+v", tc.options), tc.want, logOf(t, client, ns, pod, tc.options))
 	}
 	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
 	at, text, _ := strings.Cut(line, " ")

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -33,9 +32,7 @@ func TestAdvance(t *testing.T) {
 	must.Succeed(t, m.Advance(time.Second/2, settle))
 	must.Succeed(t, m.Advance(5*time.Second, settle))
 	want := []string{"0s settle", "500ms settle", "1s first", "1s settle", "1.5s second", "1.5s settle", "2s third", "2s fourth", "2s settle"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "", want, got)
 	if got := m.Now().Sub(begin); got != 5500*time.Millisecond {
 		t.Errorf("after all it is %v", got)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
@@ -49,9 +50,7 @@ nodes:
 			slow = append(slow, i)
 		case f.Slow == 0 && len(f.Events) == 1:
 			lost = append(lost, i)
-			if diff := cmp.Diff([]nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events); diff != "" {
-				t.Errorf("sim-%d (-want +got):\n%s", i, diff)
-			}
+			compare.Equal(t, fmt.Sprintf("sim-%d", i), []nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events)
 		case f.Slow == 10:
 			both = append(both, i)
 			if len(f.Events) != 2 || f.Events[0].Kind != nodefaults.Partition || f.Events[0].For != time.Minute ||
@@ -87,9 +86,7 @@ func TestNodeFaultsShareOfWhatIsLeft(t *testing.T) {
 	for _, f := range s.Of(nodeNames(10), 1) {
 		count[f.Slow]++
 	}
-	if diff := cmp.Diff(map[float64]int{2: 6, 3: 3, 4: 1}, count); diff != "" {
-		t.Errorf("how many are slow (-want +got):\n%s", diff)
-	}
+	compare.Equal(t, "how many are slow", map[float64]int{2: 6, 3: 3, 4: 1}, count)
 }
 
 // A mistake is a clear error: where it is, and what would be right.

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -70,9 +69,7 @@ func TestAnswers(t *testing.T) {
 			Method: "POST", URI: "/api/v1/pods?dryRun=All", Path: "/api/v1/pods", Query: "dryRun=All", Proto: "HTTP/2.0", Of: "me", Body: "a pod",
 			Status: http.StatusCreated, Head: "before", Got: "made",
 		}
-		if diff := cmp.Diff(want, s); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		compare.Equal(t, "", want, s)
 	})
 }
 

@@ -1,16 +1,17 @@
 package traffic
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -95,8 +96,6 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 		{"A", "none.default.svc.cluster.local.", []string{"NXDOMAIN"}},
 		{"TXT", "dns-version.cluster.local.", []string{`"1.1.0"`}},
 	} {
-		if diff := cmp.Diff(test.want, answers(t, server, test.kind, test.name)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", test.kind, test.name, diff)
-		}
+		compare.Equal(t, fmt.Sprintf("%s %s", test.kind, test.name), test.want, answers(t, server, test.kind, test.name))
 	}
 }
