@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,7 +67,7 @@ func TestWithResources(t *testing.T) {
 		{"different", amounts("memory", "96Mi"), amounts(), resources(amounts("memory", "96Mi"), amounts())},
 		{"said", amounts("cpu", "2"), amounts("cpu", "500m"), resources(amounts("cpu", "2"), amounts("cpu", "500m"))},
 	} {
-		compare.Equal(t, fmt.Sprint(tc.name), tc.want, withResources(pod, "main", tc.limits, tc.requests))
+		compare.Equal(t, tc.name, tc.want, withResources(pod, "main", tc.limits, tc.requests))
 	}
 }
 
