@@ -64,11 +64,7 @@ func TestOtherNetworkWaitsForPods(t *testing.T) {
 	p := locate(t, t.TempDir())
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: p.Bridge()}}
 	must.Succeed(t, netlink.LinkAdd(bridge))
-	t.Cleanup(func() {
-		if err := netlink.LinkDel(bridge); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return netlink.LinkDel(bridge) })
 	_, err := (&daemon{paths: p, cni: &CNI{ConfDir: "/etc/cni/net.d"}}).chooseNetwork()
 	if err == nil || !strings.Contains(err.Error(), "end them first") {
 		t.Errorf("error %v, want that pods are ended first", err)

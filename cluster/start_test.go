@@ -104,11 +104,7 @@ func ownProcess(t *testing.T, by ...string) bool {
 func newRoot(t *testing.T) string {
 	root, err := os.MkdirTemp("", "lpc")
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())) })
 	return root
 }
 

@@ -66,7 +66,7 @@ func TestImagesChurn(t *testing.T) {
 	}
 	n.begin("large", reg.pushLarge(t, base, "large", largeMiB))
 	n.end("large")
-	awaitTrue(t, "nothing is left of the pods", func() bool {
+	machine.Until(t, "nothing is left of the pods", func() bool {
 		left, err := filepath.Glob(filepath.Join(n.root.dir, "pods/*"))
 		return err == nil && len(left) == 0
 	})
@@ -159,7 +159,7 @@ spec:
 // end takes a pod back once it has run.
 func (n *smallNode) end(pod string) {
 	n.Helper()
-	awaitTrue(n.T, pod+" has run", func() bool {
+	machine.Until(n.T, pod+" has run", func() bool {
 		if n.agent.HasEnded() {
 			n.Fatalf("the agent has ended:\n%s", n.agent.LastLines(20))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/terminal"
 )
 
@@ -58,13 +59,13 @@ func TestExecLeavesNothing(t *testing.T) {
 		"readinessProbe: {exec: {command: [sh, -c, 'sleep 0.3; true']}, periodSeconds: 1, timeoutSeconds: 60}")))
 	const kept, left = "31536001", "31536002" // seconds, which tell the processes
 	stays := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "sleep "+kept)
-	awaitTrue(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
+	machine.Until(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL} {
 		client := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "trap '' HUP; sleep "+left+" & sleep "+left+"; true")
-		awaitTrue(t, "a command", func() bool { return sleeping(left) == 2 })
+		machine.Until(t, "a command", func() bool { return sleeping(left) == 2 })
 		client.signal(signal)
 		client.wait()
-		awaitTrue(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
+		machine.Until(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
 	}
 	if n := sleeping(kept); n != 1 {
 		t.Errorf("%d of the other command's processes are left", n)
@@ -89,9 +90,9 @@ func TestExecTerminal(t *testing.T) {
 	}
 	session.Press("hello\r")
 	session.Await("got hello")
-	awaitTrue(t, "the terminal's size", sizeIs(30, 100))
+	machine.Until(t, "the terminal's size", sizeIs(30, 100))
 	session.Resize(44, 122)
-	awaitTrue(t, "the terminal's new size", sizeIs(44, 122))
+	machine.Until(t, "the terminal's new size", sizeIs(44, 122))
 	session.Press("\x03") // Ctrl-C is the command's
 	if code := session.End(); code != 130 {
 		t.Errorf("exit code %d\n%s", code, session.Text())
@@ -160,9 +161,9 @@ func TestExecShell(t *testing.T) {
 	session := terminal.Start(t, exec.Command(binary, "--root", shared.dir, "exec", "-it", "exec-shell", "--", "sh"))
 	session.Await("/ # ")
 	session.Press("sleep 31536004\r")
-	awaitTrue(t, "a program of the user's", func() bool { return sleeping("31536004") == 1 })
+	machine.Until(t, "a program of the user's", func() bool { return sleeping("31536004") == 1 })
 	session.Press("\x03")
-	awaitTrue(t, "its end", func() bool { return sleeping("31536004") == 0 })
+	machine.Until(t, "its end", func() bool { return sleeping("31536004") == 0 })
 	session.Press("echo on $(hostname)\r")
 	session.Await("on exec-shell")
 	session.Press("exit 9\r")
@@ -205,7 +206,7 @@ func TestDebug(t *testing.T) {
 	if got := debug("", "-d", "--name", "later", "--", "sleep", "infinity"); got.code != 0 || got.stdout != "" {
 		t.Errorf("-d: %+v", got)
 	}
-	awaitTrue(t, "a container that nobody attached to", func() bool {
+	machine.Until(t, "a container that nobody attached to", func() bool {
 		list := shared.podNow(t, "debugged").Status.EphemeralContainerStatuses
 		return len(list) == 3 && list[1].State.Running != nil // sorted by name
 	})

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -130,20 +131,10 @@ func TestInterruptDuringStart(t *testing.T) {
 // awaitFile waits until a file matches.
 func awaitFile(t *testing.T, pattern string) {
 	t.Helper()
-	awaitTrue(t, "a file "+pattern, func() bool {
+	machine.Until(t, "a file "+pattern, func() bool {
 		found, err := filepath.Glob(pattern)
 		return err == nil && len(found) > 0
 	})
-}
-
-// awaitTrue looks again and again: for what nobody tells of.
-func awaitTrue(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for late := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("never came: %s", what)
-		}
-	}
 }
 
 // kill sends KILL to the processes of the root whose command line begins so.
@@ -214,7 +205,7 @@ exit 3`, mountV)))
 func (r *root) killContainerd(t *testing.T) {
 	t.Helper()
 	r.kill(t, r.containerd(t)+" ")
-	awaitTrue(t, "a containerd that answers", func() bool { return r.lifepod(t, "", "image", "ls").code == 0 })
+	machine.Until(t, "a containerd that answers", func() bool { return r.lifepod(t, "", "image", "ls").code == 0 })
 }
 
 func writeFile(t *testing.T, path string) {
@@ -235,7 +226,7 @@ containers:
 	c.await(c.stderr, "pod Ready")
 	c.await(c.stdout, "up") // else it may end before
 	r.kill(t, "/pause")
-	awaitTrue(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
+	machine.Until(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
 	if n := strings.Count(c.stderr.text(), first); n != 2 {
 		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
 	}

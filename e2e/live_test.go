@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/terminal"
 	"github.com/lifepod/lifepod/internal/must"
 )
@@ -90,7 +91,7 @@ func TestLiveView(t *testing.T) {
 	l.Press("w")
 	l.Press("r")
 	l.Await("main started (1st restart)")
-	awaitTrue(t, "a shell that has set its trap", func() bool {
+	machine.Until(t, "a shell that has set its trap", func() bool {
 		return strings.Contains(shared.lifepod(t, "", "logs", "live", "-c", "main").stdout, "begun")
 	})
 	l.Press("q")

@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -192,7 +193,7 @@ containers:
 	}
 	lines := func() int { return strings.Count(r.lifepod(t, "", "logs", "train").stdout, "step ") }
 	before := lines()
-	awaitTrue(t, "more of its output, after the stranger", func() bool { return lines() > before })
+	machine.Until(t, "more of its output, after the stranger", func() bool { return lines() > before })
 	again := r.resume(t, manifest)
 	again.kill9()
 	if got := r.lifepod(t, "", "stop", "train"); got.code != 0 || got.stderr != "" {
@@ -304,7 +305,7 @@ containers:
 	c.await(c.stdout, "ignored")
 	asked := time.Now()
 	c.kill9()
-	awaitTrue(t, "two seconds of the grace", func() bool { return time.Since(asked) > 2*time.Second })
+	machine.Until(t, "two seconds of the grace", func() bool { return time.Since(asked) > 2*time.Second })
 	next := r.resume(t, manifest, "--log-level", "debug")
 	found := next.await(next.stderr, `StopContainer.*TimeoutSeconds:\d+`)
 	seconds, err := strconv.Atoi(found[strings.LastIndex(found, ":")+1:])
@@ -312,7 +313,7 @@ containers:
 		t.Errorf("the rest of the grace is %d s (%v), want at most 18 of the 20", seconds, err)
 	}
 	next.signal(syscall.SIGINT)
-	awaitTrue(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
+	machine.Until(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
 	next.signal(syscall.SIGINT)
 	if got := next.wait(); got.code != 130 {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
@@ -483,7 +484,7 @@ func TestResumeAfterReboot(t *testing.T) {
 // reboot ends everything of a root that does not outlive the machine's uptime.
 func (r *root) reboot(t *testing.T) {
 	t.Helper()
-	awaitTrue(t, "the end of all processes", func() bool {
+	machine.Until(t, "the end of all processes", func() bool {
 		processes := r.processes()
 		for _, line := range processes {
 			var pid int

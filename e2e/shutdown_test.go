@@ -63,11 +63,7 @@ func TestAgentAtShutdown(t *testing.T) {
 		must.Succeed(t, err)
 		return string(text)
 	}
-	for deadline := time.Now().Add(patience); strings.Count(log(), `msg="pod Running"`) < 3; time.Sleep(50 * time.Millisecond) { // nothing tells
-		if time.Now().After(deadline) {
-			t.Fatalf("the pods do not run:\n%s", log())
-		}
-	}
+	machine.Until(t, "all three pods", func() bool { return strings.Count(log(), `msg="pod Running"`) == 3 })
 	lock := <-logind.Locks
 	must.Succeed(t, logind.PrepareForShutdown(true))
 	select {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 const polite = `
@@ -95,7 +97,7 @@ containers:
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
 	c.await(c.stdout, "ignored")
-	awaitTrue(t, "a second signal, not taken for the first", func() bool {
+	machine.Until(t, "a second signal, not taken for the first", func() bool {
 		_ = c.process.Process.Signal(syscall.SIGINT) // it may have ended already
 		return strings.Contains(c.stderr.text(), "Ctrl-C again")
 	})

@@ -18,11 +18,7 @@ func mountTmpfs(t *testing.T, dir string) {
 	t.Helper()
 	must.Succeed(t, os.MkdirAll(dir, 0o755))
 	must.Succeed(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return syscall.Unmount(dir, syscall.MNT_DETACH) })
 	must.Succeed(t, syscall.Mount("", dir, "", syscall.MS_SHARED, ""))
 }
 

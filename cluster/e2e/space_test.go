@@ -30,10 +30,8 @@ func newSpace(t *testing.T, labels map[string]string) space {
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})
 	must.Succeed(t, err)
 	s := space{t: t, name: made.Name}
-	t.Cleanup(func() {
-		if err := client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	must.AtEnd(t, func() error {
+		return client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{})
 	})
 	await(s, "serviceaccounts", "metadata.name=default", "be there", func(*core.ServiceAccount) bool { return true })
 	return s

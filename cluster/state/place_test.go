@@ -63,11 +63,7 @@ func TestFound(t *testing.T) {
 func shortDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "lps")
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return os.RemoveAll(dir) })
 	return dir
 }
 

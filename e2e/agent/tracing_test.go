@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/relay"
+	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
@@ -103,11 +104,7 @@ func listenIn(t *testing.T, endpoint string) *listener {
 	if p.Relay, err = relay.Listen(endpoint, p.hear); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, p.Close)
 	return p
 }
 

@@ -55,11 +55,7 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	own, err := controlplane.Start(t.Context())
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := own.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, own.Close)
 	client, err := kubernetes.NewForConfig(own.RESTConfig())
 	must.Succeed(t, err)
 	configMaps := client.CoreV1().ConfigMaps("default")
@@ -116,11 +112,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 		t.Fatalf("the caller started nothing: %v", err)
 	}
 	dir := strings.TrimSpace(line)
-	t.Cleanup(func() {
-		if err := state(dir).RemoveCluster(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return state(dir).RemoveCluster() })
 	processes := processesIn(dir)
 	checkAllRun(t, processes)
 	var ends []unix.PollFd

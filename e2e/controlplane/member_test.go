@@ -18,11 +18,7 @@ import (
 func TestProcessThatEndsIsAnError(t *testing.T) {
 	plane, err := controlplane.Start(t.Context())
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, plane.Close)
 	program := filepath.Join(t.TempDir(), "kubelet")
 	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"my flags: $*\"; exit 3\n"), 0o700))
 	dir := filepath.Join(t.TempDir(), "node")

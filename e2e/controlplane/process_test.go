@@ -16,11 +16,7 @@ func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
 	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, p.Kill)
 	return p
 }
 

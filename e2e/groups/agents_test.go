@@ -26,11 +26,7 @@ func TestAgentsInPods(t *testing.T) {
 	must.Succeed(t, err)
 	served, err := agents.Serve(agents.Config{Plane: plane, Address: address, Module: controller.Module()})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := served.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, served.Close)
 	t.Run("lifepod", func(t *testing.T) { newAgentGroup(t, served, nodes...).restarts() })
 	t.Run("kubelet", func(t *testing.T) { newAgentGroup(t, served, startKubelet(t)).restarts() })
 }
@@ -44,19 +40,13 @@ func startKubelet(t *testing.T) *member.Member {
 	}
 	runtime, err := member.StartRuntime(t.Context(), binary)
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := runtime.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, runtime.Close)
 	node, err := member.Start(t.Context(), member.Config{
 		Plane: plane, Program: kubelet, Kubelet: map[string]any{"containerRuntimeEndpoint": runtime.Endpoint()},
 	})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{})); err != nil {
-			t.Error(err)
-		}
+	must.AtEnd(t, func() error {
+		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
 	must.Succeed(t, node.AwaitReady(t.Context()))
 	return node

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -47,20 +46,6 @@ func namespace(t *testing.T, name string) {
 	made[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
 }
 
-// eventually asks again as long as the watch has not brought the news.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	limit, tick := time.After(machine.Patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("never %s", what)
-		}
-	}
-}
-
 // A-ENV-7: the API server's own Service at once, one that is made later when it is
 // there, a headless one never.
 func TestServices(t *testing.T) {
@@ -80,13 +65,13 @@ func TestServices(t *testing.T) {
 		return out
 	}
 	master := made[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
-	eventually(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
+	machine.Until(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
 	for name, ip := range map[string]string{"web-shop": "", "headless": v1.ClusterIPNone} {
 		made[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 8080}}},
 		}, metav1.CreateOptions{}))
 	}
-	eventually(t, "the namespace's service", func() bool { return variables()["WEB_SHOP_SERVICE_PORT"] == "8080" })
+	machine.Until(t, "the namespace's service", func() bool { return variables()["WEB_SHOP_SERVICE_PORT"] == "8080" })
 	if _, found := variables()["HEADLESS_SERVICE_HOST"]; found {
 		t.Error("A-ENV-7: a headless service has variables")
 	}
@@ -104,7 +89,7 @@ func TestRuntimeClass(t *testing.T) {
 	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
 	}, metav1.CreateOptions{}))
-	eventually(t, "the class", func() bool {
+	machine.Until(t, "the class", func() bool {
 		handler, err := classes.Handler("sandboxed")
 		return err == nil && handler == "runsc"
 	})
@@ -128,7 +113,7 @@ func TestProviderToken(t *testing.T) {
 	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
 	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}
 	providers, request := provider(t, accounts, log)
-	eventually(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
+	machine.Until(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
 	asked := request()
 	if asked.ServiceAccountAnnotations["team"] != "shop" {
 		t.Errorf("annotations %v", asked.ServiceAccountAnnotations)

@@ -128,11 +128,7 @@ func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
 // folder is a pod's, removed with its mounts after the test.
 func (n *testNode) folder(pod *v1.Pod) string {
 	dir := filepath.Join(n.TempDir(), string(pod.UID))
-	n.Cleanup(func() {
-		if err := volumes.Remove(dir); err != nil {
-			n.Error(err)
-		}
-	})
+	must.AtEnd(n, func() error { return volumes.Remove(dir) })
 	return dir
 }
 

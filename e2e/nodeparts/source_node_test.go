@@ -58,10 +58,8 @@ func newSourceNode(t *testing.T, name string) *sourceNode {
 	must.Succeed(t, err)
 	_, err = n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	must.AtEnd(t, func() error {
+		return n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 	n.mirrors = &source.Mirrors{Client: n.client, NodeName: name, Log: n.log, Refused: func(pod *v1.Pod, err error) {
 		n.note(func() { n.wrong = append(n.wrong, err.Error()) })

@@ -16,3 +16,17 @@ func Succeed(t T, errs ...error) {
 		t.Fatal(err)
 	}
 }
+
+// AtEnd has something done when the test ends, which fails the test if it does not succeed.
+func AtEnd(t interface {
+	T
+	Cleanup(f func())
+	Error(args ...any)
+}, do func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := do(); err != nil {
+			t.Error(err)
+		}
+	})
+}

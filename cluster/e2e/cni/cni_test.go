@@ -2,13 +2,11 @@ package cni
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	v1 "k8s.io/api/core/v1"
@@ -56,27 +54,23 @@ func TestOtherNetwork(t *testing.T) {
 			must.Succeed(t, netlink.LinkDel(link))
 		}
 	})
-	t.Cleanup(func() {
-		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return c.Close(context.WithoutCancel(ctx)) })
 	client, err := c.Client()
 	must.Succeed(t, err)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
-	await(ctx, t, "a node that says what it lacks", func() bool {
+	machine.Until(t, "a node that says what it lacks", func() bool {
 		status, message := ready(ctx, client)
 		return status == v1.ConditionFalse && message == none
 	})
 	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
 	must.Succeed(t, err)
 	configure(t, c.Root, conf, bin)
-	await(ctx, t, "the node to be ready", func() bool {
+	machine.Until(t, "the node to be ready", func() bool {
 		status, _ := ready(ctx, client)
 		return status == v1.ConditionTrue
 	})
 	var address string
-	await(ctx, t, "the pod to run", func() bool {
+	machine.Until(t, "the pod to run", func() bool {
 		p, err := client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -116,20 +110,4 @@ func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus
 		}
 	}
 	return "", ""
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
 }

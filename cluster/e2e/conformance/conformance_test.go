@@ -72,11 +72,7 @@ func startCluster(ctx context.Context, t *testing.T, program string) *instance.I
 		"--listen", fmt.Sprintf("%s:%d", near, port), "--disable-admission-plugins", "DenyServiceExternalIPs", // one of the tests is about external IPs
 	}})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return cluster.Close(context.WithoutCancel(ctx)) })
 	return cluster
 }
 

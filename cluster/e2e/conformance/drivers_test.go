@@ -69,11 +69,7 @@ func startNode(t *testing.T, drivers ...program) node {
 	must.Succeed(t, err)
 	cluster, err := instance.Start(t.Context(), instance.Config{Program: lifepod, Root: root})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return cluster.Close(context.WithoutCancel(t.Context())) })
 	return node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
 }
 

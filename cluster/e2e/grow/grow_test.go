@@ -2,7 +2,6 @@ package grow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +24,8 @@ import (
 // the range for tests of networks (RFC 2544).
 const near, far = "198.18.75.1", "198.18.75.2"
 
-// Longest times: of the whole test, and of one wait in it.
-var patience, wait = 4 * machine.Patience, machine.Patience
+// patience is how long a whole test may take.
+var patience = 4 * machine.Patience
 
 // mover prefers the other machine, and leaves one that is cut off at once.
 const mover = `
@@ -85,7 +83,7 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := awaitPod(ctx, t, client, "n2")
-	await(ctx, t, "what the pod says", func() bool { // through the API server, which verifies the node
+	machine.Until(t, "what the pod says", func() bool { // through the API server, which verifies the node
 		out, err := c.Kubectl(ctx, "", "logs", first)
 		return err == nil && out == "here\n"
 	})
@@ -102,7 +100,7 @@ func TestGrow(t *testing.T) {
 	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
 		t.Errorf("another Node came back: %s, was %s", back, joined)
 	}
-	await(ctx, t, "the end of the pod that was moved", func() bool {
+	machine.Until(t, "the end of the pod that was moved", func() bool {
 		_, err := client.CoreV1().Pods("default").Get(ctx, first, metav1.GetOptions{})
 		return err != nil
 	})
@@ -116,7 +114,7 @@ func TestGrow(t *testing.T) {
 	m.Join.End() // pods run on
 	// It goes on as the same node, though the machine has another name.
 	m.Again("--config", file)
-	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
+	machine.Until(t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
 	awaitCaller(ctx, t, client, 0)
 	m.Down()
 	m.Again("--config", file)
@@ -142,7 +140,7 @@ spec:
 func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface, restarts int32) {
 	t.Helper()
 	var pod *v1.Pod
-	await(ctx, t, fmt.Sprintf("the caller after %d restarts", restarts), func() (ready bool) {
+	machine.Until(t, fmt.Sprintf("the caller after %d restarts", restarts), func() (ready bool) {
 		var err error
 		pod, err = client.CoreV1().Pods("default").Get(ctx, "caller", metav1.GetOptions{})
 		if err != nil || len(pod.Status.ContainerStatuses) == 0 {
@@ -175,11 +173,7 @@ func startCluster(ctx context.Context, t *testing.T, program string, args ...str
 	t.Helper()
 	c, err := instance.Start(ctx, instance.Config{Program: program, Args: append([]string{"--listen", freePort(t)}, args...)})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return c.Close(context.WithoutCancel(ctx)) })
 	client, err := c.Client()
 	must.Succeed(t, err)
 	return c, client
@@ -215,7 +209,7 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 // awaitReady waits for the other node's condition and returns its UID.
 func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, want v1.ConditionStatus) (uid string) {
 	t.Helper()
-	await(ctx, t, "node n2 with Ready "+string(want), func() bool {
+	machine.Until(t, "node n2 with Ready "+string(want), func() bool {
 		node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -235,7 +229,7 @@ func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, 
 // awaitPod waits for a pod that runs on a node and is to stay there.
 func awaitPod(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) (name string) {
 	t.Helper()
-	await(ctx, t, "a pod on "+node, func() bool {
+	machine.Until(t, "a pod on "+node, func() bool {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=mover"})
 		if err != nil {
 			return false
@@ -249,20 +243,4 @@ func awaitPod(ctx context.Context, t *testing.T, client kubernetes.Interface, no
 		return false
 	})
 	return name
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
 }

@@ -57,7 +57,7 @@ func TestPlainKubelet(t *testing.T) {
 	if _, err := c.Kubectl(ctx, guest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	await(ctx, t, "what the pod says", func() bool {
+	machine.Until(t, "what the pod says", func() bool {
 		out, err := c.Kubectl(ctx, "", "logs", "guest")
 		return err == nil && out == "here\n"
 	})
@@ -86,7 +86,7 @@ func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 		}
 	})
 	socket := filepath.Join(root.RunDir(), "containerd.sock")
-	await(t.Context(), t, "the runtime", func() bool {
+	machine.Until(t, "the runtime", func() bool {
 		connection, err := net.Dial("unix", socket)
 		if err == nil {
 			_ = connection.Close()

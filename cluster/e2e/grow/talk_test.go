@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -44,7 +45,7 @@ func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 	}
 	field := func(kind, name, path string) (value string) {
 		t.Helper()
-		await(ctx, t, path+" of "+kind+" "+name, func() bool {
+		machine.Until(t, path+" of "+kind+" "+name, func() bool {
 			var err error
 			value, err = c.Kubectl(ctx, "", "get", kind, name, "-o", "jsonpath={"+path+"}")
 			return err == nil && value != ""
@@ -57,7 +58,7 @@ func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 			"http://" + field("service", "to-"+to, ".spec.clusterIP"),
 			"http://to-" + to + ".default.svc.cluster.local",
 		} {
-			await(ctx, t, from+" to reach "+url, func() bool {
+			machine.Until(t, from+" to reach "+url, func() bool {
 				out, err := c.Kubectl(ctx, "", "exec", from, "--", "fetch", url)
 				return err == nil && out == "on-"+to+"\n"
 			})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -42,7 +43,7 @@ func startEtcd(t *testing.T) (flags []string) {
 		}
 	})
 	place := state.Place{Endpoints: []string{etcdURL}, CAFile: keys.CA(), CertFile: keys.KubeletClient(), KeyFile: keys.KubeletClientKey()}
-	await(t.Context(), t, "etcd", func() bool { _, err := place.Find(t.Context()); return err == nil })
+	machine.Until(t, "etcd", func() bool { _, err := place.Find(t.Context()); return err == nil })
 	return []string{"--etcd-endpoints", etcdURL, "--etcd-cafile", place.CAFile, "--etcd-certfile", place.CertFile, "--etcd-keyfile", place.KeyFile}
 }
 

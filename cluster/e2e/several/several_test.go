@@ -2,11 +2,9 @@ package several
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +17,8 @@ import (
 	"github.com/lifepod/lifepod/internal/must"
 )
 
-// Longest times: of the whole test, and of one wait in it.
-var patience, wait = 4 * machine.Patience, machine.Patience
+// patience is how long a whole test may take.
+var patience = 4 * machine.Patience
 
 // Addresses of this machine and of the other one on the cable between them, from
 // the range for tests of networks (RFC 2544).
@@ -71,7 +69,7 @@ func TestSeveral(t *testing.T) {
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
 		t.Errorf("%s leads, want the first server", holder)
 	}
-	await(ctx, t, "both servers among those whose addresses no node may have", func() bool {
+	machine.Until(t, "both servers among those whose addresses no node may have", func() bool {
 		servers, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "lifepod-servers", metav1.GetOptions{})
 		return err == nil && len(servers.Data) == 2
 	})
@@ -95,11 +93,11 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
 	}
 
-	await(ctx, t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
+	machine.Until(t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
 	must.Succeed(t, first.Run(ctx))
 	again, err := first.Client()
 	must.Succeed(t, err)
-	await(ctx, t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
+	machine.Until(t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
 	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
 	}
@@ -146,24 +144,8 @@ func answers(ctx context.Context, t *testing.T, client kubernetes.Interface, nod
 // done waits for a job.
 func done(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	await(ctx, t, "job "+name, func() bool {
+	machine.Until(t, "job "+name, func() bool {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + name})
 		return err == nil && len(pods.Items) == 1 && pods.Items[0].Status.Phase == v1.PodSucceeded
 	})
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
 }

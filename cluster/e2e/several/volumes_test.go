@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -69,7 +70,7 @@ func beginCopies(ctx context.Context, t *testing.T, second *instance.Instance, c
 	apply(volume("keep", "{kind: PersistentVolumeClaim, name: source-1}") + "---" + volume("gone", "{kind: PersistentVolumeClaim, name: source-2}"))
 	c := copies{second: second, client: client}
 	c.keep, c.gone = "pvc-"+uidOf(ctx, t, client, "keep"), "pvc-"+uidOf(ctx, t, client, "gone")
-	await(ctx, t, "the middle of the copies", func() bool { return c.has(".new-"+c.keep) && c.has(".new-"+c.gone) })
+	machine.Until(t, "the middle of the copies", func() bool { return c.has(".new-"+c.keep) && c.has(".new-"+c.gone) })
 	return c
 }
 
@@ -97,7 +98,7 @@ func (c copies) goOn(ctx context.Context, t *testing.T) {
 // end: nothing is left of the claim that has gone.
 func (c copies) end(ctx context.Context, t *testing.T) {
 	t.Helper()
-	await(ctx, t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
+	machine.Until(t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
 	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	must.Succeed(t, err)
 	if len(volumes.Items) != 3 {
@@ -110,7 +111,7 @@ func (c copies) end(ctx context.Context, t *testing.T) {
 // runs waits for a pod.
 func runs(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	await(ctx, t, "pod "+name, func() bool {
+	machine.Until(t, "pod "+name, func() bool {
 		pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return err == nil && pod.Status.Phase == v1.PodRunning
 	})

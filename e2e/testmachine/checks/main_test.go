@@ -100,11 +100,7 @@ func start(t *testing.T, number testmachine.Number, network string) check {
 		CgroupV1: *cgroupV1, Suite: *suite, Log: t.Output(),
 	})
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := m.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, m.Stop)
 	return check{t, m, network}
 }
 
