@@ -20,15 +20,11 @@ containers:
 `+shell("main", "echo up $(wc -l < /v/prepared)\n"+waiter, mountV)+shell("other", waiter)))
 	c.await(c.stdout, "up 1")
 	before := shared.podNow(t, "again")
-	if got := shared.lifepod(t, "", "restart", "again", "-c", "main"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "restart", "again", "-c", "main").wantCode(t, 0)
 	if main := containerNamed(t, shared.podNow(t, "again").Status, "main"); main.RestartCount != 1 || main.State.Running == nil {
 		t.Errorf("restart did not wait: %+v", main)
 	}
-	if got := shared.lifepod(t, "", "restart", "again", "--all", "--graceful"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "restart", "again", "--all", "--graceful").wantCode(t, 0)
 	c.await(c.stdout, "up 2")
 	c.await(c.stderr, `other started \(1st restart\)`)
 	after := shared.podNow(t, "again")
@@ -39,9 +35,7 @@ containers:
 	if main.RestartCount != 2 || other.RestartCount != 1 {
 		t.Errorf("%d and %d restarts, want 2 and 1", main.RestartCount, other.RestartCount)
 	}
-	if got := shared.lifepod(t, "", "stop", "again"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "stop", "again").wantCode(t, 0)
 	c.wait()
 }
 

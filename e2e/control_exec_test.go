@@ -147,9 +147,7 @@ containers:
 	client := shared.start(t, "", "attach", "attach-exit")
 	client.await(client.stdout, "waiting")
 	shared.exec(t, "attach-exit", "main", "touch", "/v/end")
-	if got := client.wait(); got.code != 7 {
-		t.Errorf("exit code %d, want 7: %s", got.code, got.stderr)
-	}
+	client.wait().wantCode(t, 7)
 	c.wait()
 }
 
@@ -203,9 +201,7 @@ func TestDebug(t *testing.T) {
 	if want := (result{6, "line\nsh\x00-c\x00" + own + "\x00", "ephemeral container piped\n"}); got != want {
 		t.Errorf("-i: got %+v, want %+v", got, want)
 	}
-	if got := debug("", "-d", "--name", "later", "--", "sleep", "infinity"); got.code != 0 || got.stdout != "" {
-		t.Errorf("-d: %+v", got)
-	}
+	debug("", "-d", "--name", "later", "--", "sleep", "infinity").want(t, 0, "")
 	machine.Until(t, "a container that nobody attached to", func() bool {
 		list := shared.podNow(t, "debugged").Status.EphemeralContainerStatuses
 		return len(list) == 3 && list[1].State.Running != nil // sorted by name

@@ -58,13 +58,9 @@ echo $((n + 1)) > /v/n
 		}
 	}
 	shared.touch(t, "logs", "go1")
-	if got := follow.wait(); got.code != 0 || got.stdout != run(0)+run(1) {
-		t.Errorf("logs -f: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	follow.wait().want(t, 0, run(0)+run(1))
 	nobody.signal(syscall.SIGINT)
-	if got := nobody.wait(); got.code != 130 || got.stdout != "" {
-		t.Errorf("logs -f, interrupted: %+v", got)
-	}
+	nobody.wait().want(t, 130, "")
 	c.signal(syscall.SIGINT)
 	c.wait()
 	for args, want := range map[string]string{"-c main": run(1), "-c main -p --tail 1": "run 0 end\n", "--all-containers --tail 1 -f": "main | run 1 end\nprep | prepared\n"} {

@@ -23,9 +23,7 @@ containers:
 	t.Cleanup(func() { host.forgetAddresses(t) })
 	endpoint := "unix://" + host.runDir() + "/containerd.sock"
 	got := guest.run(t, script("guest", "echo on $(hostname); exit 4"), "--runtime-endpoint", endpoint)
-	if got.code != 4 || got.stdout != "on guest\n" {
-		t.Errorf("code %d, stdout %q, want 4 and \"on guest\\n\"; stderr:\n%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 4, "on guest\n")
 }
 
 // TestRuntimeEndpointRefused: an endpoint without a runtime is one clear error.

@@ -114,9 +114,7 @@ func TestWorkingDir(t *testing.T) {
 restartPolicy: Never
 containers:
 `+shell("main", "pwd; [ -t 1 ] || echo no terminal", "workingDir: /tmp")))
-	if got.code != 0 || got.stdout != "/tmp\nno terminal\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "/tmp\nno terminal\n")
 }
 
 // TestName: --name takes the place of metadata.name.

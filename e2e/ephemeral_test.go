@@ -18,15 +18,11 @@ containers:
 	c.await(c.stdout, `"what":"started"`)
 
 	got := shared.lifepod(t, "", "debug", "ephemeral-init", "--image", toolbox, "--name", "z", "--", "sh", "-c", "echo hello; exit 3")
-	if got.code != 3 || got.stdout != "hello\n" {
-		t.Errorf("debug: exit %d, stdout %q, stderr %q", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 3, "hello\n")
 	b := shared.start(t, "", "debug", "ephemeral-init", "--image", toolbox, "--name", "b", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done")
 	b.await(b.stdout, "up")
 	c.signal(syscall.SIGINT)
-	if got := b.wait(); got.code != 5 {
-		t.Errorf("debug of a container that is stopped: %+v", got)
-	}
+	b.wait().wantCode(t, 5)
 
 	status := readStory(t, c.wait().stdout).last(t)
 	list := status.EphemeralContainerStatuses

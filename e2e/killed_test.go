@@ -231,9 +231,7 @@ containers:
 		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
 	}
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	c.wait().wantCode(t, 130)
 }
 
 // TestKilledContainer: a container's process that somebody kills has exited 137

@@ -43,9 +43,7 @@ search example.org
 nameserver 192.0.2.53
 options ndots:2
 `
-	if got.code != 0 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got.wantCode(t, 0)
 	checkLines(t, "output", got.stdout, want)
 }
 

@@ -76,9 +76,7 @@ func TestImagePullProgress(t *testing.T) {
 	if got := c.wait(); got.code != 0 || !regexp.MustCompile(`(?m)^{"type":"pulled","image":"`+image+`","elapsedSeconds":[\d.]+,"id":"sha256:`).MatchString(got.stdout) {
 		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
-	if got := lines.wait(); got.code != 0 || got.stdout != image+"\n" {
-		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	lines.wait().want(t, 0, image+"\n")
 }
 
 // TestImagePullOnATerminal: there the layers are a line each, which are taken away at the end.

@@ -155,9 +155,7 @@ func TestSameName(t *testing.T) {
 	if want := "lifepod: pod default/twin exists already, the lifepod run with PID "; got.code != 125 || !strings.HasPrefix(got.stderr, want) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
-	if got := r.run(t, script("twin", "exit 5"), "--name", "other"); got.code != 5 {
-		t.Errorf("with another name: exit code %d\n%s", got.code, got.stderr)
-	}
+	r.run(t, script("twin", "exit 5"), "--name", "other").wantCode(t, 5)
 	c.signal(syscall.SIGINT)
 	c.wait()
 }
@@ -188,9 +186,7 @@ containers:
 	if got := r.lifepod(t, "", "doctor"); !strings.Contains(got.stdout, "→ default/train: "+advice) || !strings.Contains(got.stdout, "leftovers            none below") {
 		t.Errorf("doctor: %s", got.stdout)
 	}
-	if got := r.run(t, script("stranger", "exit 4")); got.code != 4 {
-		t.Errorf("a stranger: %+v", got)
-	}
+	r.run(t, script("stranger", "exit 4")).wantCode(t, 4)
 	lines := func() int { return strings.Count(r.lifepod(t, "", "logs", "train").stdout, "step ") }
 	before := lines()
 	machine.Until(t, "more of its output, after the stranger", func() bool { return lines() > before })
@@ -315,9 +311,7 @@ containers:
 	next.signal(syscall.SIGINT)
 	machine.Until(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
 	next.signal(syscall.SIGINT)
-	if got := next.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	next.wait().wantCode(t, 130)
 }
 
 // TestResumePull: a kill during a pull; the image is pulled all the same.
@@ -333,9 +327,7 @@ func TestResumePull(t *testing.T) {
 	c.kill9()
 	next := r.resume(t, manifest)
 	release()
-	if got := next.wait(); got.code != 0 || got.stdout != "pulled\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	next.wait().want(t, 0, "pulled\n")
 }
 
 // TestResumeBackOff: what is left of a back-off, in the same count.

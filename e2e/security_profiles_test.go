@@ -40,9 +40,7 @@ restartPolicy: Never
 securityContext: {runAsUser: 1000, runAsGroup: 3000, supplementalGroups: [60000], supplementalGroupsPolicy: `+policy+`}
 containers:
 `+shell("main", "id -G")))
-			if got.code != 0 || got.stdout != "3000 60000\n" {
-				t.Errorf("A-SEC-3 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, "3000 60000\n") // A-SEC-3
 		})
 	}
 }
@@ -101,9 +99,7 @@ func TestRuntimeClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("class-"+name, "restartPolicy: Never\nruntimeClassName: "+name+"\ncontainers:\n"+shell("main", "echo ran"))+more)
-			if got.code != 0 || got.stdout != "ran\n" {
-				t.Errorf("A-CRI-13 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, "ran\n") // A-CRI-13
 		})
 	}
 	c := shared.startRun(t, pod("class-unknown", "restartPolicy: Never\nruntimeClassName: gvisor\ncontainers:\n"+shell("main", "echo ran")), "-v")

@@ -82,9 +82,7 @@ func TestProcMount(t *testing.T) {
 			got := shared.run(t, pod("proc-"+strings.ToLower(mount), "restartPolicy: Never\nhostUsers: false\ncontainers:\n"+
 				shell("main", "if grep -q ' /proc/interrupts ' /proc/self/mountinfo && grep -q ' /proc/sys ' /proc/self/mountinfo; then echo hidden; else echo seen; fi",
 					"securityContext: {procMount: "+mount+"}")))
-			if got.code != 0 || got.stdout != want+"\n" {
-				t.Errorf("A-SEC-5 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, want+"\n") // A-SEC-5
 		})
 	}
 }

@@ -66,9 +66,7 @@ containers:
 	c.signal(syscall.SIGINT)
 	asked := time.Now()
 	got := c.wait()
-	if got.code != 130 {
-		t.Errorf("exit code %d", got.code)
-	}
+	got.wantCode(t, 130)
 	if took := time.Since(asked); took < 3*time.Second {
 		t.Errorf("killed after %v, before the grace of 3s was over", took)
 	}
@@ -160,9 +158,7 @@ func TestTimeout(t *testing.T) {
 // TestTimeoutUnused: a pod that ends in time isn't touched by --timeout.
 func TestTimeoutUnused(t *testing.T) {
 	t.Parallel()
-	if got := shared.run(t, script("soon", "exit 6"), "--timeout", "1h"); got.code != 6 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	shared.run(t, script("soon", "exit 6"), "--timeout", "1h").wantCode(t, 6)
 }
 
 // TestActiveDeadline: activeDeadlineSeconds fails the pod.

@@ -42,9 +42,7 @@ restartPolicy: Never
 volumes: [{name: v, image: {reference: TOOLBOX}}]
 containers:
 `+shell("main", "ls /v/bin/toolbox", mountV)))
-	if got.code != 0 || got.stdout != "toolbox\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "toolbox\n")
 }
 
 // TestImageVolumeMissing: the container that mounts it waits with the pull's

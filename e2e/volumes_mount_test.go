@@ -37,9 +37,7 @@ containers:
 	c.await(c.stdout, "ready\n")
 	mountTmpfs(t, filepath.Join(dir, "sub"))
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "sub", "file"), nil, 0o644))
-	if got := c.wait(); got.code != 0 || got.stdout != "ready\n/v/sub:\nfile\n/none/sub:\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	c.wait().want(t, 0, "ready\n/v/sub:\nfile\n/none/sub:\n")
 }
 
 // TestBidirectionalNeedsPrivileged: only a privileged container may mount for the host (A-VOL-2).
@@ -57,9 +55,7 @@ restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]
 containers:
 `+shell("main", "grep ' /v ' /proc/self/mountinfo | grep -c shared:", mounts, "securityContext: {privileged: true}")))
-	if got.code != 0 || got.stdout != "1\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "1\n")
 }
 
 // TestRecursiveReadOnly: what is mounted below a read-only volume is writable,

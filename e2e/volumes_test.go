@@ -79,9 +79,7 @@ deep
 secret
 config volumes are read-only
 `
-	if got.code != 0 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got.wantCode(t, 0)
 	compare.Equal(t, "output", want, got.stdout)
 }
 
@@ -96,9 +94,7 @@ volumes:
 - {name: new, hostPath: {path: `+dir+`/made, type: DirectoryOrCreate}}
 containers:
 `+shell("main", "cat /v/in; echo from the pod > /new/out", "volumeMounts: [{name: v, mountPath: /v}, {name: new, mountPath: /new}]")))
-	if got.code != 0 || got.stdout != "from the host\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "from the host\n")
 	if out, err := os.ReadFile(filepath.Join(dir, "made/out")); string(out) != "from the pod\n" {
 		t.Errorf("the host reads %q, %v", out, err)
 	}
