@@ -46,6 +46,8 @@ spec:
 		t.Errorf("valid for %d s, want 600 s", left)
 	}
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
+	compare.Equal(t, "what else every pod has", c.namespace+"\n-----BEGIN CERTIFICATE-----\n", access)
 	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	must.Succeed(t, err)

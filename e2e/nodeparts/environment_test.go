@@ -46,41 +46,10 @@ func namespace(t *testing.T, name string) {
 	made[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
 }
 
-// A-ENV-7: the API server's own Service at once, one that is made later when it is
-// there, a headless one never.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	namespace(t, "shop")
-	s, err := objects.NewServices(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	must.Succeed(t, err)
-	background(t, s.Run)
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: new(true)}}
-	variables := func() map[string]string {
-		list, err := s.Variables(t.Context(), pod)
-		must.Succeed(t, err)
-		out := map[string]string{}
-		for _, v := range list {
-			out[v.Name] = v.Value
-		}
-		return out
-	}
-	master := made[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
-	machine.Until(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
-	for name, ip := range map[string]string{"web-shop": "", "headless": v1.ClusterIPNone} {
-		made[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 8080}}},
-		}, metav1.CreateOptions{}))
-	}
-	machine.Until(t, "the namespace's service", func() bool { return variables()["WEB_SHOP_SERVICE_PORT"] == "8080" })
-	if _, found := variables()["HEADLESS_SERVICE_HOST"]; found {
-		t.Error("A-ENV-7: a headless service has variables")
-	}
-}
-
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes, err := objects.NewRuntimeClasses(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	classes, err := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	must.Succeed(t, err)
 	background(t, classes.Run)
 	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
@@ -108,7 +77,7 @@ func TestProviderToken(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       v1.PodSpec{NodeName: nodeName, ServiceAccountName: "robot", Containers: []v1.Container{{Name: "main", Image: "r.io/app"}}},
 	}, metav1.CreateOptions{}))
-	client := nodeClient(t)
+	client := clientOf(t, nodeName)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
 	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}

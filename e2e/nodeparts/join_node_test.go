@@ -17,13 +17,6 @@ import (
 	"github.com/lifepod/lifepod/node/join"
 )
 
-func admin(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	must.Succeed(t, err)
-	return client
-}
-
 // messages is a log of which single lines can be awaited.
 type messages struct {
 	mu    sync.Mutex

@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/objects"
@@ -36,33 +34,17 @@ type testNode struct {
 
 func newObjectsNode(t *testing.T) *testNode {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(plane.RESTConfig())
-	must.Succeed(t, err)
+	admin := admin(t)
 	made, err := admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})
 	must.Succeed(t, err)
 	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
-		Client: nodeClient(t), Log: slog.New(slog.DiscardHandler),
+		Client: clientOf(t, nodeName), Log: slog.New(slog.DiscardHandler),
 		Changed:    func(_ types.UID, because string) { n.changes <- because },
 		NodeLabels: func() (map[string]string, error) { return map[string]string{v1.LabelHostname: nodeName}, nil },
 	})
 	n.awaitDefaults()
 	return n
-}
-
-// nodeClient has the rights of the node, and no more.
-func nodeClient(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	path, err := plane.NodeKubeconfig(nodeName)
-	var config *rest.Config
-	if err == nil {
-		config, err = clientcmd.BuildConfigFromFlags("", path)
-	}
-	must.Succeed(t, err)
-	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	must.Succeed(t, err)
-	return client
 }
 
 // awaitDefaults waits for what the controllers put into each namespace.

@@ -42,27 +42,6 @@ func TestJoin(t *testing.T) {
 	compare.Equal(t, "owner of the lease", want, lease.OwnerReferences)
 }
 
-// The scheduler puts pods on the node, within what it has.
-func TestScheduled(t *testing.T) {
-	run(t, "scheduled", func(c *register.Config) { c.Labels = map[string]string{"for": "scheduled"} })
-	await(t, "scheduled", "Ready without a taint", func(n *v1.Node) bool { return isReady(n) && len(n.Spec.Taints) == 0 })
-	manifest := `
-apiVersion: v1
-kind: Pod
-metadata: {name: scheduled}
-spec:
-  nodeSelector: {for: scheduled}
-  containers: [{name: a, image: "toolbox:1", resources: {requests: {cpu: 100m}}}]
-`
-	if out, err := plane.Kubectl(t.Context(), manifest, "apply", "-f", "-"); err != nil {
-		t.Fatal(out, err)
-	}
-	out, err := plane.Kubectl(t.Context(), "", "wait", "pod/scheduled", "--for=condition=PodScheduled", "--timeout=60s")
-	if err != nil {
-		t.Fatal(out, err)
-	}
-}
-
 // An agent that is started again finds its node, and nothing flips.
 func TestStartAgain(t *testing.T) {
 	first := run(t, "again", nil)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/source"
@@ -45,18 +45,9 @@ func newSourceNode(t *testing.T, name string) *sourceNode {
 	t.Helper()
 	n := &sourceNode{T: t, name: name, network: &sourceNetwork{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		pods: map[types.UID]*v1.Pod{}, heard: map[roster.Source]bool{}, called: make(chan struct{}, 1)}
-	path, err := plane.NodeKubeconfig(name)
-	must.Succeed(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	must.Succeed(t, err)
-	config.QPS, config.ContentType, config.Dial = -1, "application/vnd.kubernetes.protobuf", n.network.dial
-	n.client, err = kubernetes.NewForConfig(config)
-	must.Succeed(t, err)
-	admin := plane.RESTConfig()
-	admin.QPS, admin.ContentType = -1, "application/vnd.kubernetes.protobuf"
-	n.admin, err = kubernetes.NewForConfig(admin)
-	must.Succeed(t, err)
-	_, err = n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	n.client = clientOf(t, name, func(config *rest.Config) { config.Dial = n.network.dial })
+	n.admin = admin(t)
+	_, err := n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must.Succeed(t, err)
 	must.AtEnd(t, func() error {
 		return n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -126,34 +125,6 @@ func TestEndedContainer(t *testing.T) {
 	}
 	if n.log.String() != "" {
 		t.Errorf("log:\n%s", n.log)
-	}
-}
-
-// TestDelete: a deleted pod goes when nothing is left of it; one with finalizers
-// keeps its last status (B-DEL-7, B-DEL-9, B-DEL-10).
-func TestDelete(t *testing.T) {
-	n := joinAs(t, publish.WriterConfig{})
-	pods := n.admin.CoreV1().Pods("default")
-	web := n.pod("web")
-	kept := n.pod("kept", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
-	for _, ref := range []publish.Ref{web, kept} {
-		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning}, nil)
-		n.until("Running", func(p *v1.Pod) bool { return p.UID == ref.UID && p.Status.Phase == v1.PodRunning })
-		must.Succeed(t, pods.Delete(t.Context(), ref.Name, metav1.DeleteOptions{}))
-		n.Delete(ref, v1.PodStatus{Phase: v1.PodFailed, Message: "end"})
-	}
-	n.until("the end of the kept", func(p *v1.Pod) bool {
-		return p.UID == kept.UID && p.Status.Message == "end" && *p.DeletionGracePeriodSeconds == 0
-	})
-	for gone := false; !gone; time.Sleep(10 * time.Millisecond) {
-		_, err := pods.Get(t.Context(), web.Name, metav1.GetOptions{})
-		gone = apierrors.IsNotFound(err)
-		if t.Context().Err() != nil {
-			t.Fatal("the pod does not go")
-		}
-	}
-	if _, err := pods.Patch(t.Context(), kept.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -56,17 +56,20 @@ func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest,
 	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "1", RepoTags: []string{"toolbox:1"}, Size: 7}}}, nil
 }
 
-// clientOf is one with the rights of a node, as the agent's.
-func clientOf(t *testing.T, node string) kubernetes.Interface {
+// clientOf is one with the rights of a node, as the agent's; change may change its connection.
+func clientOf(t testing.TB, node string, change ...func(*rest.Config)) kubernetes.Interface {
 	t.Helper()
 	file, err := plane.NodeKubeconfig(node)
 	must.Succeed(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	must.Succeed(t, err)
+	for _, f := range change {
+		f(config)
+	}
 	return newClient(t, config)
 }
 
-func newClient(t *testing.T, config *rest.Config) kubernetes.Interface {
+func newClient(t testing.TB, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -74,6 +77,9 @@ func newClient(t *testing.T, config *rest.Config) kubernetes.Interface {
 	must.Succeed(t, err)
 	return client
 }
+
+// admin is an administrator.
+func admin(t testing.TB) kubernetes.Interface { return newClient(t, plane.RESTConfig()) }
 
 // running is a node that is kept by package register.
 type running struct {
