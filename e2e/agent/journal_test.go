@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -94,14 +92,9 @@ spec:
 // plugin runs lifepod as kubectl lifepod does.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), binary, args...)
-	command.Args[0] = "kubectl-lifepod"
-	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
-	out, err := command.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("kubectl lifepod: %v\n%s", err, out)
-	}
-	return string(out)
+	out, err := plane.Plugin(c.t.Context(), binary, args...)
+	must.Succeed(c.t, err)
+	return out
 }
 
 // checkRestarts checks that nothing is missing, and that every restart follows from an exit.

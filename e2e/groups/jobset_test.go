@@ -3,7 +3,6 @@ package groups
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -87,14 +86,9 @@ func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 // plugin runs lifepod as kubectl lifepod does.
 func (j *groupOf) plugin(args ...string) string {
 	j.Helper()
-	command := exec.CommandContext(j.Context(), binary, args...)
-	command.Args[0] = "kubectl-lifepod"
-	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
-	out, err := command.CombinedOutput()
-	if err != nil {
-		j.Fatalf("kubectl lifepod: %v\n%s", err, out)
-	}
-	return string(out)
+	out, err := plane.Plugin(j.Context(), binary, args...)
+	must.Succeed(j, err)
+	return out
 }
 
 // documented are the arguments of a command of docs/groups.md.

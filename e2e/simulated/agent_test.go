@@ -32,9 +32,7 @@ func TestAgentsFiles(t *testing.T) {
 	before := openFiles(t, node)
 	ns := namespace(t, client)
 	for i := range pods {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
 	awaitAll(t, client, ns, "Ready", pods, isReady)
 	const others = pods / 3 // what probes and looks at the runtime have open for a moment

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -32,9 +33,7 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	ns := namespace(t, client)
 	began := time.Now()
 	for i := range pods {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
 	awaitAll(t, client, ns, "Ready", pods, isReady)
 	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
@@ -52,13 +51,8 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 	t.Helper()
 	node, err := member.Start(t.Context(), config)
 	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	must.AtEnd(t, func() error {
+		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
 	must.Succeed(t, node.AwaitReady(t.Context()))
 	return node

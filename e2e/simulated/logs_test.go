@@ -54,9 +54,7 @@ func TestNodesAPI(t *testing.T) {
 	join(t, client, nodes.Options{Count: 3, Prefix: "api-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
 	for _, node := range []string{"api-0", "api-2"} {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf("on-"+node, node), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf("on-"+node, node))
 	}
 	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return isReady(pod) && crashed(pod) })
 

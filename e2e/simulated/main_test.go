@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -52,21 +53,27 @@ func podOf(name, node string) *v1.Pod {
 	return pod
 }
 
+func create(t *testing.T, client kubernetes.Interface, ns string, pod *v1.Pod) {
+	t.Helper()
+	_, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})
+	must.Succeed(t, err)
+}
+
+// removeNodes removes all simulated ones.
+func removeNodes(client kubernetes.Interface) error {
+	return client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: nodes.SimulatedLabel})
+}
+
 // namespace makes one of its own for a test, whose service account is there.
 func namespace(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "simulated-"}}, metav1.CreateOptions{})
 	must.Succeed(t, err)
-	for {
-		if _, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
-			return made.Name
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the namespace has no service account")
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	machine.Until(t, "the namespace's service account", func() bool {
+		_, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	return made.Name
 }
 
 // awaitAll waits until all pods of a namespace are as wanted, and want is how many there are.

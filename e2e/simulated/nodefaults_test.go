@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
@@ -118,9 +119,7 @@ func (f *simulatedNodes) create(name, node string) {
 	case "slow", "usual":
 		pod.Spec.Containers[0].Image = "example.test/app:1"
 	}
-	if _, err := f.client.CoreV1().Pods(f.ns).Create(f.Context(), pod, metav1.CreateOptions{}); err != nil {
-		f.Fatal(err)
-	}
+	create(f.T, f.client, f.ns, pod)
 }
 
 func (f *simulatedNodes) node(name string) *v1.Node {
@@ -154,15 +153,10 @@ func (f *simulatedNodes) await(name, what string, is func(*v1.Pod) bool) *v1.Pod
 // gone waits until a pod is gone.
 func (f *simulatedNodes) gone(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	machine.Until(f, name+" to be gone", func() bool {
 		list, err := f.client.CoreV1().Pods(f.ns).List(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-		if err == nil && len(list.Items) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			f.Fatalf("%s is not gone: %v", name, err)
-		}
-	}
+		return err == nil && len(list.Items) == 0
+	})
 }
 
 // event waits for an event about something.
@@ -224,16 +218,11 @@ func (f *simulatedNodes) slow() {
 // unknown waits until the controller has missed a node.
 func (f *simulatedNodes) unknown(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		for _, c := range f.node(name).Status.Conditions {
-			if c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			f.Fatalf("%s is silent, and not unknown", name)
-		}
-	}
+	machine.Until(f, name+" to be unknown", func() bool {
+		return slices.ContainsFunc(f.node(name).Status.Conditions, func(c v1.NodeCondition) bool {
+			return c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown
+		})
+	})
 }
 
 // cutOff checks the pods of the node that can't reach the API server.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -34,8 +35,7 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
-		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
+		if err := removeNodes(client); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,9 +71,7 @@ func TestSimulatedNodes(t *testing.T) {
 		if i == 0 {
 			pod.Annotations = map[string]string{file.Annotation: "crash"}
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready, the one that crashes after a restart", pods, func(pod *v1.Pod) bool {
 		return isReady(pod) && (pod.Name != "p0" || crashed(pod))
@@ -110,22 +108,17 @@ func TestUnknownScenario(t *testing.T) {
 	ns := namespace(t, client)
 	pod := podOf("p", "other-0")
 	pod.Annotations = map[string]string{file.Annotation: "absent"}
-	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	create(t, client, ns, pod)
+	var events *v1.EventList
+	machine.Until(t, "an event", func() (is bool) {
+		var err error
+		events, err = client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
 		must.Succeed(t, err)
-		if len(events.Items) > 0 {
-			const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
-			if got := events.Items[0].Message; !strings.Contains(got, want) {
-				t.Errorf("the event says %q, want %q", got, want)
-			}
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was said")
-		}
+		return len(events.Items) > 0
+	})
+	const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
+	if got := events.Items[0].Message; !strings.Contains(got, want) {
+		t.Errorf("the event says %q, want %q", got, want)
 	}
 	deleteAll(t, client, ns)
 }

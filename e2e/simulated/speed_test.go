@@ -32,9 +32,7 @@ func TestSpeed(t *testing.T) {
 	seen := watched(t, client, ns)
 	pod := podOf("crash", "fast-0")
 	pod.Spec.Containers[0].ReadinessProbe = nil
-	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, ns, pod)
 	restarts, backOffs := int32(0), []string{}
 	for pod := range seen {
 		for _, at := range timesOf(pod) {
@@ -126,12 +124,7 @@ func timesOf(pod *v1.Pod) (list []time.Time) {
 func TestManualTime(t *testing.T) {
 	const kind = "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"
 	client := admin(t)
-	t.Cleanup(func() {
-		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
-		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
-			t.Error(err)
-		}
-	})
+	must.AtEnd(t, func() error { return removeNodes(client) })
 	ns := namespace(t, client)
 	simulated := lifepodtest.Start(t, plane.RESTConfig(), lifepodtest.Options{Nodes: 2, Manual: true, Scenarios: map[string]string{
 		ns + "/job":   kind + "containers: {main: {runs: [{run: 1h, exit: 0}]}}",
@@ -145,9 +138,7 @@ func TestManualTime(t *testing.T) {
 		if name == "job" {
 			pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	after := func(d time.Duration, want map[string]string) {
 		t.Helper()

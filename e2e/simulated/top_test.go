@@ -36,9 +36,7 @@ func TestTop(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi"),
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready", 3, isReady)
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
