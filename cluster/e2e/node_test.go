@@ -25,17 +25,7 @@ func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 	listen, err := freeAddress()
 	must.Succeed(t, err)
 	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
-	i, err := instance.Start(t.Context(), c)
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(i.Log())
-		}
-		if err := i.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return i
+	return instance.New(t, c)
 }
 
 // do runs kubectl on a cluster of a test's own.

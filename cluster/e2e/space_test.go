@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -89,11 +88,6 @@ func isReady(p *core.Pod) bool {
 		}
 	}
 	return false
-}
-
-// command is kubectl in the namespace, not started.
-func (s space) command(ctx context.Context, args ...string) *exec.Cmd {
-	return up.KubectlCommand(ctx, append([]string{"-n", s.name}, args...)...)
 }
 
 // kubectl runs kubectl in the namespace and returns what it prints.

@@ -96,3 +96,12 @@ func address(link, ip string) error {
 	}
 	return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
 }
+
+// FreePort is an address of this machine's with a port that nobody has.
+func FreePort(t *testing.T, address string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	must.Succeed(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}

@@ -42,19 +42,15 @@ spec:
 // TestOtherNetwork: the node is not ready until a network is configured, whose
 // plugins are those of the other folder; pods have its addresses then.
 func TestOtherNetwork(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conf, bin := t.TempDir(), t.TempDir()
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
-	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(bridge); err == nil {
 			must.Succeed(t, netlink.LinkDel(link))
 		}
 	})
-	must.AtEnd(t, func() error { return c.Close(context.WithoutCancel(ctx)) })
+	c := instance.New(t, instance.Config{Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
 	client, err := c.Client()
 	must.Succeed(t, err)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"

@@ -31,12 +31,10 @@ const handler = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.tes
 func TestConformance(t *testing.T) {
 	cache, err := filepath.Abs("../../../.cache")
 	must.Succeed(t, err)
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx := t.Context()
-	other := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpconform0", Near: near, Far: far})
+	other := neighbour.New(t, neighbour.Config{Cable: "lpconform0", Near: near, Far: far})
 	images := serveImages(t, other, cache)
-	cluster := startCluster(ctx, t, program)
+	cluster := startCluster(t)
 	join(ctx, t, cluster, other)
 
 	suite{
@@ -61,19 +59,16 @@ func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host s
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.
-func startCluster(ctx context.Context, t *testing.T, program string) *instance.Instance {
+func startCluster(t *testing.T) *instance.Instance {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lp-conform-")
 	must.Succeed(t, err)
 	must.Succeed(t, withHandler(root))
 	port, err := machine.FreePort()
 	must.Succeed(t, err)
-	cluster, err := instance.Start(ctx, instance.Config{Program: program, Root: root, Args: []string{
+	return instance.New(t, instance.Config{Root: root, Args: []string{
 		"--listen", fmt.Sprintf("%s:%d", near, port), "--disable-admission-plugins", "DenyServiceExternalIPs", // one of the tests is about external IPs
 	}})
-	must.Succeed(t, err)
-	must.AtEnd(t, func() error { return cluster.Close(context.WithoutCancel(ctx)) })
-	return cluster
 }
 
 func withHandler(root string) error {
@@ -88,10 +83,7 @@ func withHandler(root string) error {
 func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *neighbour.Neighbour) {
 	t.Helper()
 	must.Succeed(t, withHandler(other.Root))
-	token, args, err := cluster.Invitation(ctx)
-	must.Succeed(t, err)
-	other.Joins(token, append(args, "--port", "10350")...)
-	t.Cleanup(other.Leave)
+	other.Joins(ctx, cluster, instance.Configuration)
 	client, err := cluster.Client()
 	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)

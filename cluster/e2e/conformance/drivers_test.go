@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -58,8 +57,6 @@ func startNode(t *testing.T, drivers ...program) node {
 	t.Helper()
 	cache, err := filepath.Abs("../../../.cache")
 	must.Succeed(t, err)
-	lifepod, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Succeed(t, err)
 	more, err := driverImages(cache, drivers)
@@ -67,10 +64,7 @@ func startNode(t *testing.T, drivers ...program) node {
 	serveRegistry(t, cache, more, listener)
 	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
 	must.Succeed(t, err)
-	cluster, err := instance.Start(t.Context(), instance.Config{Program: lifepod, Root: root})
-	must.Succeed(t, err)
-	must.AtEnd(t, func() error { return cluster.Close(context.WithoutCancel(t.Context())) })
-	return node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
+	return node{Instance: instance.New(t, instance.Config{Root: root}), cache: cache, registry: listener.Addr().String()}
 }
 
 // folder is the node's, which manifests of drivers are told.

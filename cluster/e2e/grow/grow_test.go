@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
@@ -56,23 +57,11 @@ spec:
 // those of the first and are reached, is cut
 // off, loses them, comes back, and goes on without the token.
 func TestGrow(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
-	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
-	token, args, err := c.Invitation(ctx)
-	must.Succeed(t, err)
-	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	must.Succeed(t, os.WriteFile(file, []byte(instance.Configuration+"maxPods: 23\n"), 0o600))
-	m.Joins(token, append(args, "--config", file, "--port", "10350")...)
-	t.Cleanup(m.Leave)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("lifepod join:\n%s", m.Join.Story())
-		}
-	})
+	m := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
+	c, client := startCluster(t, "--node-monitor-grace-period", "20s")
+	token, file := m.Joins(ctx, c, instance.Configuration+"maxPods: 23\n")
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
 	unseen(t, m, token)
 	if got := configured(ctx, t, client); got != "23 pods, port 10350" {
@@ -91,12 +80,12 @@ func TestGrow(t *testing.T) {
 	talk(ctx, t, c)
 	confined(ctx, t, c)
 
-	plug(t, m, false)
+	must.Succeed(t, m.Plug(false))
 	awaitReady(ctx, t, client, v1.ConditionUnknown)
 	if second := awaitPod(ctx, t, client, instance.Node); second == first {
 		t.Errorf("pod %s is on both nodes", first)
 	}
-	plug(t, m, true)
+	must.Succeed(t, m.Plug(true))
 	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
 		t.Errorf("another Node came back: %s, was %s", back, joined)
 	}
@@ -154,12 +143,6 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 	}
 }
 
-// plug connects the machine, or cuts it off.
-func plug(t *testing.T, m *neighbour.Neighbour, in bool) {
-	t.Helper()
-	must.Succeed(t, m.Plug(in))
-}
-
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
@@ -169,11 +152,9 @@ func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) 
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.
-func startCluster(ctx context.Context, t *testing.T, program string, args ...string) (*instance.Instance, kubernetes.Interface) {
+func startCluster(t *testing.T, args ...string) (*instance.Instance, kubernetes.Interface) {
 	t.Helper()
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: append([]string{"--listen", freePort(t)}, args...)})
-	must.Succeed(t, err)
-	must.AtEnd(t, func() error { return c.Close(context.WithoutCancel(ctx)) })
+	c := instance.New(t, instance.Config{Args: append([]string{"--listen", cable.FreePort(t, near)}, args...)})
 	client, err := c.Client()
 	must.Succeed(t, err)
 	return c, client

@@ -43,12 +43,10 @@ spec:
 // TestPlainKubelet: an unmodified kubelet joins by a token and with the configuration
 // that kubeadm would give it. The API server verifies it, as logs and exec show.
 func TestPlainKubelet(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far})
-	c, client := startCluster(ctx, t, program)
+	n := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far})
+	c, client := startCluster(t)
 	token, _, err := c.Invitation(ctx)
 	must.Succeed(t, err)
 	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.Root, c, client, token), startRuntime(t, n))

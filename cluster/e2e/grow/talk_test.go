@@ -8,7 +8,6 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
-	"github.com/lifepod/lifepod/internal/must"
 )
 
 // talkers are a pod on each node, each with a Service of its name; they stay where
@@ -76,13 +75,4 @@ func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
 			t.Errorf("pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
 		}
 	}
-}
-
-// freePort is an address of the cable, with a port that nobody has.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	must.Succeed(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -39,7 +38,7 @@ func startEtcd(t *testing.T) (flags []string) {
 		_ = command.Process.Signal(syscall.SIGKILL)
 		_ = command.Wait() // killed
 		if t.Failed() {
-			t.Logf("etcd:\n%s", tail(log.String(), 20))
+			t.Logf("etcd:\n%s", log.String())
 		}
 	})
 	place := state.Place{Endpoints: []string{etcdURL}, CAFile: keys.CA(), CertFile: keys.KubeletClient(), KeyFile: keys.KubeletClientKey()}
@@ -51,9 +50,4 @@ func startEtcd(t *testing.T) (flags []string) {
 func refused(ctx context.Context, program string, args ...string) string {
 	out, _ := exec.CommandContext(ctx, program, append([]string{"up"}, args...)...).CombinedOutput()
 	return string(out)
-}
-
-func tail(text string, n int) string {
-	lines := strings.Split(text, "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -48,20 +48,18 @@ func job(name, node string) string {
 // leads, and does nothing a second time; volumes that the first was making on its node it goes on with.
 // The first comes back and follows.
 func TestSeveral(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	other := cable.New(t, "lpseveral0", near, far)
 	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s", "--node-monitor-grace-period", "20s")
 
-	first := start(ctx, t, instance.Config{Program: program, Args: append([]string{"--listen", near + ":16443"}, state...)})
-	out := refused(ctx, program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
+	first := instance.New(t, instance.Config{Args: append([]string{"--listen", near + ":16443"}, state...)})
+	out := refused(ctx, first.Program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
 	if !strings.Contains(out, "has a cluster already") {
 		t.Errorf("a server without keys says %q, want that there is a cluster", out)
 	}
-	second := start(ctx, t, instance.Config{
-		Program: program, Name: "n2", Within: other.Within,
+	second := instance.New(t, instance.Config{
+		Name: "n2", Within: other.Within,
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
 	client, err := second.Client()
@@ -106,21 +104,6 @@ func TestSeveral(t *testing.T) {
 	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
 	must.Succeed(t, err)
 	done(ctx, t, again, "last")
-}
-
-func start(ctx context.Context, t *testing.T, c instance.Config) *instance.Instance {
-	t.Helper()
-	i, err := instance.Start(ctx, c)
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("%s:\n%s", i.Name, tail(i.Log(), 25))
-		}
-		if err := i.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	return i
 }
 
 func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) string {

@@ -2,12 +2,11 @@ package storage
 
 import (
 	"context"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/internal/must"
@@ -20,24 +19,9 @@ const near, far = "198.18.74.1", "198.18.74.2"
 // startWithNeighbour is a cluster of two machines: lifepod up, and a node that has joined it.
 func startWithNeighbour(t *testing.T, flags ...string) (*instance.Instance, *neighbour.Neighbour, context.Context) {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
-	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
-	free, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	must.Succeed(t, err)
-	must.Succeed(t, free.Close())
-	i, ctx := start(t, append([]string{"--listen", free.Addr().String()}, flags...)...)
-	token, args, err := i.Invitation(ctx)
-	must.Succeed(t, err)
-	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	must.Succeed(t, os.WriteFile(file, []byte(instance.Configuration), 0o600))
-	n.Joins(token, append(args, "--config", file, "--port", "10350")...)
-	t.Cleanup(n.Leave)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("lifepod join:\n%s", n.Join.Story())
-		}
-	})
+	n := neighbour.New(t, neighbour.Config{Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
+	i, ctx := start(t, append([]string{"--listen", cable.FreePort(t, near)}, flags...)...)
+	n.Joins(ctx, i, instance.Configuration)
 	kubectl(ctx, t, i, "", "wait", "--for=create", "node/"+neighbour.Node, "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "node/"+neighbour.Node, "--timeout=60s")
 	return i, n, ctx

@@ -21,20 +21,9 @@ var patience = machine.Patience
 
 func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	i, err := instance.Start(ctx, instance.Config{Program: program, Args: args})
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := i.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return i, ctx
+	return instance.New(t, instance.Config{Args: args}), ctx
 }
 
 // kubectl fails the test if kubectl does.
