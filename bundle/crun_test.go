@@ -2,11 +2,13 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -39,9 +41,7 @@ func TestVersions(t *testing.T) {
 			path, _, _ := strings.Cut(os.Getenv("PATH"), ":")
 			got = strings.ReplaceAll(err.Error(), filepath.Join(path, "crun"), "PROGRAM")
 		}
-		if got != want {
-			t.Errorf("%s: error %q, want %q", said, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%s: error", said), want, got)
 	}
 }
 

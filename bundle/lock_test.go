@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -66,9 +67,7 @@ func TestLockOfStoppedProcess(t *testing.T) {
 	held, err := tryLock(path, unix.LOCK_EX)
 	must.Succeed(t, err)
 	defer held.Close()
-	if got := holder(path); got != os.Getpid() {
-		t.Errorf("holder %d, want %d", got, os.Getpid())
-	}
+	compare.Equal(t, "holder", os.Getpid(), holder(path))
 	stopped := exec.Command("sleep", "600")
 	must.Succeed(t, stopped.Start())
 	defer func() { _ = stopped.Process.Kill(); _ = stopped.Wait() }()

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -39,9 +41,7 @@ func TestEndProcess(t *testing.T) {
 			t.Error(err)
 		}
 		_ = command.Wait() // its state says how it has ended
-		if got := command.ProcessState.String(); got != want {
-			t.Errorf("on TERM %q: %s, want %s", onTerm, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("on TERM %q", onTerm), want, command.ProcessState.String())
 		if killed := strings.Contains(ended, "killed"); killed != (onTerm == ":") {
 			t.Errorf("on TERM %q: %q", onTerm, ended)
 		}

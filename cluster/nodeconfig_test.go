@@ -103,7 +103,5 @@ func TestNodeGates(t *testing.T) {
 	must.Succeed(t, json.Unmarshal(text, &got))
 	want := map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true}
 	compare.Equal(t, "", want, got.FeatureGates)
-	if got.PodPidsLimit != 4096 {
-		t.Errorf("A-RES-8 podPidsLimit: %d, want 4096", got.PodPidsLimit)
-	}
+	compare.Equal(t, "A-RES-8 podPidsLimit", int64(4096), got.PodPidsLimit)
 }

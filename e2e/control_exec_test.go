@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // TestExec: the command's output, input and exit code are the user's.
@@ -67,9 +68,7 @@ func TestExecLeavesNothing(t *testing.T) {
 		client.wait()
 		machine.Until(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
 	}
-	if n := sleeping(kept); n != 1 {
-		t.Errorf("%d of the other command's processes are left", n)
-	}
+	compare.Equal(t, "processes of the other command that are left", 1, sleeping(kept))
 	shared.lifepod(t, "", "stop", "--force", "exec-left")
 	stays.wait()
 	c.wait()

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -135,8 +136,6 @@ containers:
 		shell("logs", "echo last words; exit 1", "terminationMessagePolicy: FallbackToLogsOnError")))
 	last := result.last(t)
 	for name, want := range map[string]string{"file": "because", "logs": "last words\n"} {
-		if got := containerNamed(t, last, name).State.Terminated.Message; got != want {
-			t.Errorf("message of %s: %q, want %q", name, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("message of %s", name), want, containerNamed(t, last, name).State.Terminated.Message)
 	}
 }

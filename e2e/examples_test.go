@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -50,9 +51,7 @@ func TestExamples(t *testing.T) {
 				c.signal(syscall.SIGINT)
 			}
 			got := c.wait()
-			if got.code != codes[name] {
-				t.Errorf("exit code %d, want %d", got.code, codes[name])
-			}
+			compare.Equal(t, "exit code", codes[name], got.code)
 			wantOut, wantErr := promised(string(text))
 			// Containers that are stopped together end in any order.
 			order := func(text string) []string { return slices.Sorted(strings.Lines(normal(text))) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -73,9 +74,7 @@ func TestDNSPolicies(t *testing.T) {
 					events = append(events, o.Reason)
 				}
 			}
-			if text := strings.Join(events, " "); text != tc.events {
-				t.Errorf("A-NET-3 events %q, want %q", text, tc.events)
-			}
+			compare.Equal(t, "A-NET-3 events", tc.events, strings.Join(events, " "))
 			servers := strings.Split(strings.TrimSpace(result.output("main")), "\n")
 			if tc.last != "" && (len(servers) != 3 || servers[2] != "nameserver "+tc.last) {
 				t.Errorf("A-NET-3 servers %q, want three, the last %s", servers, tc.last)
@@ -99,9 +98,7 @@ initContainers:
 containers:
 `, port)+shell("main", "exec sleep --on-term=0 60")))
 	c.await(c.stdout, "serving on")
-	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "sidecar-port\n" {
-		t.Errorf("A-CRI-3 the sidecar's host port answered %q", body)
-	}
+	compare.Equal(t, "A-CRI-3 the sidecar's host port answered", "sidecar-port\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
 }
 
 // TestHostPortUDP: datagrams to a host port arrive in the pod, whose kernel

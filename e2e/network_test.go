@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -70,9 +71,7 @@ containers:
 - {name: main, image: TOOLBOX, command: [serve, --port=8080, --on-term=0]}`), "-p", fmt.Sprintf("127.0.0.1:%d:8080", port))
 	c.await(c.stdout, "serving on")
 	address := hostAddress(t)
-	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "published\n" {
-		t.Errorf("the published port answered %q", body)
-	}
+	compare.Equal(t, "the published port answered", "published\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
 	if _, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname"); err == nil {
 		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
 	}
@@ -94,9 +93,7 @@ containers:
 - {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0]}`))
 	server.await(server.stdout, "serving on")
 	ip := strings.TrimPrefix(server.await(server.stderr, `address 10[0-9.]+`), "address ")
-	if body := get(t, "http://"+ip+":8081/hostname"); body != "server\n" {
-		t.Errorf("the host got %q", body)
-	}
+	compare.Equal(t, "the host", "server\n", get(t, "http://"+ip+":8081/hostname"))
 	if got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname")); got.stdout != "server\n" {
 		t.Errorf("the other pod got %q\n%s", got.stdout, got.stderr)
 	}
@@ -117,9 +114,7 @@ restartPolicy: Never
 hostNetwork: true
 containers:
 `+shell("main", "fetch http://"+listener.Addr().String())))
-	if out := result.output("main"); out != "the host\n" {
-		t.Errorf("output %q", out)
-	}
+	compare.Equal(t, "output", "the host\n", result.output("main"))
 	if last := result.last(t); last.PodIP != last.HostIP {
 		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
 	}

@@ -85,9 +85,7 @@ lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
 	checkMemory(t, cgroupOf(t, shared, "burstable", status), 128<<20)
 	c.signal(syscall.SIGINT)
 	const want = "Normal Killing Container main resize requires restart"
-	if got := readStory(t, c.wait().stdout).events("main", "Killing"); got[0] != want {
-		t.Errorf("event %q, want %q", got[0], want)
-	}
+	compare.Equal(t, "event", want, readStory(t, c.wait().stdout).events("main", "Killing")[0])
 }
 
 // TestResizeRefused: what the API forbids changes nothing; what the node has no

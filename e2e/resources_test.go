@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -71,9 +72,7 @@ containers:
 			c.await(c.stdout, `"type":"output"`)
 			c.await(c.stdout, `"what":"Ready"`)
 			status := readStory(t, lines(c.stdout.text())).last(t)
-			if status.QOSClass != tc.qos {
-				t.Errorf("QoS class %s", status.QOSClass)
-			}
+			compare.Equal(t, "QoS class", tc.qos, status.QOSClass)
 			inPod := cgroupOf(t, shared, tc.folder, status)
 			for _, level := range []string{inPod, filepath.Dir(inPod)} {
 				checkCPU(t, level, tc.shares, tc.quota)
@@ -85,9 +84,7 @@ containers:
 			must.Succeed(t, err)
 			// Without CAP_SYS_RESOURCE nobody gets a lower score than lifepod has.
 			want := max(tc.oomScore(machineMemory(t)), lowestOOMScore(t))
-			if score != want {
-				t.Errorf("oom_score_adj %d, want %d", score, want)
-			}
+			compare.Equal(t, "oom_score_adj", want, score)
 		})
 	}
 }
@@ -123,9 +120,7 @@ func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 	if !v2 && shares != wantShares {
 		t.Errorf("%s: CPU shares %d, want %d", level, shares, wantShares)
 	}
-	if quota != wantQuota {
-		t.Errorf("%s: CPU quota %d, want %d", level, quota, wantQuota)
-	}
+	compare.Equal(t, fmt.Sprintf("%s: CPU quota", level), wantQuota, quota)
 }
 
 func readFirst(t *testing.T, elem ...string) string {
@@ -146,9 +141,7 @@ func checkMemory(t *testing.T, level string, want int64) {
 	if got > 1<<60 {
 		got = -1 // how v1 says none
 	}
-	if got != want {
-		t.Errorf("%s: memory limit %d, want %d", level, got, want)
-	}
+	compare.Equal(t, fmt.Sprintf("%s: memory limit", level), want, got)
 }
 
 func machineMemory(t *testing.T) int64 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -87,9 +88,7 @@ func (r *root) exec(t *testing.T, podName, container string, command ...string) 
 // written in the moment of the kill may be there twice.
 func checkCounts(t *testing.T, text string) {
 	t.Helper()
-	if n := strings.Count(text, "init | init "); n != 1 {
-		t.Errorf("the init container is shown %d times", n)
-	}
+	compare.Equal(t, "how often the init container is shown", 1, strings.Count(text, "init | init "))
 	last, again := 0, 0
 	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(found[1])
@@ -374,9 +373,7 @@ containers:
 			if last := c.LastTerminationState.Terminated; last != nil && last.Reason == "StartError" {
 				want++ // the kill came when it was just starting
 			}
-			if c.RestartCount != want {
-				t.Errorf("after a kill at %q: %s was restarted %d times, want %d", when, c.Name, c.RestartCount, want)
-			}
+			compare.Equal(t, fmt.Sprintf("restarts after a kill at %q of %s", when, c.Name), want, c.RestartCount)
 		}
 	}
 }
@@ -463,13 +460,9 @@ func TestResumeAfterReboot(t *testing.T) {
 			want = 1
 		}
 		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
-			if c.RestartCount != want {
-				t.Errorf("%s: %s was restarted %d times, want %d", tc.policy, c.Name, c.RestartCount, want)
-			}
+			compare.Equal(t, fmt.Sprintf("%s: restarts of %s", tc.policy, c.Name), want, c.RestartCount)
 		}
-		if status.Phase != tc.phase {
-			t.Errorf("%s: phase %s, want %s", tc.policy, status.Phase, tc.phase)
-		}
+		compare.Equal(t, fmt.Sprintf("%s: phase", tc.policy), tc.phase, status.Phase)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -105,7 +106,5 @@ func TestRuntimeClass(t *testing.T) {
 	c := shared.startRun(t, pod("class-unknown", "restartPolicy: Never\nruntimeClassName: gvisor\ncontainers:\n"+shell("main", "echo ran")), "-v")
 	c.await(c.stderr, `event Warning FailedCreatePodSandBox pod: Failed to create pod sandbox: runtimeclass\.node\.k8s\.io "gvisor" not found`)
 	c.signal(os.Interrupt)
-	if got := c.wait(); got.stdout != "" {
-		t.Errorf("A-CRI-13 the pod ran: %s", got.stdout)
-	}
+	compare.Equal(t, "A-CRI-13 the pod ran", "", c.wait().stdout)
 }

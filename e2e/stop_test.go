@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 const polite = `
@@ -75,9 +76,7 @@ containers:
 	if main == nil || main.ExitCode != 137 {
 		t.Errorf("main: %+v", main)
 	}
-	if result.last(t).Phase != v1.PodFailed {
-		t.Errorf("phase %s", result.last(t).Phase)
-	}
+	compare.Equal(t, "phase", v1.PodFailed, result.last(t).Phase)
 	if out := result.output("main"); !strings.Contains(out, "ignored") {
 		t.Errorf("the stop signal was not sent: %q", out)
 	}

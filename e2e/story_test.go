@@ -159,9 +159,7 @@ func (got result) wantCode(t *testing.T, code int) {
 // check compares a command's end with what is wanted; stderr is normalised.
 func (got result) check(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
-	if got.code != code {
-		t.Errorf("exit code %d, want %d", got.code, code)
-	}
+	compare.Equal(t, "exit code", code, got.code)
 	compare.Equal(t, "stdout", stdout, got.stdout)
 	checkLines(t, "stderr", got.stderr, stderr)
 }

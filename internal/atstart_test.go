@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/garbage"
 	"github.com/lifepod/lifepod/internal/garbage/atstart"
 )
@@ -72,8 +74,6 @@ func TestGarbageAtStart(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGarbageAtStart$")
 		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC="+test.gogc)
 		_ = cmd.Run()
-		if got := cmd.ProcessState.ExitCode(); got != test.want {
-			t.Errorf("with GOGC=%q the exit code is %d, want %d", test.gogc, got, test.want)
-		}
+		compare.Equal(t, fmt.Sprintf("with GOGC=%q the exit code is", test.gogc), test.want, cmd.ProcessState.ExitCode())
 	}
 }

@@ -1,12 +1,14 @@
 package internal_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
@@ -39,9 +41,7 @@ func TestMailboxBehind(t *testing.T) {
 		m := mailbox.New[int]()
 		want := func(what string, want time.Duration) {
 			t.Helper()
-			if got := m.Behind(); got != want {
-				t.Errorf("%s: behind by %v, want %v", what, got, want)
-			}
+			compare.Equal(t, fmt.Sprintf("%s: behind by", what), want, m.Behind())
 		}
 		want("empty", 0)
 		m.Post(1)
@@ -64,9 +64,7 @@ func TestMailboxCount(t *testing.T) {
 	m.Count(func(change int) { open += change })
 	want := func(what string, want int) {
 		t.Helper()
-		if open != want {
-			t.Errorf("%s: %d items, want %d", what, open, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%s items", what), want, open)
 	}
 	m.Post(1)
 	m.Post(2)

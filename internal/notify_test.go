@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/notify"
 )
 
@@ -48,9 +49,7 @@ func TestNotifyTake(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	service.Watch(ctx, func() error { return nil }, discard)
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	compare.Equal(t, "told", "WATCHDOG=1", next())
 }
 
 // What is told of a service: that it has begun, and that it is ending.
@@ -58,13 +57,9 @@ func TestNotifyReadyAndStopping(t *testing.T) {
 	next := listenAsSystemd(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	notify.Take(discard).Ready(ctx)
-	if got := next(); got != "READY=1" {
-		t.Errorf("told %q", got)
-	}
+	compare.Equal(t, "told", "READY=1", next())
 	cancel()
-	if got := next(); got != "STOPPING=1" {
-		t.Errorf("told %q", got)
-	}
+	compare.Equal(t, "told", "STOPPING=1", next())
 }
 
 // The watchdog hears of the service while it is alive, and of nothing while it is not: each
@@ -81,16 +76,12 @@ func TestNotifyWatch(t *testing.T) {
 		service.Watch(ctx, func() error { return <-health }, discard)
 	}()
 	health <- nil
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	compare.Equal(t, "told", "WATCHDOG=1", next())
 	for range 3 {
 		health <- errors.New("pod default/web has not been gone on with for 5m0s")
 	}
 	health <- nil // what was before has been dealt with
-	if got := next(); got != "WATCHDOG=1" {
-		t.Errorf("told %q", got)
-	}
+	compare.Equal(t, "told", "WATCHDOG=1", next())
 	cancel()
 	select {
 	case health <- errors.New("the last look"):

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -89,9 +90,7 @@ func TestPIDFDProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := pidfd.Program(self); got != want {
-		t.Errorf("program %q, want %q", got, want)
-	}
+	compare.Equal(t, "program", want, pidfd.Program(self))
 	if got := pidfd.Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
 		t.Errorf("command line %q, want %q", got, os.Args)
 	}

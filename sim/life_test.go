@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
@@ -271,9 +272,7 @@ func TestCrashLoopOfAnHour(t *testing.T) {
 	if len(outcomes) < 15 || !slices.Equal(outcomes[:7], want) {
 		t.Errorf("restarts: %q", outcomes)
 	}
-	if l.Until != time.Hour {
-		t.Errorf("looked at for %v", l.Until)
-	}
+	compare.Equal(t, "looked at for", time.Hour, l.Until)
 }
 
 // A pod to which nothing happens any more is not looked at to the end.

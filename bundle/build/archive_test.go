@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -31,9 +33,7 @@ func TestPack(t *testing.T) {
 		content string
 		packed  bool
 	}{{"one", true}, {"one", false}, {"two", true}, {"two", false}} {
-		if got := pack(want.content); got != want.packed {
-			t.Errorf("%d: %q: packed: %t, want %t", i, want.content, got, want.packed)
-		}
+		compare.Equal(t, fmt.Sprintf("%d: %q: packed", i, want.content), want.packed, pack(want.content))
 	}
 	must.Succeed(t, os.Remove(archive))
 	if !pack("two") {

@@ -95,9 +95,7 @@ func TestDockerSaveArchive(t *testing.T) {
 		config, err := image.ConfigFile()
 		must.Succeed(t, err)
 		compare.Equal(t, fmt.Sprintf("%s: config", tt.name), tt.want, config.Config)
-		if got, want := config.OS+"/"+config.Architecture, "linux/arm64"; got != want {
-			t.Errorf("%s: platform %s, want %s", tt.name, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%s: platform", tt.name), "linux/arm64", config.OS+"/"+config.Architecture)
 	}
 }
 

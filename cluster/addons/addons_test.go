@@ -63,9 +63,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // The ID is the KEP's: base64(sha256(<name>.<namespace>.<kind>.<group>)).
 func TestSetID(t *testing.T) {
-	if got, want := setID("addon-a-yaml-fd29897b"), "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1"; got != want {
-		t.Errorf("ID %q, want %q", got, want)
-	}
+	compare.Equal(t, "ID", "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1", setID("addon-a-yaml-fd29897b"))
 	a, b := parentName("/x/A b_C.yaml"), parentName("/y/A b_C.yaml")
 	if !strings.HasPrefix(a, "addon-a-b-c-yaml-") || a == b {
 		t.Errorf("names %q and %q, want them readable and different", a, b)
@@ -107,9 +105,7 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	}
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
 	must.Succeed(t, writer.Close())
-	if again := f.read(now); again != 0 {
-		t.Errorf("again after %v, want 0", again)
-	}
+	compare.Equal(t, "again after", time.Duration(0), f.read(now))
 	compare.Equal(t, "objects", []string{"ConfigMap c", "ConfigMap d"}, titles(f.objects))
 	f.done = true
 	if f.read(now); !f.done {

@@ -187,9 +187,7 @@ func TestScheduleKeepsTheNewest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backups")
 	schedule := Schedule{Every: time.Hour, Keep: 2, Dir: dir, Log: slog.New(slog.DiscardHandler)}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	if got := schedule.wait(now); got != 0 {
-		t.Errorf("the first is due after %v, want 0", got)
-	}
+	compare.Equal(t, "the first is due after", time.Duration(0), schedule.wait(now))
 	for i := range 3 {
 		if i == 2 {
 			must.Succeed(t, os.WriteFile(filepath.Join(dir, "lifepod-notes.txt"), nil, 0o600))
@@ -198,9 +196,7 @@ func TestScheduleKeepsTheNewest(t *testing.T) {
 	}
 	want := []string{"lifepod-20300101-010000.tar.zst", "lifepod-20300101-020000.tar.zst", "lifepod-notes.txt"}
 	compare.Equal(t, "files", want, names(t, dir))
-	if got, want := schedule.wait(now.Add(2*time.Hour+time.Minute)), 59*time.Minute; got != want {
-		t.Errorf("the next is due after %v, want %v", got, want)
-	}
+	compare.Equal(t, "the next is due after", 59*time.Minute, schedule.wait(now.Add(2*time.Hour+time.Minute)))
 }
 
 // What a backup could not finish is gone, and says why.

@@ -232,9 +232,7 @@ func TestServes(t *testing.T) {
 	} {
 		address, err := net.ResolveUDPAddr("udp", from)
 		must.Succeed(t, err)
-		if got := (&handler{known: known}).serves(asker{address: address}); got != want {
-			t.Errorf("%s served: %t, want %t", from, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%s served", from), want, (&handler{known: known}).serves(asker{address: address}))
 	}
 }
 

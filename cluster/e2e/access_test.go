@@ -54,9 +54,7 @@ func TestDenial(t *testing.T) {
 	if _, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("list secrets: %v, want %s", err, want)
 	}
-	if got := s.kubectl("auth", "can-i", "list", "pods", "--as="+user); got != "yes" {
-		t.Errorf("can-i list pods: %s, want yes", got)
-	}
+	compare.Equal(t, "can-i list pods", "yes", s.kubectl("auth", "can-i", "list", "pods", "--as="+user))
 	if got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user); got != "no" || err == nil {
 		t.Errorf("can-i list secrets: %s, %v, want no and an exit code", got, err)
 	}

@@ -31,9 +31,7 @@ func TestAPI(t *testing.T) {
 	if got := strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers")); len(got) < 2 || got[1] != "Healthy" {
 		t.Errorf("component etcd: %s, want it healthy", got)
 	}
-	if got := s.kubectl("get", "--raw", "/readyz"); got != "ok" {
-		t.Errorf("readyz: %s", got)
-	}
+	compare.Equal(t, "readyz", "ok", s.kubectl("get", "--raw", "/readyz"))
 }
 
 // apiVersions are those of 1.37 that are not alpha. The API of volume snapshots is added.

@@ -111,8 +111,6 @@ func freePort(t *testing.T) int {
 func refusedUp(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	a := lifepod(t, root, append([]string{"up"}, args...)...)
-	if a.code != 125 {
-		t.Errorf("up %v: exit code %d, want 125", args, a.code)
-	}
+	compare.Equal(t, fmt.Sprintf("up %v: exit code", args), 125, a.code)
 	return a.complaint
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -23,7 +24,5 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	const script = `set -e; lookup kubernetes.default.svc.cluster.local; dial kubernetes.default.svc:443; exec sleep --on-term 0 1h`
 	do(t, i, podOf("pod", podSpec(script, "restartPolicy: Never")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
-	if out := do(t, i, "", "exec", "pod", "--", "dial", "kubernetes.default.svc:443"); out != "" {
-		t.Errorf("the pod does not reach the API server: %s", out)
-	}
+	compare.Equal(t, "the pod does not reach the API server", "", do(t, i, "", "exec", "pod", "--", "dial", "kubernetes.default.svc:443"))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -29,9 +30,7 @@ func TestSimulatedNodes(t *testing.T) {
 	do(t, i, "", "wait", "node", "--all", "--for=condition=Ready", "--timeout="+patience.String())
 	do(t, i, podOf("pod", podSpec("exec sleep 1h", "nodeName: simulated-0")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
-	if got := do(t, i, "", "logs", "pod"); got != "hello" {
-		t.Errorf("the log is %q", got)
-	}
+	compare.Equal(t, "the log is", "hello", do(t, i, "", "logs", "pod"))
 	if out, err := i.Kubectl(t.Context(), "", "exec", "pod", "--", "true"); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
 		t.Errorf("exec: %q, %v", out, err)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -50,9 +52,7 @@ func TestInterruptedStart(t *testing.T) {
 	listen, err := freeAddress()
 	must.Succeed(t, err)
 	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
-		if code := signalAt(t, root, listen, step, syscall.SIGINT); code != 130 {
-			t.Errorf("Ctrl-C at %q: exit code %d, want 130", step, code)
-		}
+		compare.Equal(t, fmt.Sprintf("Ctrl-C at %q: exit code", step), 130, signalAt(t, root, listen, step, syscall.SIGINT))
 		if left := (machine.Root{Dir: root}).Processes(); len(left) > 0 {
 			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
 		}
@@ -61,9 +61,7 @@ func TestInterruptedStart(t *testing.T) {
 		}
 	}
 	for _, step := range []string{"API server made", "API server serves"} {
-		if code := signalAt(t, root, listen, step, syscall.SIGKILL); code != -1 {
-			t.Errorf("kill -9 at %q: exit code %d", step, code)
-		}
+		compare.Equal(t, fmt.Sprintf("kill -9 at %q: exit code", step), -1, signalAt(t, root, listen, step, syscall.SIGKILL))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/reclaim"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -117,7 +118,5 @@ func TestFolderThatIsNotTheClaimsIsKept(t *testing.T) {
 // A long name is cut where the file system has its limit.
 func TestFolderName(t *testing.T) {
 	ref := &v1.ObjectReference{UID: "0f8f8d2c-1111-4222-8333-444455556666", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("c", 253)}
-	if name := folderName(ref); len(name) != 255 {
-		t.Errorf("%d bytes, want 255", len(name))
-	}
+	compare.Equal(t, "bytes", 255, len(folderName(ref)))
 }

@@ -73,9 +73,7 @@ func TestPrepare(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
+			compare.Equal(t, "", tc.want, got)
 		})
 	}
 }

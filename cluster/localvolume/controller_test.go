@@ -207,9 +207,7 @@ func TestClaimGetsVolume(t *testing.T) {
 	got := s.volume(t, "pvc-u1")
 	compare.Equal(t, "volume", want, got.Spec)
 	compare.Equal(t, "finalizers", []string{reclaim.Finalizer}, got.Finalizers)
-	if got, want := s.event(), "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1"; got != want {
-		t.Errorf("event %q, want %q", got, want)
-	}
+	compare.Equal(t, "event", "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1", s.event())
 	// Once more, as if the binder had not seen it yet: nothing happens.
 	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
 		t.Errorf("err %v or an event", err)
@@ -263,9 +261,7 @@ func TestSchedulerChoosesAgain(t *testing.T) {
 			if got := s.event(); !strings.Contains(got, c.want) {
 				t.Errorf("event %q, want %q", got, c.want)
 			}
-			if got := s.claim(t, "data").Annotations[selectedNode]; got != "" {
-				t.Errorf("selected node %q, want none", got)
-			}
+			compare.Equal(t, "selected node", "", s.claim(t, "data").Annotations[selectedNode])
 		})
 	}
 }
@@ -401,19 +397,13 @@ func TestExpansion(t *testing.T) {
 		t.Errorf("capacity of the volume %s, want 64Mi", got)
 	}
 	claim = s.claim(t, claim.Name)
-	if got := claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]; got != v1.PersistentVolumeClaimNodeResizePending {
-		t.Errorf("status %s, want NodeResizePending", got)
-	}
-	if got := claim.Status.AllocatedResources.Storage().String(); got != "64Mi" {
-		t.Errorf("allocated %s, want 64Mi", got)
-	}
+	compare.Equal(t, "status", v1.PersistentVolumeClaimNodeResizePending, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
+	compare.Equal(t, "allocated", "64Mi", claim.Status.AllocatedResources.Storage().String())
 	if len(claim.Status.Conditions) != 1 || claim.Status.Conditions[0].Type != v1.PersistentVolumeClaimFileSystemResizePending {
 		t.Errorf("conditions %v", claim.Status.Conditions)
 	}
 	for _, want := range []string{"Normal Resizing External resizer is resizing volume pvc-u1", "Normal FileSystemResizeRequired Require file system resize of volume on node"} {
-		if got := s.event(); got != want {
-			t.Errorf("event %q, want %q", got, want)
-		}
+		compare.Equal(t, "event", want, s.event())
 	}
 	s.know(t, claim) // it is the node's turn: nothing happens
 	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
@@ -439,9 +429,7 @@ func TestExpansionThatIsTakenBack(t *testing.T) {
 		t.Errorf("event %q", got)
 	}
 	claim := s.claim(t, "data")
-	if got := claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]; got != v1.PersistentVolumeClaimControllerResizeInfeasible {
-		t.Errorf("status %s, want ControllerResizeInfeasible", got)
-	}
+	compare.Equal(t, "status", v1.PersistentVolumeClaimControllerResizeInfeasible, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
 	claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("48Mi")
 	s.know(t, claim)
 	if _, err := s.client.CoreV1().PersistentVolumeClaims("shop").Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {

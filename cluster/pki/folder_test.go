@@ -3,6 +3,7 @@ package pki
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -124,9 +125,7 @@ func TestModes(t *testing.T) {
 		if entry.IsDir() {
 			want = 0o700
 		}
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("%s has mode %o, want %o", path, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%s has mode", path), want, info.Mode().Perm())
 		return err
 	})
 	must.Succeed(t, err)

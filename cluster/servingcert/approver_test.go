@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
@@ -94,16 +96,10 @@ func TestDecideNames(t *testing.T) {
 			}
 			return ""
 		}
-		if got, want := asks(func(*x509.CertificateRequest) {}), name+" is not for nodes"; got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		compare.Equal(t, name, name+" is not for nodes", asks(func(*x509.CertificateRequest) {}))
 		upper := strings.ToUpper(name) + "."
-		if got, want := asks(func(in *x509.CertificateRequest) { in.DNSNames[0] = upper }), upper+" is not for nodes"; got != want {
-			t.Errorf("%s: got %q, want %q", upper, got, want)
-		}
-		if got := asks(func(in *x509.CertificateRequest) { in.DNSNames = nil }); got != "" {
-			t.Errorf("only the address of %s: %s", name, got)
-		}
+		compare.Equal(t, upper, upper+" is not for nodes", asks(func(in *x509.CertificateRequest) { in.DNSNames[0] = upper }))
+		compare.Equal(t, fmt.Sprintf("only the address of %s", name), "", asks(func(in *x509.CertificateRequest) { in.DNSNames = nil }))
 	}
 }
 
@@ -168,9 +164,7 @@ func TestDecide(t *testing.T) {
 			if err := a.decide(request(t, tc.change), reserved); err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			compare.Equal(t, "", tc.want, got)
 		})
 	}
 }
@@ -249,9 +243,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	}
 	for _, action := range client.Actions() {
 		if update, is := action.(clienttesting.UpdateAction); is && action.GetSubresource() == "approval" {
-			if name := update.GetObject().(*certificatesv1.CertificateSigningRequest).Name; name != "csr" {
-				t.Errorf("%s is answered", name)
-			}
+			compare.Equal(t, "is answered", "csr", update.GetObject().(*certificatesv1.CertificateSigningRequest).Name)
 		}
 	}
 }

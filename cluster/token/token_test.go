@@ -60,9 +60,7 @@ func writes(client *fake.Clientset) []string {
 func TestPrepare(t *testing.T) {
 	client, ctx := cluster(), t.Context()
 	must.Succeed(t, Prepare(ctx, config(client)))
-	if got := len(writes(client)); got != 17 {
-		t.Errorf("%d writes", got)
-	}
+	compare.Equal(t, "writes", 17, len(writes(client)))
 	must.Succeed(t, Prepare(ctx, config(client)))
 	if got := writes(client); got != nil {
 		t.Errorf("written again: %v", got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/leftovers"
 )
@@ -61,9 +62,7 @@ func TestDoctorWhoCouldNotLook(t *testing.T) {
 	command.SetOut(io.Discard)
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetArgs([]string{}) // with nil it takes the arguments of the test
-	if code := exitCode(io.Discard, command.ExecuteContext(t.Context()), 0); code != 2 {
-		t.Errorf("exit code %d, want 2", code)
-	}
+	compare.Equal(t, "exit code", 2, exitCode(io.Discard, command.ExecuteContext(t.Context()), 0))
 }
 
 func TestDoctorSweepSaysWhat(t *testing.T) {

@@ -74,9 +74,7 @@ func TestImageRemove(t *testing.T) {
 				Store:   images.New(runtimeapi.NewImageServiceClient(conn), images.Options{}),
 				Runtime: runtimeapi.NewRuntimeServiceClient(conn),
 				Untag: func(_ context.Context, id string, names ...string) error {
-					if id != app {
-						t.Errorf("untagged %s", id)
-					}
+					compare.Equal(t, "untagged", app, id)
 					untagged = names
 					return nil
 				},

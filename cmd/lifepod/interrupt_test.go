@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -64,9 +65,7 @@ func TestMessagesArePlain(t *testing.T) {
 	exitCode(&stderr, errors.New("pull: \x1b[2J\u009b31m\rdenied\nmore"), 0)
 	warn(&stderr, "%v", errors.New("\x1b]0;title\a"))
 	want := "lifepod: pull: ^[[2J\\u009b31m\\rdenied\nmore\nwarning: ^[]0;title^G\n"
-	if got := stderr.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	compare.Equal(t, "", want, stderr.String())
 	image := images.Image{ID: "sha256:\x1b[2J", Username: "\x1b[2J\u009b", Tags: []string{"\x1b[2J:1"}}
 	for _, output := range []string{"wide", "json"} {
 		var out bytes.Buffer
@@ -95,9 +94,7 @@ func TestSignalWhileOpening(t *testing.T) {
 	cancel()
 	open := func(ctx context.Context) (*imageSession, error) { return nil, context.Cause(ctx) }
 	err := withImages(ctx, open, nil)
-	if code := exitCode(io.Discard, err, 0); code != 130 {
-		t.Errorf("%v: exit code %d, want 130", err, code)
-	}
+	compare.Equal(t, fmt.Sprintf("%v: exit code", err), 130, exitCode(io.Discard, err, 0))
 }
 
 func TestInterruptedDoctor(t *testing.T) {
@@ -117,9 +114,7 @@ func TestRunOwnsItsSignals(t *testing.T) {
 	for _, command := range root.Commands() {
 		command.SetContext(t.Context())
 		cancelOnSignal(command, nil)
-		if owns := command.Context() == t.Context(); owns != (command.Name() == "run") {
-			t.Errorf("%s: owns its signals: %v", command.Name(), owns)
-		}
+		compare.Equal(t, fmt.Sprintf("%s: owns its signals", command.Name()), command.Name() == "run", command.Context() == t.Context())
 	}
 }
 

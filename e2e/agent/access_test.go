@@ -42,9 +42,7 @@ spec:
 	if claims.Kubernetes.Pod.UID != string(pod.UID) || claims.Kubernetes.Node.Name != c.node.Name {
 		t.Errorf("bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
 	}
-	if left := claims.Expires - claims.Issued; left != 600 {
-		t.Errorf("valid for %d s, want 600 s", left)
-	}
+	compare.Equal(t, "seconds it is valid", int64(600), claims.Expires-claims.Issued)
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
 	compare.Equal(t, "what else every pod has", c.namespace+"\n-----BEGIN CERTIFICATE-----\n", access)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -51,9 +52,7 @@ func TestPodCertificate(t *testing.T) {
 	c.create(strings.ReplaceAll(podWithCertificate, "NAME", "issued"))
 	request := c.awaitRequest("issued")
 	event := c.awaitEvent("issued", v1.EventTypeWarning, "FailedMount")
-	if want := `MountVolume.SetUp failed for volume "tls" : credential bundle is not issued yet`; event.Message != want {
-		t.Errorf("A-CERT-2 the pod waits with %q, want %q", event.Message, want)
-	}
+	compare.Equal(t, "A-CERT-2 the pod waits with", `MountVolume.SetUp failed for volume "tls" : credential bundle is not issued yet`, event.Message)
 	c.decide(request, issue(t, request))
 	c.awaitReady("issued")
 	c.awaitLine("issued", "all")

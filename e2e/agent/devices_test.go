@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,16 +48,12 @@ func TestDevicePlugin(t *testing.T) {
 	}
 	wantBoth := func(pod, when string) {
 		t.Helper()
-		if got := c.devicesOf(pod, "main"); got != "CDI-Dev-1 CDI-Dev-2 Dev-1 Dev-2 CDI-Dev-2 all" {
-			t.Errorf("%s container main of %s has %q", when, pod, got)
-		}
+		compare.Equal(t, fmt.Sprintf("%s container main of %s has", when, pod), "CDI-Dev-1 CDI-Dev-2 Dev-1 Dev-2 CDI-Dev-2 all", c.devicesOf(pod, "main"))
 	}
 	create("both", "", "2")
 	before := c.awaitReady("both")
 	wantBoth("both", "A-DEV-1: at first,")
-	if got := c.devicesOf("both", "none"); got != "all" {
-		t.Errorf("the container without devices has %q", got)
-	}
+	compare.Equal(t, "the container without devices has", "all", c.devicesOf("both", "none"))
 
 	create("waits", "", "1") // the scheduler knows that there is none left
 	c.awaitEvents("waits", func(e *v1.Event) bool {
@@ -92,7 +89,5 @@ func TestDevicePlugin(t *testing.T) {
 	awaitDevices(t, node, sampleResource, 2, 2)
 	c.delete("both")
 	c.awaitReady("waits")
-	if got := c.devicesOf("waits", "main"); got != "CDI-Dev-1 Dev-1 CDI-Dev-1 all" {
-		t.Errorf("A-DEV-9: the pod that waited for devices of the one before has %q", got)
-	}
+	compare.Equal(t, "A-DEV-9: the pod that waited for devices of the one before has", "CDI-Dev-1 Dev-1 CDI-Dev-1 all", c.devicesOf("waits", "main"))
 }

@@ -24,9 +24,7 @@ func TestWorkerWithDevices(t *testing.T) {
 	must.Succeed(t, err)
 	c.create(string(manifest))
 	pod := c.await("ml-worker-devices", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
-	if restarts := statusOf(pod, "worker").RestartCount; restarts != 1 {
-		t.Errorf("the worker was restarted %d times, want 1", restarts)
-	}
+	compare.Equal(t, "how often the worker was restarted", int32(1), statusOf(pod, "worker").RestartCount)
 	const devices = "CDI-Dev-1\nCDI-Dev-2\nDev-1\nDev-2\n"
 	want := "going on from the checkpoint, with the devices of both runs\n" + devices + devices
 	compare.Equal(t, "A-DEV-10: the worker's log", want, c.kubectl("logs", pod.Name, "--container=worker"))

@@ -69,9 +69,7 @@ func TestJobIgnoresDisruptions(t *testing.T) {
   podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}`, "exec sleep 3600"))
 	pods := c.awaitPods("job-name=patient", "to run", func(pods []v1.Pod) bool { return phases(pods)[v1.PodRunning] == 1 })
 	c.evict(pods[0].Name)
-	if end := c.untilDeleted(&pods[0]); end.Status.Phase != v1.PodFailed {
-		t.Errorf("the evicted pod ended in phase %s, want Failed", end.Status.Phase)
-	}
+	compare.Equal(t, "the evicted pod ended in phase", v1.PodFailed, c.untilDeleted(&pods[0]).Status.Phase)
 	c.kubectl("wait", "--for=jsonpath={.status.ready}=0", "job/patient", "--timeout=60s")
 	got := c.kubectl("get", "job", "patient", "--output=jsonpath={.status.failed}{.status.conditions}{.status.uncountedTerminatedPods}")
 	compare.Equal(t, "failed pods, conditions and pods to be counted", "{}", got)

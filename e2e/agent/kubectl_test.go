@@ -76,9 +76,7 @@ func TestExec(t *testing.T) {
 	shell.Await("ready")
 	shell.Press("keys\n")
 	shell.Await("typed keys")
-	if code := shell.End(); code != 5 {
-		t.Errorf("exit code %d on a terminal, want 5", code)
-	}
+	compare.Equal(t, "exit code on a terminal", 5, shell.End())
 }
 
 // TestAttach: the terminal of a container's main process, as kubectl run opens it.

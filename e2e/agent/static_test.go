@@ -71,9 +71,7 @@ spec:
 `))
 	attacker.await("forged", "to be deleted by the node", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 	victim.kubectl("delete", "pod", "pod", "--wait=false")
-	if last := victim.untilDeleted(pod); last.Status.Phase != v1.PodFailed {
-		t.Errorf("phase %s when the object went, want Failed", last.Status.Phase)
-	}
+	compare.Equal(t, "phase when the object went", v1.PodFailed, victim.untilDeleted(pod).Status.Phase)
 	forged := attacker.await("forged", "to be looked at", func(*v1.Pod) bool { return true })
 	if forged.Status.Phase != v1.PodPending || len(forged.Status.ContainerStatuses) > 0 {
 		t.Errorf("the forged pod has a status:\n%s", summary([]v1.Pod{*forged}))

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -146,9 +147,7 @@ func TestMetrics(t *testing.T) {
 	pod := c.awaitReady("busy")
 
 	resource := c.scrape("metrics/resource")
-	if got := value(resource, "resource_scrape_error"); got != 0 {
-		t.Errorf("resource_scrape_error %v", got)
-	}
+	compare.Equal(t, "resource_scrape_error", float64(0), value(resource, "resource_scrape_error"))
 	for _, name := range []string{"container_cpu_usage_seconds_total", "container_memory_working_set_bytes", "container_start_time_seconds"} {
 		for _, container := range []string{"main", "side"} {
 			c.checkFigure(resource, name, "pod", "busy", "container", container)

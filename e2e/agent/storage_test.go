@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -158,9 +159,7 @@ spec:
 	restart(t, node)
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
 	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
-	if line := c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"); line != "hello\n" {
-		t.Errorf("the device begins with %q", line)
-	}
+	compare.Equal(t, "the device begins with", "hello\n", c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"))
 	d.wantCalls()
 	c.delete("pod")
 	d.wantCalls("NodeUnpublishVolume", "NodeUnstageVolume")

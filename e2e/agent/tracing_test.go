@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/relay"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
@@ -29,9 +30,7 @@ func TestTraces(t *testing.T) {
 	c := newCluster(t, node)
 	uid := string(c.create(sleeper).UID)
 	c.awaitReady("sleeper")
-	if out := c.kubectl("exec", "sleeper", "--", "echo", "heard"); out != "heard\n" {
-		t.Errorf("exec printed %q", out)
-	}
+	compare.Equal(t, "exec printed", "heard\n", c.kubectl("exec", "sleeper", "--", "echo", "heard"))
 	c.delete("sleeper")
 	start := c.awaitSpan(collector, "syncPod", uid)
 	for _, step := range []struct{ name, call string }{

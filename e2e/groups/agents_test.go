@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/jobset/agents"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -136,8 +137,6 @@ func (j agentGroup) awaitInstances(attempt int, before []v1.Pod) []v1.Pod {
 func (j agentGroup) wantAgentRestarts(pods []v1.Pod, want int32) {
 	j.Helper()
 	for i := range pods {
-		if got := pods[i].Status.InitContainerStatuses[0].RestartCount; got != want {
-			j.Errorf("the agent of %s: restartCount %d, want %d", pods[i].Name, got, want)
-		}
+		compare.Equal(j, fmt.Sprintf("the agent of %s: restartCount", pods[i].Name), want, pods[i].Status.InitContainerStatuses[0].RestartCount)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -67,9 +68,7 @@ func (j *groupOf) awaitRuns(want int) {
 func (j *groupOf) wantRuns(want int) {
 	j.Helper()
 	runs := j.runs()
-	if len(runs) != want {
-		j.Errorf("B-GRP-5: %d workers have started, want %d", len(runs), want)
-	}
+	compare.Equal(j, "B-GRP-5 workers have started", want, len(runs))
 	for _, starts := range runs {
 		for _, ended := range runs {
 			for _, other := range runs {
@@ -112,9 +111,7 @@ func (j *groupOf) wantInPlace(before, after []v1.Pod, want int) {
 func (j *groupOf) wantRestarts(pods []v1.Pod, want int32) {
 	j.Helper()
 	for i := range pods {
-		if got := pods[i].Status.ContainerStatuses[0].RestartCount; got != want {
-			j.Errorf("%s: restartCount %d, want %d", pods[i].Name, got, want)
-		}
+		compare.Equal(j, fmt.Sprintf("%s: restartCount", pods[i].Name), want, pods[i].Status.ContainerStatuses[0].RestartCount)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/join"
 )
@@ -87,7 +88,5 @@ func expectUser(t *testing.T, c *join.Connection, want string) {
 	must.Succeed(t, err)
 	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	must.Succeed(t, err)
-	if got := answer.Status.UserInfo.Username; got != want {
-		t.Errorf("the API server knows %q, want %q", got, want)
-	}
+	compare.Equal(t, "the API server knows", want, answer.Status.UserInfo.Username)
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -40,9 +41,7 @@ func TestObjectsAPIServerAway(t *testing.T) {
 	}
 	n.hears("ConfigMap conf changed")
 	must.Succeed(t, volumes.Refresh(t.Context(), pod, dir, n.sources()))
-	if got := n.read(m, "conf", "a"); got != "2" {
-		t.Errorf("a is %q, want 2", got)
-	}
+	compare.Equal(t, "a is", "2", n.read(m, "conf", "a"))
 }
 
 // TestTrustBundles: by name, by signer, and changed meanwhile.
@@ -67,9 +66,7 @@ func TestTrustBundles(t *testing.T) {
 	n.hears("ClusterTrustBundles changed")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
 	must.Succeed(t, err)
-	if got := n.read(m, "trust", "anchors.pem"); got != bundle.Spec.TrustBundle {
-		t.Errorf("anchors %q, want %q", got, bundle.Spec.TrustBundle)
-	}
+	compare.Equal(t, "anchors", bundle.Spec.TrustBundle, n.read(m, "trust", "anchors.pem"))
 }
 
 // TestForbidden: what no pod of the node uses is refused, and the pod's event says why.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
@@ -52,9 +53,7 @@ func TestManyPods(t *testing.T) {
 	start := time.Now()
 	n.run(n.api().Run)
 	n.until("all pods", func() bool { return n.heard[roster.API] })
-	if len(n.pods) != count {
-		t.Errorf("%d pods were heard, want %d", len(n.pods), count)
-	}
+	compare.Equal(t, "pods were heard", count, len(n.pods))
 	t.Logf("%d pods heard after %v", count, time.Since(start).Round(time.Millisecond))
 
 	uids := map[string]types.UID{}

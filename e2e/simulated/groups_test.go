@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/jobset"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/live"
@@ -256,9 +257,7 @@ func (h *history) check(t *testing.T) {
 	if len(h.broken) > 0 {
 		t.Error(strings.Join(h.broken, "\n"))
 	}
-	if len(h.writes) != members {
-		t.Errorf("%d pods have restarted, want %d", len(h.writes), members)
-	}
+	compare.Equal(t, "pods have restarted", members, len(h.writes))
 	for name, n := range h.writes {
 		if n > mostWrites {
 			t.Errorf("the status of %s was written %d times for one restart", name, n)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
@@ -88,12 +89,8 @@ func TestNodeFaults(t *testing.T) {
 	f.unknown("faulty-0")
 	f.unknown("faulty-2")
 	f.cutOff()
-	if what := <-happened; what != "faulty-1 starts again" {
-		t.Errorf("told %q", what)
-	}
-	if what := <-happened; what != "faulty-0 reaches the API server again" {
-		t.Errorf("told %q", what)
-	}
+	compare.Equal(t, "told", "faulty-1 starts again", <-happened)
+	compare.Equal(t, "told", "faulty-0 reaches the API server again", <-happened)
 	f.back()
 	f.lost()
 	if err := client.CoreV1().Nodes().Delete(t.Context(), "faulty-2", metav1.DeleteOptions{}); err != nil {

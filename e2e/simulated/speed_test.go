@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifepodtest"
 	"github.com/lifepod/lifepod/sim/live"
@@ -155,9 +156,7 @@ func TestManualTime(t *testing.T) {
 			if len(pod.Status.ContainerStatuses) > 0 {
 				got += fmt.Sprintf(" %d", pod.Status.ContainerStatuses[0].RestartCount)
 			}
-			if got != want {
-				t.Errorf("%v later %s is %s, want %s", d, name, got, want)
-			}
+			compare.Equal(t, fmt.Sprintf("%v later %s is", d, name), want, got)
 			for _, at := range timesOf(pod) {
 				if at.Before(began) || at.After(time.Now()) {
 					t.Errorf("%s has the time %v, want one since %v", name, at, began)

@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // repository is the root of the module.
@@ -80,9 +82,7 @@ func TestReadChapters(t *testing.T) {
 	if diff := cmp.Diff(want, chapters); diff != "" {
 		t.Errorf("chapters (-want +got):\n%s", diff)
 	}
-	if got := chapters[0].Rules[3].Anchor(); got != "part/one.md#b-two-e1" {
-		t.Errorf("anchor %q", got)
-	}
+	compare.Equal(t, "anchor", "part/one.md#b-two-e1", chapters[0].Rules[3].Anchor())
 }
 
 func TestReadErrors(t *testing.T) {

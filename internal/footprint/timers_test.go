@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 // TestLateTimers: all threads have the slack, also those begun later, and a program that was started OnTime has not.
@@ -62,10 +64,6 @@ func TestLateTimers(t *testing.T) {
 	if got := slack(func(start func() error) error { return start() }); got != want {
 		t.Errorf("a program inherits %s: OnTime isn't needed", got)
 	}
-	if got := slack(OnTime); got != "50000" {
-		t.Errorf("a program that was started on time has %s", got)
-	}
-	if got := slack(func(start func() error) error { return start() }); got != want {
-		t.Errorf("the thread that started it has %s", got)
-	}
+	compare.Equal(t, "a program that was started on time has", "50000", slack(OnTime))
+	compare.Equal(t, "the thread that started it has", want, slack(func(start func() error) error { return start() }))
 }

@@ -1,9 +1,12 @@
 package plain
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 func TestName(t *testing.T) {
@@ -17,9 +20,7 @@ func TestName(t *testing.T) {
 		"replicas":                      "",
 		strings.Repeat("x", 100_000):    "",
 	} {
-		if got := Nearest(name, known); got != want {
-			t.Errorf("Name(%.40q) = %q, want %q", name, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("Name(%.40q)", name), want, Nearest(name, known))
 	}
 }
 

@@ -2,11 +2,14 @@ package plain
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 func TestText(t *testing.T) {
@@ -21,13 +24,9 @@ func TestText(t *testing.T) {
 		"\uFFFD is not an error":    "\uFFFD is not an error",
 		"web\u202egnp.\u2066\u200f": `web\u202egnp.\u2066\u200f`,
 	} {
-		if got := Text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%q", text), want, Text(text))
 	}
-	if got, want := Line(" a\n\x1bb\tc\n"), "a ^[b c"; got != want {
-		t.Errorf("on one line: got %q, want %q", got, want)
-	}
+	compare.Equal(t, "on one line", "a ^[b c", Line(" a\n\x1bb\tc\n"))
 	var out strings.Builder
 	if n, err := Writer(&out).Write([]byte("a\x1b\n")); n != 3 || err != nil || out.String() != "a^[\n" {
 		t.Errorf("written %q, %d, %v", out.String(), n, err)

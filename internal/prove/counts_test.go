@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
@@ -36,7 +37,5 @@ func TestCountsComeBackFromALog(t *testing.T) {
 	}
 	var out strings.Builder
 	counts.Print(&out, "lifecycle", sum)
-	if want := "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	compare.Equal(t, "", "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n", out.String())
 }

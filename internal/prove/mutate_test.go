@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 func TestReplacingIsUnambiguous(t *testing.T) {
@@ -117,8 +119,6 @@ func TestFailureInOneLine(t *testing.T) {
 		{"=== RUN   TestA\npanic: index out of range\n", "TestA: index out of range"},
 		{"=== RUN   TestA\n", "TestA: signal: killed"},
 	} {
-		if got := failure(test.out, errors.New("signal: killed")); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
-		}
+		compare.Equal(t, "", test.want, failure(test.out, errors.New("signal: killed")))
 	}
 }

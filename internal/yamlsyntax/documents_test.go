@@ -3,12 +3,15 @@ package yamlsyntax
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lifepod/lifepod/internal/compare"
 )
 
 const two = "a: 1\n---\nb: |\n  x\n  y\n"
@@ -100,9 +103,7 @@ func TestHint(t *testing.T) {
 		"“nginx”":  `it has typographic quotes: use " or '`,
 		"{{ a }}":  wantRendered, "$A": wantReplaced,
 	} {
-		if got := Hint(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		compare.Equal(t, fmt.Sprintf("%q", text), want, Hint(text))
 	}
 	document := Document{Line: 3, Text: []byte("a:\n\u00a0\u00a0b: 1\n  c: 2\n")}
 	err := yaml.Unmarshal(document.Text, &yaml.Node{})

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -80,9 +81,7 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 				t.Errorf("%v later the pod is %s with %d restarts, want %d", want.after, phase, restarts, want.restarts)
 			}
 		}
-		if said != "web main stdout hello" {
-			t.Errorf("it wrote %q", said)
-		}
+		compare.Equal(t, "it wrote", "web main stdout hello", said)
 		began := time.Now()
 		w.Stop(lifecycle.StopRequested{Because: "the test"})
 		must.Succeed(t, <-ended)

@@ -58,9 +58,7 @@ func TestInstances(t *testing.T) {
 		compare.Equal(t, fmt.Sprintf("%s %d %+v", tc.container, tc.number, tc.options), tc.want, read(t, &l, tc.container, tc.number, tc.options))
 	}
 	l.Unregister("u1")
-	if got := read(t, &l, "main", 2, all); got != "" {
-		t.Errorf("of a pod that is gone: %q", got)
-	}
+	compare.Equal(t, "of a pod that is gone", "", read(t, &l, "main", 2, all))
 }
 
 // Who follows a log gets its lines as they are written, until its instance has ended.

@@ -33,9 +33,7 @@ func TestAdvance(t *testing.T) {
 	must.Succeed(t, m.Advance(5*time.Second, settle))
 	want := []string{"0s settle", "500ms settle", "1s first", "1s settle", "1.5s second", "1.5s settle", "2s third", "2s fourth", "2s settle"}
 	compare.Equal(t, "", want, got)
-	if got := m.Now().Sub(begin); got != 5500*time.Millisecond {
-		t.Errorf("after all it is %v", got)
-	}
+	compare.Equal(t, "after all it is", 5500*time.Millisecond, m.Now().Sub(begin))
 	if first.Stop() {
 		t.Error("a timer that has come is stopped")
 	}

@@ -1,11 +1,13 @@
 package scenario_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -38,9 +40,7 @@ func TestWhichScenario(t *testing.T) {
 		if err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}
-		if got := says.Of("main", 0).Run.String(); got != test.want {
-			t.Errorf("%+v: the run is %s", test, got)
-		}
+		compare.Equal(t, fmt.Sprintf("%+v: the run is", test), test.want, says.Of("main", 0).Run.String())
 	}
 	says, err := s.Of("default", "web", map[string]string{file.Annotation: "training/*"})
 	if err == nil || says == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -64,9 +65,7 @@ func TestGrow(t *testing.T) {
 	token, file := m.Joins(ctx, c, instance.Configuration+"maxPods: 23\n")
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
 	unseen(t, m, token)
-	if got := configured(ctx, t, client); got != "23 pods, port 10350" {
-		t.Errorf("the node has %s, want 23 pods, port 10350", got)
-	}
+	compare.Equal(t, "the node has", "23 pods, port 10350", configured(ctx, t, client))
 
 	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -92,9 +94,7 @@ func TestTwoMachines(t *testing.T) {
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csinode/"+neighbour.Node, "--timeout=60s")
 	folder := earlier(ctx, t, i, "old")
 	for _, node := range []string{instance.Node, neighbour.Node} {
-		if got := driversOf(ctx, t, i, node); got != "" {
-			t.Errorf("drivers on %s in a cluster without CSIDriver: %q", node, got)
-		}
+		compare.Equal(t, fmt.Sprintf("drivers on %s in a cluster without CSIDriver", node), "", driversOf(ctx, t, i, node))
 	}
 
 	i.Stop()
@@ -110,9 +110,7 @@ func TestTwoMachines(t *testing.T) {
 func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string) {
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
-	if got := place(ctx, t, i, "db", workload("db", neighbour.Node, "null")); got != "db" {
-		t.Errorf("log of the first pod: %q", got)
-	}
+	compare.Equal(t, "log of the first pod", "db", place(ctx, t, i, "db", workload("db", neighbour.Node, "null")))
 	if list := stored(t, root, "volumes"); len(list) != 1 {
 		t.Errorf("volumes of the machine that joined: %q", list)
 	}
@@ -131,9 +129,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 		{"restored", workload("restored", neighbour.Node, fromSnapshot), "db restored"},
 		{"clone", preferring("clone", instance.Node, "{kind: PersistentVolumeClaim, name: db}"), "db db clone"},
 	} {
-		if got := place(ctx, t, i, c.name, c.manifest); got != c.log {
-			t.Errorf("log in volume %s: %q, want %q", c.name, got, c.log)
-		}
+		compare.Equal(t, fmt.Sprintf("log in volume %s", c.name), c.log, place(ctx, t, i, c.name, c.manifest))
 		if got := sum(t, filepath.Join(mountOf(ctx, t, i, root, c.name), "data")); got != want {
 			t.Errorf("volume %s has other data than its source", c.name)
 		}

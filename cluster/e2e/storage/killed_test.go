@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -64,9 +65,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 
 	killedWhileCopying(ctx, t, i)
 	kubectl(ctx, t, i, "", "exec", "files-0", "--", "sh", "-c", "echo after >> /data/log")
-	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter" {
-		t.Errorf("after lifepod up was killed, the log has %q", got)
-	}
+	compare.Equal(t, "after lifepod up was killed, the log has", "started\nafter", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
 	if again, loopsAgain := volumeThings(i); len(again) != len(mounts) || len(loopsAgain) != 3 {
 		t.Errorf("before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
 	}
@@ -83,9 +82,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=60s")
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=condition=Ready", "--timeout=60s")
 	}
-	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter\nstarted" {
-		t.Errorf("after lifepod down, the log has %q", got)
-	}
+	compare.Equal(t, "after lifepod down, the log has", "started\nafter\nstarted", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
 	if got := kubectl(ctx, t, i, "", "exec", "raws-0", "--", "head", "-n", "1", "/dev/data"); got != "written" {
 		t.Errorf("after lifepod down, the block device has %q", got)
 	}

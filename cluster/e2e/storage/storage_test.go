@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/compare"
 	"github.com/lifepod/lifepod/internal/must"
 )
 
@@ -83,9 +84,7 @@ func TestStorage(t *testing.T) {
 	i.Kill()
 	command(ctx, t, i, "restore", backup, "--force")
 	must.Succeed(t, i.Run(ctx))
-	if got := kubectl(ctx, t, i, "", "get", "cm", "after", "--ignore-not-found", "-o", "name"); got != "" {
-		t.Errorf("what was made after the backup is there: %s", got)
-	}
+	compare.Equal(t, "what was made after the backup is there", "", kubectl(ctx, t, i, "", "get", "cm", "after", "--ignore-not-found", "-o", "name"))
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
 
 	must.Succeed(t, os.Remove(file))
