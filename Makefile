@@ -160,8 +160,8 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 
 # What shows that the product works: the main promise of each mode. The suites below have all the variations.
 PODS  := TestExamples|TestRejected|TestTooLargeForTheKernel|TestSeveralPods|TestExitCode|TestExec|TestAttach|TestLogs|TestPreStop|TestKilledLifepod|TestKilledContainerd|TestInterrupt|TestResume|TestRestartPolicies|TestRestartAllContainers|TestSidecars|TestLivenessProbeRestarts|TestPublish|TestPodToPod|TestConfigVolumes|TestOOMKill|TestSecurity|TestDamagedCheckpoint|TestWhy
-AGENT := TestPodLives|TestPodEnds|TestRestartOfTheAgentIsInvisible|TestDelete|TestExec|TestLogs|TestProbesDecide|TestIndexedJob|TestStaticPod
-UP    := TestAPI|TestBadInput|TestDetached|TestRestart|TestKillUnderLoad|TestStatefulSetVolume|TestDaemonSet|TestNames|TestRollout
+AGENT := TestPodLives|TestRestartOfTheAgentIsInvisible|TestDelete|TestExec|TestLogs|TestIndexedJob|TestJobFails|TestStaticPod|TestDaemonSet
+UP    := TestAPI|TestBadInput|TestDetached|TestRestart|TestKillUnderLoad|TestStatefulSetVolume|TestNames|TestRollout
 
 .PHONY: test test-parts test-all
 test: ## unit tests, and what shows that run, agent and up work on real containers (as root)

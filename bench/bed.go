@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bundle"
@@ -68,22 +66,5 @@ func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
 	return w
 }
 
-// pod is what is measured: one container that ends at once on its stop signal.
-func (b *bed) pod() *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "bench", Namespace: "default", UID: uuid.NewUUID(), Generation: 1},
-		Spec: v1.PodSpec{
-			RestartPolicy:                 v1.RestartPolicyAlways,
-			TerminationGracePeriodSeconds: new(int64(30)),
-			DNSPolicy:                     v1.DNSDefault,
-			EnableServiceLinks:            new(true),
-			SecurityContext:               &v1.PodSecurityContext{},
-			Containers: []v1.Container{{
-				Name: "main", Image: "lifepod.dev/toolbox:1", Command: []string{"sleep", "infinity"},
-				ImagePullPolicy: v1.PullIfNotPresent, TerminationMessagePath: "/dev/termination-log",
-				TerminationMessagePolicy: v1.TerminationMessageReadFile,
-			}},
-		},
-		Status: v1.PodStatus{QOSClass: v1.PodQOSBestEffort},
-	}
-}
+// pod is what is measured.
+func (b *bed) pod() *v1.Pod { return bare.NewPod("bench") }

@@ -21,7 +21,7 @@ func (s bareSide) one(ctx context.Context, record times.Record) error {
 }
 
 func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
-	return s.runtime.RestartAll(ctx, s.bed.workerPod(), record.Prefixed(s.name+" "))
+	return s.runtime.RestartAll(ctx, bare.Worker(s.bed.pod()), record.Prefixed(s.name+" "))
 }
 
 // many makes the pods of many.

@@ -9,12 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -59,35 +57,24 @@ func beIdle(ctx context.Context, root string, pods int) (err error) {
 	}
 	defer b.close()
 	lives := make([]*life, pods)
-	if err := bare.Together(pods, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
+	if err := bare.Together(pods, pods, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // the start is over
-	before, began := cpuTime(), time.Now()
+	before, err := process.CPUTime(os.Getpid())
+	if err != nil {
+		return err
+	}
+	began := time.Now()
 	time.Sleep(idleTime)
-	share := 100 * (cpuTime() - before).Seconds() / time.Since(began).Seconds()
-	fmt.Printf("  %2d pods: %.1f MiB RSS, %.2f %% of a core\n", pods, rss(), share)
-	return bare.Together(pods, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) })
-}
-
-func cpuTime() time.Duration {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0 // shown as 0 %
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// rss is this process's resident memory in MiB.
-func rss() float64 {
-	text, err := os.ReadFile("/proc/self/statm")
+	after, err := process.CPUTime(os.Getpid())
 	if err != nil {
-		return 0
+		return err
 	}
-	fields := strings.Fields(string(text))
-	pages, err := strconv.Atoi(fields[1])
+	resident, _, err := process.Memory(os.Getpid())
 	if err != nil {
-		return 0
+		return err
 	}
-	return float64(pages*os.Getpagesize()) / (1 << 20)
+	fmt.Printf("  %2d pods: %.1f MiB RSS, %.2f %% of a core\n", pods, resident, 100*(after-before).Seconds()/time.Since(began).Seconds())
+	return bare.Together(pods, pods, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) })
 }

@@ -21,15 +21,8 @@ import (
 
 // lifepod takes the same pod through the same life with the agent's worker.
 func (b *bed) lifepod(ctx context.Context, record times.Record) error {
-	s := newStatuses()
 	began := time.Now()
-	worker := b.newWorker(b.pod(), s)
-	b.events.Add(worker)
-	defer b.events.Remove(worker)
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
-
-	first, err := s.await(ready)
+	l, err := b.begin(ctx, b.pod())
 	if err != nil {
 		return err
 	}
@@ -37,18 +30,14 @@ func (b *bed) lifepod(ctx context.Context, record times.Record) error {
 	settle()
 
 	began = time.Now()
-	if err := b.floor.Kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
-		return err
-	}
-	if _, err := s.await(func(p v1.PodStatus) bool { return ready(p) && p.ContainerStatuses[0].RestartCount == 1 }); err != nil {
+	if err := l.restart(ctx); err != nil {
 		return err
 	}
 	record("lifepod restart", time.Since(began))
 	settle()
 
 	began = time.Now()
-	worker.Stop(lifecycle.StopRequested{Because: "bench"})
-	if err := <-ended; err != nil {
+	if err := l.end(lifecycle.StopRequested{Because: "bench"}); err != nil {
 		return err
 	}
 	record("lifepod delete", time.Since(began))

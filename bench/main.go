@@ -9,12 +9,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/lifepod/lifepod/bench/stock"
 	"github.com/lifepod/lifepod/bench/times"
-	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/cri"
 )
 
 // options are the flags.
@@ -67,32 +64,12 @@ func bench(ctx context.Context, o options) (err error) {
 // inProcess measures what the agent does on one containerd, in turns with the floor.
 func inProcess(ctx context.Context, root string, o options, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
+	pair, err := stock.OpenPair(ctx, root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		err = errors.Join(err, runtime.Close(closing))
-	}()
-	if _, err := runtime.ImportImages(ctx); err != nil {
-		return err
-	}
-	client, err := cri.Dial(runtime.Endpoint())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	upstream, err := stock.Open(ctx, stock.Config{
-		Programs: o.stock, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
-		Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge,
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, upstream.Close()) }()
-	b, err := newBed(ctx, runtimes{carried: runtime, client: client, stock: upstream.Client}, log)
+	defer func() { err = errors.Join(err, pair.Close(ctx)) }()
+	b, err := newBed(ctx, runtimes{carried: pair.Carried, client: pair.Client, stock: pair.Stock.Client}, log)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,13 +22,13 @@ const atOnce = 50
 func (b *bed) many(ctx context.Context, record times.Record) error {
 	lives := make([]*life, atOnce)
 	began := time.Now()
-	if err := bare.Together(atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
-		return errors.Join(err, bare.Together(atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) }))
+	if err := bare.Together(atOnce, atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
+		return errors.Join(err, bare.Together(atOnce, atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) }))
 	}
 	record(fmt.Sprintf("lifepod %d created at once", atOnce), time.Since(began))
 	settle()
 	began = time.Now()
-	if err := bare.Together(atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{}) }); err != nil {
+	if err := bare.Together(atOnce, atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{}) }); err != nil {
 		return err
 	}
 	record(fmt.Sprintf("lifepod %d deleted at once", atOnce), time.Since(began))
@@ -45,6 +46,7 @@ type life struct {
 	bed      *bed
 	worker   *worker.Worker
 	statuses *statuses
+	first    v1.PodStatus // that was ready
 	ended    chan error
 }
 
@@ -54,8 +56,18 @@ func (b *bed) begin(ctx context.Context, pod *v1.Pod) (*life, error) {
 	l.worker = b.newWorker(pod, l.statuses)
 	b.events.Add(l.worker)
 	go func() { l.ended <- l.worker.Run(ctx) }()
-	_, err := l.statuses.await(ready)
+	var err error
+	l.first, err = l.statuses.await(ready)
 	return l, err
+}
+
+// restart kills the process of the main container and returns when the pod is ready again.
+func (l *life) restart(ctx context.Context) error {
+	if err := l.bed.floor.Kill(ctx, strings.TrimPrefix(l.first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
+		return err
+	}
+	_, err := l.statuses.await(func(p v1.PodStatus) bool { return ready(p) && p.ContainerStatuses[0].RestartCount == 1 })
+	return err
 }
 
 func (l *life) end(request lifecycle.StopRequested) error {

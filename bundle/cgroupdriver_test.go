@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // openRoot is a root as it is when the driver is settled.
@@ -53,9 +55,7 @@ func TestDriverInUse(t *testing.T) {
 	r := openRoot(t)
 	has(Cgroupfs)(t, r.paths)
 	other, err := tryLock(r.paths.usersLock(), unix.LOCK_SH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer other.Close()
 	if _, err := r.driverOf(Systemd); err == nil || !strings.Contains(err.Error(), "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them") {
 		t.Errorf("%v", err)
@@ -67,14 +67,10 @@ func TestDriverInUse(t *testing.T) {
 
 func has(driver CgroupDriver) func(*testing.T, Paths) {
 	return func(t *testing.T, p Paths) {
-		if err := os.Symlink(string(driver), p.cgroupDriver()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Symlink(string(driver), p.cgroupDriver()))
 	}
 }
 
 func recorded(t *testing.T, p Paths) {
-	if err := os.WriteFile(filepath.Join(p.RunDir, "containerd.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(p.RunDir, "containerd.json"), nil, 0o600))
 }

@@ -1,12 +1,15 @@
 package bundle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // configured is the network that a start of a root has.
@@ -17,9 +20,7 @@ func configured(t *testing.T, p Paths, c *CNI) network {
 	if err == nil {
 		err = n.settle(p)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return n
 }
 
@@ -32,11 +33,12 @@ func TestOtherNetwork(t *testing.T) {
 	want := &CNI{ConfDir: "/etc/cni/net.d", BinDir: DefaultCNIBin}
 	for _, given := range []*CNI{{ConfDir: "/etc/cni/net.d"}, nil} {
 		got := configured(t, p, given)
-		if diff := cmp.Diff(network{Subnet: bundled.Subnet, Filter: nftables, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
-			return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
-		})); diff != "" {
-			t.Errorf("given %v (-want +got):\n%s", given, diff)
-		}
+		assert.Deep(t,
+
+			fmt.Sprintf("given %v", given), network{Subnet: bundled.Subnet, Filter: nftables, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
+				return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
+			}))
+
 		if !p.OtherNetwork() {
 			t.Error("it is not said to be another network")
 		}
@@ -51,17 +53,11 @@ func TestOtherNetworkInContainerd(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	p.Bundle = "/srv/bundle"
 	text, err := containerdConfig(p, host{snapshotter: native, cni: &CNI{ConfDir: "/etc/cni/net.d", BinDir: "/opt/cni/bin"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got map[string]any
-	if err := toml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, toml.Unmarshal(text, &got))
 	want := map[string]any{"conf_dir": "/etc/cni/net.d", "bin_dirs": []any{"/opt/cni/bin", "/srv/bundle/cni"}, "use_internal_loopback": true}
-	if diff := cmp.Diff(want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni"))
 }
 
 // TestOtherNetworkWaitsForPods: pods on the bridge would be ended by other plugins
@@ -69,14 +65,8 @@ func TestOtherNetworkInContainerd(t *testing.T) {
 func TestOtherNetworkWaitsForPods(t *testing.T) {
 	p := locate(t, t.TempDir())
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: p.Bridge()}}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := netlink.LinkDel(bridge); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, netlink.LinkAdd(bridge))
+	assert.AtEnd(t, func() error { return netlink.LinkDel(bridge) })
 	_, err := (&daemon{paths: p, cni: &CNI{ConfDir: "/etc/cni/net.d"}}).chooseNetwork()
 	if err == nil || !strings.Contains(err.Error(), "end them first") {
 		t.Errorf("error %v, want that pods are ended first", err)

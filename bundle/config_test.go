@@ -7,16 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func locate(t *testing.T, root string) Paths {
 	t.Helper()
 	p, err := Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return p
 }
 
@@ -38,13 +37,9 @@ func TestContainerdConfig(t *testing.T) {
 	p.Bundle = "/srv/life/bundle/0123"
 	for _, snapshotter := range []string{overlayfs, native} {
 		text, err := containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var got map[string]any
-		if err := toml.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, toml.Unmarshal(text, &got))
 		runtime := at(t, got, "plugins", "io.containerd.cri.v1.runtime")
 		runc := at(t, runtime, "containerd", "runtimes", "runc")
 		for what, pair := range map[string][2]any{
@@ -64,9 +59,7 @@ func TestContainerdConfig(t *testing.T) {
 				int64(3), at(t, got, "plugins", "io.containerd.cri.v1.images", "max_concurrent_downloads")},
 			"streaming": {"127.0.0.1", at(t, got, "plugins", "io.containerd.grpc.v1.cri", "stream_server_address")},
 		} {
-			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			assert.Deep(t, what, pair[0], pair[1])
 		}
 		disabled := got["disabled_plugins"].([]any)
 		if slices.Contains(disabled, any("io.containerd.snapshotter.v1."+snapshotter)) {
@@ -79,16 +72,12 @@ func TestCNIConfig(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	n := network{Subnet: prefix("10.5.0.0/16"), Filter: iptables}
 	text, err := cniConfig(p, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got struct {
 		Name    string
 		Plugins []map[string]any
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(text, &got))
 	want := []map[string]any{{
 		"type": "lifepod-bridge", "bridge": p.Bridge(), "hostPorts": "iptables",
 		"capabilities": map[string]any{"portMappings": true},
@@ -97,9 +86,7 @@ func TestCNIConfig(t *testing.T) {
 			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
 		},
 	}}
-	if diff := cmp.Diff(want, got.Plugins); diff != "" {
-		t.Errorf("plugins (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "plugins", want, got.Plugins)
 }
 
 func TestLocate(t *testing.T) {
@@ -113,9 +100,7 @@ func TestLocate(t *testing.T) {
 		"other bridge":   {"lp-" + other.hash(), other.Bridge()},
 		"other cgroup":   {"/lifepod-" + other.hash(), other.CgroupParent()},
 	} {
-		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		assert.Deep(t, what, pair[0], pair[1])
 	}
 	if len(other.Bridge()) > 15 {
 		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())
@@ -125,9 +110,7 @@ func TestLocate(t *testing.T) {
 // Nothing is run from a folder that others can change, whatever the command.
 func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(root, 0o777))
 	_, locate := Locate(root, "")
 	_, unpack := Unpack(root)
 	_, open := open(t.Context(), Config{Root: root}, archive{})

@@ -2,19 +2,20 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // install puts a program by the name of crun into PATH, in front of what is there.
 func install(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "crun"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "crun"), []byte("#!/bin/sh\n"+script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -39,9 +40,7 @@ func TestVersions(t *testing.T) {
 			path, _, _ := strings.Cut(os.Getenv("PATH"), ":")
 			got = strings.ReplaceAll(err.Error(), filepath.Join(path, "crun"), "PROGRAM")
 		}
-		if got != want {
-			t.Errorf("%s: error %q, want %q", said, got, want)
-		}
+		assert.Deep(t, fmt.Sprintf("%s: error", said), want, got)
 	}
 }
 
@@ -76,9 +75,7 @@ func TestTry(t *testing.T) {
 		if err != nil || string(called) != "create\ndelete\n" {
 			t.Errorf("%s: called %q, %v", answer, called, err)
 		}
-		if err := os.Remove(calls); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(calls))
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A shim whose container containerd has deleted is ended at once; not one that
@@ -25,9 +27,7 @@ func TestDeletedShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"made"})
 	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(p.shimSockets(), 0o700))
 	var shims []*exec.Cmd
 	for _, id := range []string{"lost", "other", "known", "made", "asked"} {
 		shims = append(shims, startShim(t, p.Shim(), "-namespace", "k8s.io", "-id", id, "-address", p.Socket()))
@@ -39,9 +39,7 @@ func TestDeletedShimIsEnded(t *testing.T) {
 		}
 	})
 	s.endDeleted(t.Context(), []string{"lost", "known", "made", "asked", "gone"})
-	if diff := cmp.Diff([]string{"asked", "known", "made", "other"}, slices.Sorted(maps.Values(p.shims()))); diff != "" {
-		t.Errorf("shims (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "shims", []string{"asked", "known", "made", "other"}, slices.Sorted(maps.Values(p.shims())))
 }
 
 // containerdEvents tells of deletions, and ends each stream after the first.
@@ -71,9 +69,7 @@ func TestDeletionsAreHeard(t *testing.T) {
 	for len(got) < 2 {
 		got = append(got, <-d.settled...)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
-		t.Errorf("deleted (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "deleted", []string{"a", "b"}, got)
 }
 
 // Shims have their time to end by themselves, however busy the supervisor is, and several are looked for together.
@@ -105,8 +101,6 @@ func TestDeletionsSettle(t *testing.T) {
 		time.Sleep(7 * time.Second) // it is at something else
 		got = append(got, take())
 		want := []batch{{3 * time.Second, []string{"a", "b"}}, {10 * time.Second, []string{"c", "d"}}}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(batch{})); diff != "" {
-			t.Errorf("batches (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "batches", want, got, cmp.AllowUnexported(batch{}))
 	})
 }

@@ -6,27 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // withDropIns is the configuration of a root with drop-ins.
 func withDropIns(t *testing.T, dropIns map[string]string) (p Paths, config map[string]any, err error) {
 	t.Helper()
 	p = locate(t, t.TempDir())
-	if err := os.MkdirAll(p.DropIns(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(p.DropIns(), 0o700))
 	for name, text := range dropIns {
-		if err := os.WriteFile(filepath.Join(p.DropIns(), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(p.DropIns(), name), []byte(text), 0o600))
 	}
 	text, err := containerdConfig(p, host{snapshotter: overlayfs})
 	if err == nil {
-		if err := toml.Unmarshal(text, &config); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, toml.Unmarshal(text, &config))
 	}
 	return p, config, err
 }
@@ -43,9 +38,7 @@ func TestDropIns(t *testing.T) {
 			"[" + runtimes + "own]\nruntime_type = 'io.containerd.runc.v2'\nruntime_path = '/opt/shim'\n",
 		"README": "no drop-in",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	options := func(binary string) map[string]any {
 		return map[string]any{"BinaryName": binary, "Root": p.RunDir + "/runc", "SystemdCgroup": false}
 	}
@@ -57,9 +50,7 @@ func TestDropIns(t *testing.T) {
 		"kata": map[string]any{"runtime_type": "io.containerd.kata.v2"},
 		"own":  map[string]any{"runtime_type": "io.containerd.runc.v2", "runtime_path": "/opt/shim", "sandboxer": "podsandbox"},
 	}
-	if diff := cmp.Diff(want, at(t, config, "plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes")); diff != "" {
-		t.Errorf("handlers (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "handlers", want, at(t, config, "plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes"))
 }
 
 // A drop-in that can't be read, has no effect, or says what lifepod says is an error that

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -25,14 +26,10 @@ import (
 func shortPaths(t *testing.T) Paths {
 	t.Helper()
 	runDir, err := os.MkdirTemp("", "lp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(runDir) })
 	p, err := Locate(t.TempDir(), runDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return p
 }
 
@@ -41,13 +38,9 @@ func shortPaths(t *testing.T) Paths {
 func suspendedSupervisor(t *testing.T, p Paths) net.Listener {
 	t.Helper()
 	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	listener, err := net.Listen("unix", p.supervision())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = listener.Close(), held.Close() })
 	return listener
 }
@@ -80,24 +73,16 @@ func (answeringRuntime) Version(context.Context, *cri.VersionRequest) (*cri.Vers
 func serveRuntime(t *testing.T, p Paths) pidfd.ID {
 	t.Helper()
 	listener, err := net.Listen("unix", p.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, answeringRuntime{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	id, err := pidfd.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := json.Marshal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p.record(), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.WriteFile(p.record(), text, 0o600))
 	return id
 }
 
@@ -115,9 +100,7 @@ func TestSuspendedSupervisorIsNamed(t *testing.T) {
 func TestSupervisorSuspendedEarlyIsNamed(t *testing.T) {
 	p := shortPaths(t)
 	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer held.Close()
 	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "does not answer: if it is suspended") {
 		t.Errorf("error %v, want the holder named", err)
@@ -135,9 +118,7 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 		t.Fatalf("containerd answers, but: %v", err)
 	}
 	conn, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	send(conn, news{ID: id})
 	restarted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -151,14 +132,10 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 	p := shortPaths(t)
 	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer held.Close()
 	st, err := openNewsServer(p.supervision())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer st.close()
 	conn := listenTo(t, p.supervision())
 	for range 3 {
@@ -195,9 +172,7 @@ func TestLaterFailuresAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &supervisor{log: slog.New(slog.NewTextHandler(&log, nil)), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
 	s.answers(news{ID: pidfd.ID{PID: 1}})
-	if err := <-s.up; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-s.up)
 	s.failed(errors.New("the disk is full"))
 	if !strings.Contains(log.String(), "the disk is full") {
 		t.Errorf("log: %q, want the failure", log.String())
@@ -218,9 +193,7 @@ func TestImportImagesFromHungContainerd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := shortPaths(t)
 			listener, err := net.Listen("unix", p.Socket())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			defer func() { _ = listener.Close() }()
 			go func() {
 				for {

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/localnet"
 )
 
@@ -34,19 +35,15 @@ func TestGuardsLocalnet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cable := newCable(t)
-			if err := call(ctx, "table ip t {\nchain c {\ntype nat hook prerouting priority dstnat;\n"+
-				"ip daddr 127.0.0.1 udp dport 8081 dnat to 10.9.0.1:9\n}\n}\n", "nft", "-f", "-"); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, call(ctx, "table ip t {\nchain c {\ntype nat hook prerouting priority dstnat;\n"+
+				"ip daddr 127.0.0.1 udp dport 8081 dnat to 10.9.0.1:9\n}\n}\n", "nft", "-f", "-"))
 			toLoopback, toMapped, toMachine := [4]byte{127, 0, 0, 1}, uint16(8081), [4]byte{10, 9, 0, 1}
 			cable.send(t, toLoopback, 9, "hostile")
 			cable.send(t, toLoopback, toMapped, "hostile, to a host port")
 			cable.want(t, "hostile")
 			cable.want(t, "hostile, to a host port")
 			for range 2 { // again, as at the next start
-				if err := guard(ctx); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, guard(ctx))
 			}
 			cable.send(t, toLoopback, 9, "hostile")
 			cable.send(t, toLoopback, toMapped, "hostile, to a host port")
@@ -65,44 +62,38 @@ type cable struct {
 
 func newCable(t *testing.T) *cable {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	runtime.LockOSThread() // for good: the thread, and its networks, end with the test
-	must(unix.Unshare(unix.CLONE_NEWNET))
+	assert.Must(t, unix.Unshare(unix.CLONE_NEWNET))
 	pod, err := os.Open("/proc/thread-self/ns/net")
-	must(err)
+	assert.Must(t, err)
 	defer pod.Close()
 	protocol := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_IP))
 	c := &cable{to: unix.SockaddrLinklayer{Protocol: protocol, Halen: 6}}
 	c.pod, err = unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	must(err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = unix.Close(c.pod) })
-	must(unix.Unshare(unix.CLONE_NEWNET))
+	assert.Must(t, unix.Unshare(unix.CLONE_NEWNET))
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "lptest0"
-	must(netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(pod.Fd()))}))
+	assert.Must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(pod.Fd()))}))
 	end, err := netlink.LinkByName("lptest0")
-	must(err)
-	must(netlink.AddrAdd(end, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, 1), Mask: net.CIDRMask(24, 32)}}))
+	assert.Must(t, err)
+	assert.Must(t, netlink.AddrAdd(end, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, 1), Mask: net.CIDRMask(24, 32)}}))
 	lo, err := netlink.LinkByName("lo")
-	must(err)
-	must(netlink.LinkSetUp(lo))
-	must(netlink.LinkSetUp(end))
-	must(os.WriteFile("/proc/sys/net/ipv4/conf/lptest0/route_localnet", []byte("1"), 0))
+	assert.Must(t, err)
+	assert.Must(t, netlink.LinkSetUp(lo))
+	assert.Must(t, netlink.LinkSetUp(end))
+	assert.Must(t, os.WriteFile("/proc/sys/net/ipv4/conf/lptest0/route_localnet", []byte("1"), 0))
 	c.machine, err = net.ListenPacket("udp4", ":9")
-	must(err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = c.machine.Close() })
 	copy(c.to.Addr[:], end.Attrs().HardwareAddr)
 	container, err := netlink.NewHandleAt(netns.NsHandle(pod.Fd()))
-	must(err)
+	assert.Must(t, err)
 	defer container.Close()
 	eth0, err := container.LinkByName("eth0")
-	must(err)
-	must(container.LinkSetUp(eth0))
+	assert.Must(t, err)
+	assert.Must(t, container.LinkSetUp(eth0))
 	c.to.Ifindex = eth0.Attrs().Index
 	return c
 }
@@ -120,9 +111,7 @@ func (c *cable) send(t *testing.T, to [4]byte, port uint16, text string) {
 	for _, field := range []uint16{9, port, uint16(8 + len(text)), 0} { // without a checksum
 		packet = binary.BigEndian.AppendUint16(packet, field)
 	}
-	if err := unix.Sendto(c.pod, append(packet, text...), 0, &c.to); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Sendto(c.pod, append(packet, text...), 0, &c.to))
 }
 
 // want is what the machine hears next.

@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := tryLock(path, unix.LOCK_SH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	second, err := tryLock(path, unix.LOCK_SH)
 	if err != nil {
 		t.Fatalf("a second shared lock: %v", err)
@@ -50,15 +50,11 @@ func TestLock(t *testing.T) {
 func TestExclude(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
 	release, err := p.Exclude()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := p.Exclude(); !errors.Is(err, ErrInUse) {
 		t.Errorf("twice: error %v, want %v", err, ErrInUse)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, release())
 	if _, err := p.Exclude(); err != nil {
 		t.Errorf("after the release: %v", err)
 	}
@@ -68,29 +64,19 @@ func TestExclude(t *testing.T) {
 func TestLockOfStoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := tryLock(path, unix.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer held.Close()
-	if got := holder(path); got != os.Getpid() {
-		t.Errorf("holder %d, want %d", got, os.Getpid())
-	}
+	assert.Deep(t, "holder", os.Getpid(), holder(path))
 	stopped := exec.Command("sleep", "600")
-	if err := stopped.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, stopped.Start())
 	defer func() { _ = stopped.Process.Kill(); _ = stopped.Wait() }()
 	pid := stopped.Process.Pid
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Kill(pid, unix.SIGSTOP))
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("wait for the stop: %v, status %v", err, status)
 	}
-	if err := os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock(t.Context(), path, unix.LOCK_SH)
 		want := fmt.Sprintf("process %d, a lifepod, is suspended and holds ", pid)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The end of a container is added to containerd's record of one that runs, all else
@@ -24,9 +26,7 @@ func TestSavedExit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "id", "status")
-			if err := replaceFile(path, []byte(test.record)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, replaceFile(path, []byte(test.record)))
 			exit, running := readExit(path)
 			if running != (test.want != "") {
 				t.Fatalf("runs: %t", running)

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	containersapi "github.com/containerd/containerd/api/services/containers/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -61,9 +61,7 @@ func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContai
 func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more ...func(*grpc.Server)) {
 	t.Helper()
 	listener, err := net.Listen("unix", p.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
 	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})
@@ -82,9 +80,7 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"known", "made"})
 	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(p.shimSockets(), 0o700))
 	shims := map[string]*exec.Cmd{
 		"foreign": startShim(t, p.Shim(), "-namespace", "default", "-id", "foreign", "-address", p.Socket()),
 		"cleanup": startShim(t, p.Shim(), "-namespace", "k8s.io", "-address", p.Socket(), "-id", "cleanup", "-bundle", "/b", "delete"),
@@ -104,15 +100,11 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	for range lostLooks - 1 {
 		s.look(t.Context())
 	}
-	if diff := cmp.Diff([]string{"asked", "known", "lost", "made"}, alive()); diff != "" {
-		t.Errorf("shims before the last look (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "shims before the last look", []string{"asked", "known", "lost", "made"}, alive())
 	for range lostLooks {
 		s.look(t.Context())
 	}
-	if diff := cmp.Diff([]string{"asked", "known", "made"}, alive()); diff != "" {
-		t.Errorf("shims after it (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "shims after it", []string{"asked", "known", "made"}, alive())
 	for _, id := range []string{"foreign", "cleanup"} {
 		if _, err := pidfd.Find(shims[id].Process.Pid); err != nil {
 			t.Errorf("the process %s: %v", id, err)
@@ -126,16 +118,12 @@ func TestOldSocketsAreNotLookedAt(t *testing.T) {
 	if p.shimsChange() {
 		t.Error("shims change without a folder of their sockets")
 	}
-	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(p.shimSockets(), 0o700))
 	if !p.shimsChange() {
 		t.Error("a new folder is no change")
 	}
 	past := time.Now().Add(-time.Minute)
-	if err := os.Chtimes(p.shimSockets(), past, past); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chtimes(p.shimSockets(), past, past))
 	if p.shimsChange() {
 		t.Error("what is a minute old is a change")
 	}

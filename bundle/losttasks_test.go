@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // listedContainers are what CRI says of containers.
@@ -73,20 +75,14 @@ func TestLostTaskIsEnded(t *testing.T) {
 	}}
 	tasks := &recordedTasks{tasks: map[string]bool{"lost": true, "starting": true, "running": true}}
 	listener, err := net.Listen("unix", p.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, containers)
 	tasksapi.RegisterTasksServer(server, tasks)
 	go func() { _ = server.Serve(listener) }() // Stop ends it
 	t.Cleanup(server.Stop)
 	for range 2 {
-		if err := p.endLostTasks(t.Context(), slog.New(slog.DiscardHandler)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, p.endLostTasks(t.Context(), slog.New(slog.DiscardHandler)))
 	}
-	if diff := cmp.Diff([]string{"kill lost", "wait lost", "delete lost"}, tasks.asked); diff != "" {
-		t.Errorf("what is asked of containerd (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "what is asked of containerd", []string{"kill lost", "wait lost", "delete lost"}, tasks.asked)
 }

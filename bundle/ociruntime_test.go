@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestCrunHandler: containerd has a handler for crun and one for runc. The one for runc stays the default.
@@ -15,13 +16,9 @@ func TestCrunHandler(t *testing.T) {
 	p := locate(t, t.TempDir())
 	p.Bundle = "/b"
 	text, err := containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got map[string]any
-	if err := toml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, toml.Unmarshal(text, &got))
 	handlers := at(t, got, "plugins", runtimePlugin, "containerd")
 	want := map[string]any{"default_runtime_name": "runc", "runtimes": map[string]any{
 		"runc": map[string]any{
@@ -33,9 +30,7 @@ func TestCrunHandler(t *testing.T) {
 			"options": map[string]any{"BinaryName": "/usr/bin/crun", "Root": p.RunDir + "/crun", "SystemdCgroup": true},
 		},
 	}}
-	if diff := cmp.Diff(want, handlers); diff != "" {
-		t.Errorf("handlers (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "handlers", want, handlers)
 }
 
 // A root keeps the handler of crun for pods that have it, also when nobody wants it for new
@@ -51,18 +46,12 @@ func TestCrunStaysForItsPods(t *testing.T) {
 	choose("", "")
 	choose("/usr/bin/crun", "/usr/bin/crun")
 	pod := filepath.Join(p.sandboxes(), "a")
-	if err := os.MkdirAll(pod, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(pod, 0o700))
 	choose("", "/usr/bin/crun")
 	choose("/usr/local/bin/crun", "/usr/local/bin/crun")
-	if err := os.Remove(pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(pod))
 	choose("", "")
-	if err := os.Mkdir(pod, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(pod, 0o700))
 	choose("", "")
 }
 

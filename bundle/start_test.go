@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestMain lets the test binary be a containerd, too: one that ends as often as
@@ -72,18 +74,10 @@ func TestStartAgain(t *testing.T) {
 			d := &daemon{paths: shortPaths(t), log: slog.New(slog.DiscardHandler)}
 			d.paths.Bundle = t.TempDir()
 			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(filepath.Dir(d.paths.Containerd()), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(self, d.paths.Containerd()); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(d.paths.config(), []byte(strconv.Itoa(test.ends)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
+			assert.Must(t, os.Mkdir(filepath.Dir(d.paths.Containerd()), 0o700))
+			assert.Must(t, os.Symlink(self, d.paths.Containerd()))
+			assert.Must(t, os.WriteFile(d.paths.config(), []byte(strconv.Itoa(test.ends)), 0o600))
 			started, err := d.start(t.Context())
 			if err == nil {
 				defer started.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -17,9 +18,7 @@ func TestKillStrayShims(t *testing.T) {
 	dir := t.TempDir()
 	r := &Runtime{paths: Paths{Root: dir, RunDir: filepath.Join(dir, "run"), Bundle: filepath.Join(dir, "bundle")}}
 	program := filepath.Join(dir, filepath.Base(r.paths.Shim()))
-	if err := os.MkdirAll(filepath.Join(r.paths.state(), "io.containerd.runtime.v2.task/k8s.io", "known"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(r.paths.state(), "io.containerd.runtime.v2.task/k8s.io", "known"), 0o700))
 	start := func(id, address string) *exec.Cmd {
 		return startShim(t, program, "-namespace", "k8s.io", "-id", id, "-address", address)
 	}
@@ -30,9 +29,7 @@ func TestKillStrayShims(t *testing.T) {
 			_ = c.Wait()
 		}
 	})
-	if err := r.KillStrayShims(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.KillStrayShims(t.Context()))
 	if err := stray.Wait(); err == nil {
 		t.Error("the stray shim ended by itself")
 	}
@@ -60,9 +57,7 @@ func TestAwaitCleanups(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := p.awaitCleanups(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.awaitCleanups(ctx))
 	if err := cleanup.Wait(); err == nil {
 		t.Error("the cleanup that never ends was not ended")
 	}
@@ -78,12 +73,8 @@ func startShim(t *testing.T, program string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	c := &exec.Cmd{Path: "/bin/sh", Args: append([]string{program, "-c", "read line", "x"}, arguments...)}
 	input, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = input.Close() })
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.Start())
 	return c
 }

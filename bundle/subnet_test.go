@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -13,9 +13,7 @@ func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 func TestFreeSubnet(t *testing.T) {
 	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
 	derived, err := freeSubnet(other, netip.Prefix{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !prefix("10.128.0.0/9").Overlaps(derived) || derived.Bits() != 22 {
 		t.Fatalf("derived subnet %v: want a /22 of 10.128.0.0/9", derived)
 	}
@@ -33,12 +31,8 @@ func TestFreeSubnet(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := freeSubnet(test.paths, test.before, test.taken)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want.String(), got.String()); diff != "" {
-				t.Errorf("subnet (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.Deep(t, "subnet", test.want.String(), got.String())
 		})
 	}
 	if _, err := freeSubnet(standard, netip.Prefix{}, []netip.Prefix{prefix("10.0.0.0/8")}); err == nil ||
@@ -68,29 +62,17 @@ func TestConfiguredSubnet(t *testing.T) {
 		}
 	}
 	got, err := chooseNetwork(p, "10.77.3.9/24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("10.77.3.0/24", got.Subnet.String()); diff != "" {
-		t.Errorf("subnet (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "subnet", "10.77.3.0/24", got.Subnet.String())
 }
 
 // The choice is kept.
 func TestSubnetIsRemembered(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
 	first, err := chooseNetwork(p, "10.77.3.0/24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.settle(p); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, first.settle(p))
 	again, err := chooseNetwork(p, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first.Subnet.String(), again.Subnet.String()); diff != "" {
-		t.Errorf("subnet (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "subnet", first.Subnet.String(), again.Subnet.String())
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -12,21 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // A follower hears which containerd answers, however late it connects; when the supervisor goes, the connection breaks.
 func TestStation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "news.sock")
-	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte("stale"), 0o600))
 	st, err := openNewsServer(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	early := listenTo(t, path)
 	st.waitConns(1)
 	first, second := news{ID: pidfd.ID{PID: 1, StartTicks: 7}}, news{ID: pidfd.ID{PID: 2, StartTicks: 8}}
@@ -39,25 +35,19 @@ func TestStation(t *testing.T) {
 		var got []news
 		for lines.Scan() {
 			var n news
-			if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, json.Unmarshal(lines.Bytes(), &n))
 			if n.PID != 0 { // else a sign of life, by a slow machine
 				got = append(got, n)
 			}
 		}
-		if diff := cmp.Diff([]news{first, second}, got); diff != "" {
-			t.Errorf("what the %s follower heard (-want +got):\n%s", name, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("what the %s follower heard", name), []news{first, second}, got)
 	}
 }
 
 func listenTo(t *testing.T, path string) *bufio.Scanner {
 	t.Helper()
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewScanner(conn)
 }
@@ -89,22 +79,16 @@ func TestRestarts(t *testing.T) {
 	}
 	s.answers(at(11, 3))
 	s.answers(at(12, 4))
-	if diff := cmp.Diff(at(12, 4).Since, <-s.restarts); diff != "" {
-		t.Errorf("restart (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "restart", at(12, 4).Since, <-s.restarts)
 }
 
 func TestReadiness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify.sock")
 	ready, err := listenReady(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer ready.close()
 	conn, err := net.Dial("unixgram", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
 		if _, err := conn.Write([]byte(message)); err != nil {

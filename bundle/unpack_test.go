@@ -18,10 +18,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pack makes an archive of files with the given contents.
@@ -30,25 +30,19 @@ func pack(t *testing.T, files map[string]string) archive {
 	var m manifest.Manifest
 	var buffer bytes.Buffer
 	z, err := zstd.NewWriter(&buffer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w := tar.NewWriter(z)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		content := files[name]
 		m.Files = append(m.Files, manifest.File{
 			Path: name, Mode: 0o755, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
 		})
-		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.Close(), z.Close())
 	return archive{manifest: m, compressed: served(buffer.Bytes())}
 }
 
@@ -62,13 +56,9 @@ func served(content []byte) func() (fs.File, error) {
 func contentOf(t *testing.T, a archive) []byte {
 	t.Helper()
 	f, err := a.compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	content, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return content
 }
 
@@ -81,9 +71,7 @@ func unpackTo(t *testing.T, root string, a archive) Paths {
 	t.Helper()
 	p := Paths{Root: root}
 	held, err := p.unpack(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { held.Close() })
 	return p
 }
@@ -91,21 +79,15 @@ func unpackTo(t *testing.T, root string, a archive) Paths {
 func wantProgram(t *testing.T, p Paths, want string) {
 	t.Helper()
 	got, err := os.ReadFile(p.Containerd())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("unpacked program (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "unpacked program", want, string(got))
 }
 
 // folders lists what lies beside each other below bundle/.
 func folders(t *testing.T, p Paths) []string {
 	t.Helper()
 	entries, err := os.ReadDir(p.bundles())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -120,14 +102,10 @@ func TestUnpackOnceAndKeep(t *testing.T) {
 	p := unpackTo(t, root, someFiles(t, "1"))
 	wantProgram(t, p, "program 1")
 	before, err := os.Stat(p.Containerd())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	unpackTo(t, root, someFiles(t, "1"))
 	after, err := os.Stat(p.Containerd())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !os.SameFile(before, after) {
 		t.Error("the program was unpacked a second time")
 	}
@@ -151,9 +129,7 @@ func TestUnpackAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, Paths{Root: root})); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "folders", []string{a.manifest.Digest()}, folders(t, Paths{Root: root}))
 }
 
 // Whatever happened to the folder, the next unpacking puts it right.
@@ -169,9 +145,7 @@ func TestUnpackRepairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root, a := t.TempDir(), someFiles(t, "1")
 			p := unpackTo(t, root, a)
-			if err := damage(p); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, damage(p))
 			wantProgram(t, unpackTo(t, root, a), "program 1")
 		})
 	}
@@ -180,13 +154,9 @@ func TestUnpackRepairs(t *testing.T) {
 func TestUnpackSweepsInterrupted(t *testing.T) {
 	root, a := t.TempDir(), someFiles(t, "1")
 	half := filepath.Join(root, "bundle", partialPrefix+"123", "bin")
-	if err := os.MkdirAll(half, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(half, 0o755))
 	p := unpackTo(t, root, a)
-	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, p)); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "folders", []string{a.manifest.Digest()}, folders(t, p))
 }
 
 func TestUnpackRefusesDamagedArchive(t *testing.T) {
@@ -219,20 +189,14 @@ func TestUnpackRemovesUnusedVersions(t *testing.T) {
 	root := t.TempDir()
 	old := Paths{Root: root}
 	held, err := old.unpack(t.Context(), someFiles(t, "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	current := unpackTo(t, root, someFiles(t, "2"))
 	if got := folders(t, current); len(got) != 2 {
 		t.Fatalf("folders %q: want both, because the old one is in use", got)
 	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, held.Close())
 	unpackTo(t, root, someFiles(t, "2"))
-	if diff := cmp.Diff([]string{filepath.Base(current.Bundle)}, folders(t, current)); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "folders", []string{filepath.Base(current.Bundle)}, folders(t, current))
 }
 
 func TestWithoutAssets(t *testing.T) {

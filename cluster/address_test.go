@@ -8,18 +8,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRefusedListenIsNotRemembered: the next start without --listen has not the port
 // of one that was refused.
 func TestRefusedListenIsNotRemembered(t *testing.T) {
 	l, err := Config{Root: t.TempDir(), Listen: "127.0.0.1:0"}.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	for listen, want := range map[string]string{
 		"127.0.0.1:0": "want ADDRESS:PORT", "nowhere": "want ADDRESS:PORT", "127.0.0.1:47531": "on a loopback address",
 	} {
@@ -38,9 +36,7 @@ func TestPortsAreKept(t *testing.T) {
 	const first = 23450
 	var a, b layout
 	one, err := a.port(net.IPv4zero, 0, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if two, err := b.port(net.IPv4zero, 0, first); err != nil || two == one {
 		t.Errorf("the second has port %d, %v, want another than %d", two, err, one)
 	}
@@ -48,16 +44,12 @@ func TestPortsAreKept(t *testing.T) {
 		t.Errorf("port %d for the second: %v, want that it is in use", one, err)
 	}
 	for _, kept := range a.kept {
-		if err := kept.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, kept.Close())
 	}
 	if _, err := b.port(net.IPv4zero, one, first); err != nil {
 		t.Errorf("port %d when the first has ended: %v", one, err)
 	}
 	for _, kept := range b.kept {
-		if err := kept.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, kept.Close())
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // inNetwork runs a test in a process of its own, on a machine that has a loopback
@@ -21,9 +23,7 @@ func inNetwork(t *testing.T) bool {
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return true
 }
 
@@ -32,17 +32,13 @@ func plug(t *testing.T, address string) (unplug func()) {
 	t.Helper()
 	link := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lan0"}}
 	a, err := netlink.ParseAddr(address + "/24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	gateway := a.IP.To4().Mask(a.Mask)
 	gateway[3] = 254
 	for _, err := range []error{
 		netlink.LinkAdd(link), netlink.AddrAdd(link, a), netlink.LinkSetUp(link), netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Gw: gateway}),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	return func() {
 		if err := netlink.LinkDel(link); err != nil {
@@ -79,13 +75,9 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	s := startCluster(t, Config{Disable: withoutNode})
 	s.said(t, "this machine has no default route")
 	l, err := s.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	own, err := l.ownAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s.awaitFound(t, own.String())
 	if link, err := net.InterfaceByName(ownLink(l.paths)); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -8,23 +9,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // holder is a process that has the lock of a cluster and does something on TERM.
 func holder(t *testing.T, l *layout, onTerm string) *exec.Cmd {
 	t.Helper()
-	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	script := `trap '` + onTerm + `' TERM; exec 9<>"$1"; flock 9; echo $$ >&9; echo locked; while :; do sleep 0.05; done`
 	command := exec.Command("sh", "-c", script, "sh", l.file("up.lock"))
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, command.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -36,18 +33,14 @@ func holder(t *testing.T, l *layout, onTerm string) *exec.Cmd {
 func TestEndProcess(t *testing.T) {
 	for onTerm, want := range map[string]string{"exit 0": "exit status 0", ":": "signal: killed"} {
 		l, err := Config{Root: filepath.Join(t.TempDir(), "root"), Log: slog.New(slog.DiscardHandler)}.layout()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		command := holder(t, l, onTerm)
 		ended, err := l.endProcess(t.Context(), time.Second)
 		if err != nil {
 			t.Error(err)
 		}
 		_ = command.Wait() // its state says how it has ended
-		if got := command.ProcessState.String(); got != want {
-			t.Errorf("on TERM %q: %s, want %s", onTerm, got, want)
-		}
+		assert.Deep(t, fmt.Sprintf("on TERM %q", onTerm), want, command.ProcessState.String())
 		if killed := strings.Contains(ended, "killed"); killed != (onTerm == ":") {
 			t.Errorf("on TERM %q: %q", onTerm, ended)
 		}

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // hold makes a request to a webhook that doesn't answer, and returns when it is there. The API server
@@ -40,9 +42,7 @@ func (s *testCluster) hold(t *testing.T) (givenUp <-chan struct{}) {
 	}
 	_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
 		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	patience := time.After(time.Minute)
 	for { // the API server needs a moment to know the webhook
 		go func() {
@@ -73,9 +73,7 @@ func TestEndsWhileWatched(t *testing.T) {
 	var watches []watch.Interface
 	for range 3 {
 		w, err := s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if first := <-w.ResultChan(); first.Type != watch.Added { // it is open: each cluster has ConfigMaps
 			t.Fatalf("the watch begins with %v", first)
 		}

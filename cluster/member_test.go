@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTrimNode: a joined machine knows how old Nodes are, which decides between two that
@@ -13,9 +15,7 @@ func TestTrimNode(t *testing.T) {
 	made := metav1.Unix(1e9, 0)
 	got, err := trimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", CreationTimestamp: made, DeletionTimestamp: &made},
 		Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	kept := got.(*v1.Node)
 	if !kept.CreationTimestamp.Equal(&made) {
 		t.Errorf("made at %v, want %v", kept.CreationTimestamp, made)

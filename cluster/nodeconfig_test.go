@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // kubeletFile is a KubeletConfiguration with some fields.
@@ -17,9 +17,7 @@ func kubeletFile(t *testing.T, fields string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -60,9 +58,7 @@ func TestNodeConfig(t *testing.T) {
 // that is taken is refused only where it was asked for.
 func TestNodePort(t *testing.T) {
 	taken, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = taken.Close() }()
 	busy := taken.Addr().(*net.TCPAddr).Port
 	for name, test := range map[string]struct {
@@ -94,29 +90,17 @@ func TestNodePort(t *testing.T) {
 func TestNodeGates(t *testing.T) {
 	l := named(t, "", &logBuffer{})
 	l.FeatureGates = map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true, "NoneOfTheKubelets": true}
-	if err := l.chooseServices(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, l.chooseServices())
 	keys, err := l.openKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := l.nodeConfig(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got struct {
 		FeatureGates map[string]bool
 		PodPidsLimit int64
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(text, &got))
 	want := map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true}
-	if diff := cmp.Diff(want, got.FeatureGates); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got.PodPidsLimit != 4096 {
-		t.Errorf("A-RES-8 podPidsLimit: %d, want 4096", got.PodPidsLimit)
-	}
+	assert.Deep(t, "", want, got.FeatureGates)
+	assert.Deep(t, "A-RES-8 podPidsLimit", int64(4096), got.PodPidsLimit)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -15,16 +16,10 @@ import (
 func named(t *testing.T, before string, log *logBuffer) *layout {
 	t.Helper()
 	l, err := Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	if l.Node = before; before != "" {
-		if err := l.rememberNode(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, l.rememberNode())
 	}
 	return l
 }
@@ -33,9 +28,7 @@ func named(t *testing.T, before string, log *logBuffer) *layout {
 // for is refused, because the pods would be ended.
 func TestNameNode(t *testing.T) {
 	machine, err := register.Hostname("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, test := range map[string]struct{ before, given, want, refused, logged string }{
 		"first start":           {want: machine},
 		"first start, named":    {given: "a", want: "a"},
@@ -84,9 +77,7 @@ func TestNameMember(t *testing.T) {
 			l := named(t, "a", &logBuffer{})
 			o := node.Options{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), HostnameOverride: test.given}
 			if test.member {
-				if err := os.WriteFile(o.Kubeconfig, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.WriteFile(o.Kubeconfig, nil, 0o600))
 			}
 			if err := l.nameMember(&o); (err != nil) != test.refused {
 				t.Errorf("error %v", err)

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // delayed has a part begin late, until the test ends.
@@ -82,9 +84,7 @@ func TestNeeds(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if err := r.await(t.Context(), r.needs()); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, r.await(t.Context(), r.needs()))
 			if took := time.Since(began).Round(time.Second); took != 15*time.Second {
 				t.Errorf("without object %d it took %v, want 15s", i, took)
 			}
@@ -113,9 +113,7 @@ func TestReadyAfterTheNode(t *testing.T) {
 	}))
 	defer api.Close()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	called, registered := make(chan Ready, 1), make(chan struct{})
 	r := &run{
 		layout: &layout{Config: Config{Log: slog.New(slog.DiscardHandler), Node: "n1"}}, client: client,

@@ -12,6 +12,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestReserved: no node gets a certificate of any server's name or address, also of one
@@ -36,14 +38,10 @@ func TestReserved(t *testing.T) {
 			go func() { ended <- l.tellServer(running, client) }()
 			synctest.Wait()
 			stop() // it is down
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, <-ended)
 		}
 		got, err := first.reserved(t.Context(), client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, name := range []string{"s1", "s2", "kubernetes.default.svc"} {
 			if !slices.Contains(got.Names, name) {
 				t.Errorf("names %q are without %s", got.Names, name)

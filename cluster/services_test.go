@@ -1,13 +1,13 @@
 package cluster
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -34,9 +34,7 @@ func TestFreeServices(t *testing.T) {
 		{bundle.DefaultRoot, nil, "10.43.0.0/16"},
 		{"/tmp/other", []string{"10.0.0.0/8"}, "every range of service addresses, 10.43.0.0/16 and those in 10.64.0.0/10, collides with a route of this machine"},
 	} {
-		if diff := cmp.Diff(test.want, at(test.root, test.taken...)); diff != "" {
-			t.Errorf("%s beside %v (-want +got):\n%s", test.root, test.taken, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("%s beside %v", test.root, test.taken), test.want, at(test.root, test.taken...))
 	}
 	one, two := netip.MustParsePrefix(at("/tmp/one")), netip.MustParsePrefix(at("/tmp/two"))
 	if one.Overlaps(two) || !netip.MustParsePrefix(servicesPool).Contains(one.Addr()) || one.Bits() != servicesBits {
@@ -49,19 +47,11 @@ func TestFreeServices(t *testing.T) {
 
 func TestKeepsServices(t *testing.T) {
 	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
-	if err := os.Mkdir(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.chooseServices(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(l.file(""), 0o700))
+	assert.Must(t, os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600))
+	assert.Must(t, l.chooseServices())
 	got := []string{l.services.String(), l.serviceIP(apiService).String(), l.serviceIP(dnsService).String()}
-	if diff := cmp.Diff([]string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "kept", []string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got)
 }
 
 // TestPodsAndServicesAreApart: no root's pods have addresses that services may have.
@@ -81,20 +71,12 @@ func TestPodsAndServicesAreApart(t *testing.T) {
 
 func TestKeepsPods(t *testing.T) {
 	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
-	if err := os.Mkdir(l.file(""), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.choosePods(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(l.file(""), 0o700))
+	assert.Must(t, l.choosePods())
 	first := l.pods
 	if l.pods = (netip.Prefix{}); !netip.MustParsePrefix(podRanges.pool).Contains(first.Addr()) || first.Bits() != podRanges.bits {
 		t.Errorf("range %s: want a block of %s", first, podRanges.pool)
 	}
-	if err := l.choosePods(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first.String(), l.pods.String()); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.Must(t, l.choosePods())
+	assert.Deep(t, "kept", first.String(), l.pods.String())
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // testCluster is one of this process without a node: it needs no container runtime.
@@ -43,9 +44,7 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	if c.Root == "" {
 		c.Root = newRoot(t)
 		port, err := machine.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		c.Listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
 	c.Simulated.Speed = 1
@@ -78,9 +77,7 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	if err == nil {
 		s.client, err = kubernetes.NewForConfig(config)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -106,14 +103,8 @@ func ownProcess(t *testing.T, by ...string) bool {
 // newRoot is a state folder whose sockets have short paths.
 func newRoot(t *testing.T) string {
 	root, err := os.MkdirTemp("", "lpc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, func() error { return errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())) })
 	return root
 }
 

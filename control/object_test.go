@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,7 +53,7 @@ func TestWatch(t *testing.T) {
 		{third, []string{"ADDED 3 Running", "DELETED 3 Running"}},
 	} {
 		<-tc.watcher.Ready()
-		assert.NoDiffIn(t, cmp.Diff(tc.want, take(tc.watcher)), "watcher %d", i)
+		assert.Deep(t, fmt.Sprintf("watcher %d", i), tc.want, take(tc.watcher))
 	}
 }
 
@@ -118,7 +117,7 @@ func TestEvents(t *testing.T) {
 	for _, e := range o.Events() {
 		got = append(got, fmt.Sprintf("%s %d %v %s", e.Reason, e.Count, e.LastTimestamp.Sub(at), e.InvolvedObject.UID))
 	}
-	assert.NoDiff(t, cmp.Diff([]string{"Created 1 1s uid-1", "Pulled 2 2s uid-1"}, got))
+	assert.Deep(t, "", []string{"Created 1 1s uid-1", "Pulled 2 2s uid-1"}, got)
 	for i := range 2 * maxEvents {
 		o.Event(at, lifecycle.RecordEvent{Message: fmt.Sprint(i)})
 	}

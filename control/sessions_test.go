@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -24,7 +23,7 @@ func TestOwnCommands(t *testing.T) {
 		Lifecycle:      &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"rm", "$(FILE)"}}}},
 	}
 	want := [][]string{{"alive"}, {"test", "-f", "/ready"}, {"rm", "$(FILE)"}}
-	assert.NoDiff(t, cmp.Diff(want, ownCommands(&c)))
+	assert.Deep(t, "", want, ownCommands(&c))
 }
 
 // TestSessionsBeginOneByOne: in a container one command begins at a time, and nothing is kept of

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
@@ -42,7 +41,7 @@ func testCheck(t *testing.T, check func(Host) Result, cases []checkCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := verdict(check(hostWith(c.system, c.files)))
-			assert.NoDiff(t, cmp.Diff(c.want, got))
+			assert.Deep(t, "", c.want, got)
 		})
 	}
 }
@@ -245,7 +244,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := checkLeftovers(t.Context(), hostWith(c.system, nil), c.options)
-		assert.NoDiff(t, cmp.Diff(c.want, got))
+		assert.Deep(t, "", c.want, got)
 	}
 }
 
@@ -265,7 +264,7 @@ func TestUnattendedPods(t *testing.T) {
 		"default/web-n1: its lifepod agent does not run: start lifepod agent again to resume it, or `lifepod down` to end all pods of this state folder",
 	}}
 	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }
 
 func TestManyLeftoversAreSummarized(t *testing.T) {
@@ -275,7 +274,7 @@ func TestManyLeftoversAreSummarized(t *testing.T) {
 		{Kind: leftovers.Bridge, Name: "lp0"},
 	}
 	want := []string{"process 7 (containerd)", "cgroup /a and 2 more of its kind", "bridge lp0"}
-	assert.NoDiff(t, cmp.Diff(want, summarize(found)))
+	assert.Deep(t, "", want, summarize(found))
 }
 
 func TestPrint(t *testing.T) {
@@ -288,11 +287,11 @@ func TestPrint(t *testing.T) {
 		"             → do x\n" +
 		"             → then y\n" +
 		"not checked  x              why\n"
-	assert.NoDiffIn(t, cmp.Diff(want, text.String()), "text")
+	assert.Deep(t, "text", want, text.String())
 	assert.Must(t, PrintJSON(&raw, results[1:2]))
 	wantJSON := "[\n  {\n    \"name\": \"IP forwarding\",\n    \"status\": \"warning\",\n    \"found\": \"a <b>\",\n" +
 		"    \"advice\": [\n      \"do x\",\n      \"then y\"\n    ]\n  }\n]\n"
-	assert.NoDiffIn(t, cmp.Diff(wantJSON, raw.String()), "JSON")
+	assert.Deep(t, "JSON", wantJSON, raw.String())
 }
 
 // The real machine, whatever it is: every check says something, and none of

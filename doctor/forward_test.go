@@ -3,8 +3,6 @@ package doctor
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -46,7 +44,7 @@ func TestForward(t *testing.T) {
 			if got.Status != c.status || len(got.Advice) > 2 {
 				t.Errorf("want %s, got %+v", c.status, got)
 			}
-			assert.NoDiffIn(t, cmp.Diff(c.advice, advice), "advice")
+			assert.Deep(t, "advice", c.advice, advice)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,5 +24,5 @@ func TestNotices(t *testing.T) {
 		"pod n/a is unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root /r stop n/a` to end it",
 		"7 pods are unattended, because their lifepod up does not run (n/web-0, n/web-1, n/web-2, n/web-3, n/web-4, 2 more): start it again to resume them, or `lifepod --root /r down` to end all pods of this state folder",
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, unattended.Notices(list)), "lines")
+	assert.Deep(t, "lines", want, unattended.Notices(list))
 }

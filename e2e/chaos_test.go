@@ -16,6 +16,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -169,9 +171,7 @@ func (c *chaos) stop() {
 	c.laws.judge(got.stdout)
 	c.laws.endedGracefully(asked)
 	witness, err := os.ReadFile(filepath.Join(c.dir, "witness"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	c.laws.wrote(string(witness))
 	c.laws.end(c.harmed)
 	for _, left := range c.root.left() { // B-FIN-6
@@ -182,18 +182,14 @@ func (c *chaos) stop() {
 // show keeps what a failure is understood by.
 func (c *chaos) show() {
 	dir, err := os.MkdirTemp("", "lp-chaos-failed-")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	witness, _ := os.ReadFile(filepath.Join(c.dir, "witness"))
 	files := map[string]string{"witness": string(witness), "harms": strings.Join(c.story, "\n")}
 	for i, run := range c.runs {
 		files[fmt.Sprintf("run%02d.stdout", i)], files[fmt.Sprintf("run%02d.stderr", i)] = run.stdout.text(), run.stderr.text()
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.Must(c.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	c.t.Logf("what everybody told is in %s", dir)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -65,7 +66,7 @@ func TestImagesChurn(t *testing.T) {
 	}
 	n.begin("large", reg.pushLarge(t, base, "large", largeMiB))
 	n.end("large")
-	awaitTrue(t, "nothing is left of the pods", func() bool {
+	machine.Until(t, "nothing is left of the pods", func() bool {
 		left, err := filepath.Glob(filepath.Join(n.root.dir, "pods/*"))
 		return err == nil && len(left) == 0
 	})
@@ -92,9 +93,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	n := &smallNode{T: t, root: newRoot(t), manifests: t.TempDir(), done: t.TempDir()}
 	dir := filepath.Join(n.root.dir, "containerd")
 	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(dir, 0o711))
 	for _, command := range [][]string{
 		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
 	} {
@@ -113,9 +112,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	n.logFile = filepath.Join(t.TempDir(), "log")
 	var err error
 	n.agent, err = machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
@@ -133,16 +130,12 @@ func newSmallNode(t *testing.T) *smallNode {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (n *smallNode) log() string {
 	text, err := os.ReadFile(n.logFile)
-	if err != nil {
-		n.Fatal(err)
-	}
+	assert.Must(n, err)
 	return string(text)
 }
 
@@ -166,16 +159,14 @@ spec:
 // end takes a pod back once it has run.
 func (n *smallNode) end(pod string) {
 	n.Helper()
-	awaitTrue(n.T, pod+" has run", func() bool {
+	machine.Until(n.T, pod+" has run", func() bool {
 		if n.agent.HasEnded() {
 			n.Fatalf("the agent has ended:\n%s", n.agent.LastLines(20))
 		}
 		_, err := os.Stat(filepath.Join(n.done, pod))
 		return err == nil
 	})
-	if err := os.Remove(filepath.Join(n.manifests, pod+".yaml")); err != nil {
-		n.Fatal(err)
-	}
+	assert.Must(n, os.Remove(filepath.Join(n.manifests, pod+".yaml")))
 }
 
 // pushLarge puts an image into the registry to which a file of random bytes was added.
@@ -189,18 +180,12 @@ func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mi
 		archive.WriteHeader(&tar.Header{Name: "bytes", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}),
 		second(archive.Write(content)), archive.Close(),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
 	added, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	image, err := mutate.AppendLayers(base, added)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return reg.write(t, path, image)
 }
 

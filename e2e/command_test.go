@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -49,9 +50,7 @@ func (r *root) startWith(t *testing.T, environment []string, input string, args 
 	c.process.Stdin = strings.NewReader(input)
 	c.process.Stdout, c.process.Stderr = c.stdout, c.stderr
 	c.process.WaitDelay = 5 * time.Second // a process that lifepod left has its output
-	if err := c.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.process.Start())
 	go func() {
 		_ = c.process.Wait() // its exit code says all
 		c.stdout.close()

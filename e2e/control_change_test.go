@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,15 +20,11 @@ containers:
 `+shell("main", "echo up $(wc -l < /v/prepared)\n"+waiter, mountV)+shell("other", waiter)))
 	c.await(c.stdout, "up 1")
 	before := shared.podNow(t, "again")
-	if got := shared.lifepod(t, "", "restart", "again", "-c", "main"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "restart", "again", "-c", "main").wantCode(t, 0)
 	if main := containerNamed(t, shared.podNow(t, "again").Status, "main"); main.RestartCount != 1 || main.State.Running == nil {
 		t.Errorf("restart did not wait: %+v", main)
 	}
-	if got := shared.lifepod(t, "", "restart", "again", "--all", "--graceful"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "restart", "again", "--all", "--graceful").wantCode(t, 0)
 	c.await(c.stdout, "up 2")
 	c.await(c.stderr, `other started \(1st restart\)`)
 	after := shared.podNow(t, "again")
@@ -41,9 +35,7 @@ containers:
 	if main.RestartCount != 2 || other.RestartCount != 1 {
 		t.Errorf("%d and %d restarts, want 2 and 1", main.RestartCount, other.RestartCount)
 	}
-	if got := shared.lifepod(t, "", "stop", "again"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "stop", "again").wantCode(t, 0)
 	c.wait()
 }
 
@@ -68,9 +60,7 @@ containers:
 	if now.Status.ContainerStatuses[0].RestartCount != 0 || now.Generation != 2 {
 		t.Errorf("%d restarts, generation %d", now.Status.ContainerStatuses[0].RestartCount, now.Generation)
 	}
-	if got := memoryLimit(t, shared, now); got != "100663296" {
-		t.Errorf("the cgroup's limit is %s", got)
-	}
+	checkMemory(t, cgroupOf(t, shared, "", now.Status), 96<<20)
 	for args, want := range map[string]string{
 		"--requests cpu=100m": "Pod QOS Class may not change as a result of resizing",
 		"--cpu 100000":        "resize is Deferred: Node didn't have enough resource: cpu",
@@ -83,28 +73,6 @@ containers:
 	}
 	shared.lifepod(t, "", "stop", "--force", "resized")
 	c.wait()
-}
-
-// memoryLimit is that of the pod's first container in its cgroup, of either version.
-func memoryLimit(t *testing.T, r *root, pod *v1.Pod) string {
-	t.Helper()
-	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	for _, pattern := range []string{"/memory.max", "/memory.limit_in_bytes"} {
-		for _, mount := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"} {
-			for _, between := range []string{"/*/", "/*/*/"} {
-				found, _ := filepath.Glob(mount + r.cgroup() + between + id + pattern)
-				if len(found) == 1 {
-					text, err := os.ReadFile(found[0])
-					if err != nil {
-						t.Fatal(err)
-					}
-					return strings.TrimSpace(string(text))
-				}
-			}
-		}
-	}
-	t.Fatalf("no cgroup of container %s", id)
-	return ""
 }
 
 // TestConditionCommand: the pod is Ready when its readiness gates are open, and

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestExec: the command's output, input and exit code are the user's.
@@ -57,55 +60,41 @@ func TestExecLeavesNothing(t *testing.T) {
 		"readinessProbe: {exec: {command: [sh, -c, 'sleep 0.3; true']}, periodSeconds: 1, timeoutSeconds: 60}")))
 	const kept, left = "31536001", "31536002" // seconds, which tell the processes
 	stays := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "sleep "+kept)
-	awaitTrue(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
+	machine.Until(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL} {
 		client := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "trap '' HUP; sleep "+left+" & sleep "+left+"; true")
-		awaitTrue(t, "a command", func() bool { return sleeping(left) == 2 })
+		machine.Until(t, "a command", func() bool { return sleeping(left) == 2 })
 		client.signal(signal)
 		client.wait()
-		awaitTrue(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
+		machine.Until(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
 	}
-	if n := sleeping(kept); n != 1 {
-		t.Errorf("%d of the other command's processes are left", n)
-	}
+	assert.Deep(t, "processes of the other command that are left", 1, sleeping(kept))
 	shared.lifepod(t, "", "stop", "--force", "exec-left")
 	stays.wait()
 	c.wait()
 }
 
 // sleeping counts the processes that sleep for so many seconds.
-func sleeping(seconds string) (n int) {
-	for _, pid := range machine.AllProcesses() {
-		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(string(arguments), "sleep\x00"+seconds) && !machine.Ended(pid) {
-			n++
-		}
-	}
-	return n
-}
+func sleeping(seconds string) int { return len(processesOf("sleep " + seconds)) }
 
 // TestExecTerminal: with -it the command has a terminal of the user's size, which
 // follows; every key goes to it.
 func TestExecTerminal(t *testing.T) {
 	t.Parallel()
 	c := shared.startReady(t, pod("exec-tty", "containers:\n"+shell("main", waiter)))
-	user := newKeyboard(t)
-	user.resize(t, 33, 111)
-	session := user.start(t, shared, "exec", "-it", "exec-tty", "--", "sh", "-c", `[ -t 0 ] && echo terminal; read x; echo "got $x"; sleep 31536003`)
-	session.await(session.stdout, "terminal")
+	session := terminal.Start(t, exec.Command(binary, "--root", shared.dir, "exec", "-it", "exec-tty", "--", "sh", "-c", `[ -t 0 ] && echo terminal; read x; echo "got $x"; sleep 31536003`))
+	session.Await("terminal")
 	sizeIs := func(rows, columns uint16) func() bool {
 		return func() bool { return terminalSize("31536003") == [2]uint16{rows, columns} }
 	}
-	user.write(t, "hello\r")
-	session.await(session.stdout, "got hello")
-	awaitTrue(t, "the terminal's size", sizeIs(33, 111))
-	user.resize(t, 44, 122)
-	session.signal(syscall.SIGWINCH)
-	awaitTrue(t, "the terminal's new size", sizeIs(44, 122))
-	user.write(t, "\x03") // Ctrl-C is the command's
-	<-session.ended
-	if code := session.process.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d\n%s", code, session.stdout.text())
+	session.Press("hello\r")
+	session.Await("got hello")
+	machine.Until(t, "the terminal's size", sizeIs(30, 100))
+	session.Resize(44, 122)
+	machine.Until(t, "the terminal's new size", sizeIs(44, 122))
+	session.Press("\x03") // Ctrl-C is the command's
+	if code := session.End(); code != 130 {
+		t.Errorf("exit code %d\n%s", code, session.Text())
 	}
 	shared.lifepod(t, "", "stop", "--force", "exec-tty")
 	c.wait()
@@ -113,11 +102,7 @@ func TestExecTerminal(t *testing.T) {
 
 // terminalSize is that of the terminal of the process that sleeps for so long.
 func terminalSize(seconds string) [2]uint16 {
-	for _, pid := range machine.AllProcesses() {
-		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if !strings.HasPrefix(string(arguments), "sleep\x00"+seconds) {
-			continue
-		}
+	for _, pid := range processesOf("sleep " + seconds) {
 		terminal, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_RDONLY|unix.O_NOCTTY, 0)
 		if err != nil {
 			continue
@@ -161,9 +146,7 @@ containers:
 	client := shared.start(t, "", "attach", "attach-exit")
 	client.await(client.stdout, "waiting")
 	shared.exec(t, "attach-exit", "main", "touch", "/v/end")
-	if got := client.wait(); got.code != 7 {
-		t.Errorf("exit code %d, want 7: %s", got.code, got.stderr)
-	}
+	client.wait().wantCode(t, 7)
 	c.wait()
 }
 
@@ -172,19 +155,17 @@ containers:
 func TestExecShell(t *testing.T) {
 	t.Parallel()
 	c := shared.startReady(t, pod("exec-shell", "containers:\n"+shell("main", waiter)))
-	user := newKeyboard(t)
-	session := user.start(t, shared, "exec", "-it", "exec-shell", "--", "sh")
-	session.await(session.stdout, "/ # $")
-	user.write(t, "sleep 31536004\r")
-	awaitTrue(t, "a program of the user's", func() bool { return sleeping("31536004") == 1 })
-	user.write(t, "\x03")
-	awaitTrue(t, "its end", func() bool { return sleeping("31536004") == 0 })
-	user.write(t, "echo on $(hostname)\r")
-	session.await(session.stdout, "on exec-shell")
-	user.write(t, "exit 9\r")
-	<-session.ended
-	if code := session.process.ProcessState.ExitCode(); code != 9 {
-		t.Errorf("exit code %d\n%s", code, session.stdout.text())
+	session := terminal.Start(t, exec.Command(binary, "--root", shared.dir, "exec", "-it", "exec-shell", "--", "sh"))
+	session.Await("/ # ")
+	session.Press("sleep 31536004\r")
+	machine.Until(t, "a program of the user's", func() bool { return sleeping("31536004") == 1 })
+	session.Press("\x03")
+	machine.Until(t, "its end", func() bool { return sleeping("31536004") == 0 })
+	session.Press("echo on $(hostname)\r")
+	session.Await("on exec-shell")
+	session.Press("exit 9\r")
+	if code := session.End(); code != 9 {
+		t.Errorf("exit code %d\n%s", code, session.Text())
 	}
 	shared.lifepod(t, "", "stop", "--force", "exec-shell")
 	c.wait()
@@ -203,7 +184,7 @@ func TestStopTimeout(t *testing.T) {
 }
 
 // TestDebug: an ephemeral container in a pod that runs, with the pod's network
-// and its target's processes (A-ACT-5).
+// and its target's processes, or without a target its own (A-ACT-5, A-CRI-5).
 func TestDebug(t *testing.T) {
 	t.Parallel()
 	c := shared.startReady(t, pod("debugged", "containers:\n"+shell("main", waiter)))
@@ -214,20 +195,16 @@ func TestDebug(t *testing.T) {
 	if got.code != 5 || !strings.HasPrefix(got.stdout, "debugged\nsh") || !strings.Contains(got.stdout, "sleep 0.1") {
 		t.Errorf("--target: %+v", got)
 	}
-	got = debug("cat\nline\n", "-i", "--name", "piped", "--", "sh", "-c", "read x; $x; exit 6")
-	if want := (result{6, "line\n", "ephemeral container piped\n"}); got != want {
+	const own = "read x; $x; cat /proc/1/cmdline; exit 6"
+	got = debug("cat\nline\n", "-i", "--name", "piped", "--", "sh", "-c", own)
+	if want := (result{6, "line\nsh\x00-c\x00" + own + "\x00", "ephemeral container piped\n"}); got != want {
 		t.Errorf("-i: got %+v, want %+v", got, want)
 	}
-	if got := debug("", "-d", "--name", "later", "--", "sleep", "infinity"); got.code != 0 || got.stdout != "" {
-		t.Errorf("-d: %+v", got)
-	}
-	awaitTrue(t, "a container that nobody attached to", func() bool {
+	debug("", "-d", "--name", "later", "--", "sleep", "infinity").want(t, 0, "")
+	machine.Until(t, "a container that nobody attached to", func() bool {
 		list := shared.podNow(t, "debugged").Status.EphemeralContainerStatuses
 		return len(list) == 3 && list[1].State.Running != nil // sorted by name
 	})
-	if got := debug("", "--name", "later"); got.code != 125 || !strings.Contains(got.stderr, "Duplicate value") {
-		t.Errorf("a name that is taken: %+v", got)
-	}
 	shared.lifepod(t, "", "stop", "--force", "debugged")
 	c.wait()
 }

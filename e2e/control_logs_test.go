@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLogs: what an instance wrote, the one before it, and all that comes, until
@@ -56,13 +58,9 @@ echo $((n + 1)) > /v/n
 		}
 	}
 	shared.touch(t, "logs", "go1")
-	if got := follow.wait(); got.code != 0 || got.stdout != run(0)+run(1) {
-		t.Errorf("logs -f: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	follow.wait().want(t, 0, run(0)+run(1))
 	nobody.signal(syscall.SIGINT)
-	if got := nobody.wait(); got.code != 130 || got.stdout != "" {
-		t.Errorf("logs -f, interrupted: %+v", got)
-	}
+	nobody.wait().want(t, 130, "")
 	c.signal(syscall.SIGINT)
 	c.wait()
 	for args, want := range map[string]string{"-c main": run(1), "-c main -p --tail 1": "run 0 end\n", "--all-containers --tail 1 -f": "main | run 1 end\nprep | prepared\n"} {
@@ -103,7 +101,5 @@ containers:
 func (r *root) touch(t *testing.T, pod, file string) {
 	t.Helper()
 	volume := filepath.Join(r.dir, "pods", string(r.podNow(t, pod).UID), "volumes/kubernetes.io~empty-dir/v")
-	if err := os.WriteFile(filepath.Join(volume, file), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(volume, file), nil, 0o600))
 }

@@ -69,9 +69,7 @@ containers:
 			t.Errorf("status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
 		}
 	}
-	if got := shared.lifepod(t, "", "stop", string(seen.UID)); got.code != 0 {
-		t.Errorf("stop by UID: %+v", got)
-	}
+	shared.lifepod(t, "", "stop", string(seen.UID)).wantCode(t, 0)
 	if got := c.wait(); got.code != 130 || !strings.Contains(got.stderr, "(lifepod stop)") {
 		t.Errorf("lifepod run: exit code %d\n%s", got.code, got.stderr)
 	}
@@ -113,9 +111,7 @@ containers:
 	if second.code != 0 || shared.row(t, "stubborn-stop") != "" {
 		t.Errorf("stop --grace 2: %+v, ps: %q", second, shared.row(t, "stubborn-stop"))
 	}
-	if got := first.wait(); got.code != 0 {
-		t.Errorf("the stop before: %+v", got)
-	}
+	first.wait().wantCode(t, 0)
 	if got := c.wait(); !strings.Contains(got.stderr, "main exited 137 (stopped, killed when its grace ran out)") {
 		t.Error(got.stderr)
 	}
@@ -137,9 +133,7 @@ containers:
 	}
 	shared.lifepod(t, "", "stop", "--no-wait", "forced")
 	c.await(c.stdout, "ignored")
-	if got := shared.lifepod(t, "", "stop", "--force", "forced"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	shared.lifepod(t, "", "stop", "--force", "forced").wantCode(t, 0)
 	if got := c.wait(); strings.Contains(got.stderr, "main started") || !strings.Contains(got.stderr, "init exited 137") {
 		t.Error(got.stderr)
 	}
@@ -212,9 +206,7 @@ func TestSeveralPods(t *testing.T) {
 	if got := r.lifepod(t, "", "ps", "-n", "blue").stdout; strings.Count(got, "\n") != 2 {
 		t.Errorf("ps -n blue:\n%s", got)
 	}
-	if got := r.lifepod(t, "", "stop", "-n", "blue", "same"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	r.lifepod(t, "", "stop", "-n", "blue", "same").wantCode(t, 0)
 	blue.wait()
 	other.signal(syscall.SIGKILL)
 	other.wait()

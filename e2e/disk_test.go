@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestWritableLayers: what containers wrote beside their volumes goes with them,
@@ -21,9 +23,7 @@ func TestWritableLayers(t *testing.T) {
 			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
 		}
 		layers, err := filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if len(layers) != images {
 			t.Errorf("%d layers are left, the images have %d", len(layers), images)
 		}
@@ -39,12 +39,8 @@ func TestFullDisk(t *testing.T) {
 	r := newRoot(t)
 	for _, name := range []string{"pods", "logs", "runs"} {
 		dir := filepath.Join(r.dir, name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(dir, 0o700))
+		assert.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
 		t.Cleanup(func() {
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("%s: left behind: %v, %v", dir, left, err)
@@ -65,9 +61,7 @@ containers:
 	fill := func() {
 		for _, ballast := range full {
 			file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if _, err := file.Write(make([]byte, 2<<20)); err == nil {
 				t.Fatalf("%s: there is more room than there was to be", ballast)
 			}
@@ -81,9 +75,7 @@ containers:
 	fill() // what it gave back meanwhile
 	refused := r.run(t, manifest)
 	for _, ballast := range full {
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(ballast))
 	}
 	if refused.code != 125 || !strings.Contains(refused.stderr, "lifepod: record of the pod: write ") {
 		t.Errorf("on a full disk: exit code %d\n%s", refused.code, refused.stderr)

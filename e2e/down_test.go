@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEndsByItsLifecycle: whoever ends a pod without its lifepod ends it as that would have: with its preStop hook, its own grace,
@@ -39,12 +39,8 @@ containers:
 				t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 			}
 			log, err := os.ReadFile(filepath.Join(dir, "log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff("begin\nhook\nflushed\nside\n", string(log)); diff != "" {
-				t.Errorf("what the containers wrote (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.Deep(t, "what the containers wrote", "begin\nhook\nflushed\nside\n", string(log))
 		})
 	}
 }

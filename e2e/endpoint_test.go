@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRuntimeEndpoint runs a pod on a runtime that somebody else runs: here the
@@ -21,9 +23,7 @@ containers:
 	t.Cleanup(func() { host.forgetAddresses(t) })
 	endpoint := "unix://" + host.runDir() + "/containerd.sock"
 	got := guest.run(t, script("guest", "echo on $(hostname); exit 4"), "--runtime-endpoint", endpoint)
-	if got.code != 4 || got.stdout != "on guest\n" {
-		t.Errorf("code %d, stdout %q, want 4 and \"on guest\\n\"; stderr:\n%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 4, "on guest\n")
 }
 
 // TestRuntimeEndpointRefused: an endpoint without a runtime is one clear error.
@@ -44,9 +44,7 @@ func TestRuntimeEndpointRefused(t *testing.T) {
 func (r *root) forgetAddresses(t *testing.T) {
 	t.Helper()
 	records, err := filepath.Glob(r.dir + "/ipam/pods/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, record := range records {
 		if err := os.Remove(record); err != nil {
 			t.Error(err)

@@ -1,11 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const environmentObjects = `
@@ -77,9 +78,7 @@ spec:
 		"KEY": "3", "SECRET": "s3cret", "NAME": "env", "NAMESPACE": "shop", "LABEL": "web", "NOTE": "hello",
 		"ACCOUNT": "default", "CPU": "250", "MEMORY": "64", "HOSTNAME": "env",
 	}
-	if diff := cmp.Diff(want, vars); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "variables", want, vars)
 }
 
 // TestStatusFields: what is known only at run time matches the status.
@@ -101,12 +100,8 @@ env:
 		t.Fatalf("output %q", result.output("main"))
 	}
 	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4]); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "fields", []string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4])
 	if len(fields[4]) != 36 {
 		t.Errorf("uid %q", fields[4])
 	}
@@ -119,9 +114,7 @@ func TestWorkingDir(t *testing.T) {
 restartPolicy: Never
 containers:
 `+shell("main", "pwd; [ -t 1 ] || echo no terminal", "workingDir: /tmp")))
-	if got.code != 0 || got.stdout != "/tmp\nno terminal\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "/tmp\nno terminal\n")
 }
 
 // TestName: --name takes the place of metadata.name.
@@ -142,8 +135,6 @@ containers:
 		shell("logs", "echo last words; exit 1", "terminationMessagePolicy: FallbackToLogsOnError")))
 	last := result.last(t)
 	for name, want := range map[string]string{"file": "because", "logs": "last words\n"} {
-		if got := containerNamed(t, last, name).State.Terminated.Message; got != want {
-			t.Errorf("message of %s: %q, want %q", name, got, want)
-		}
+		assert.Deep(t, fmt.Sprintf("message of %s", name), want, containerNamed(t, last, name).State.Terminated.Message)
 	}
 }

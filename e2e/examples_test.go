@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestExamples runs every example; it must print what its comment says.
@@ -25,9 +27,7 @@ func TestExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			file := copyOf(t, file, string(text))
 			c := shared.start(t, "", "run", file)
 			if name == "config-reload" {
@@ -50,9 +50,7 @@ func TestExamples(t *testing.T) {
 				c.signal(syscall.SIGINT)
 			}
 			got := c.wait()
-			if got.code != codes[name] {
-				t.Errorf("exit code %d, want %d", got.code, codes[name])
-			}
+			assert.Deep(t, "exit code", codes[name], got.code)
 			wantOut, wantErr := promised(string(text))
 			// Containers that are stopped together end in any order.
 			order := func(text string) []string { return slices.Sorted(strings.Lines(normal(text))) }
@@ -108,9 +106,7 @@ func podIn(t *testing.T, example string) string {
 func copyOf(t *testing.T, file, text string) string {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), filepath.Base(file))
-	if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(copied, []byte(text), 0o600))
 	return copied
 }
 
@@ -121,12 +117,8 @@ func edit(t *testing.T, file, from, to string) {
 	if err != nil || !strings.Contains(string(text), from) {
 		t.Fatalf("nothing to edit: %v", err)
 	}
-	if err := os.WriteFile(file+".new", []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file+".new", []byte(strings.Replace(string(text), from, to, 1)), 0o600))
+	assert.Must(t, os.Rename(file+".new", file))
 }
 
 var storyLine = regexp.MustCompile(`^\+\d+\.\d+s `)

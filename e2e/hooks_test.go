@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPostStart: A-HOOK-1: the hook runs beside the container's own process; the
@@ -48,9 +49,7 @@ lifecycle:
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	want := []string{"Warning FailedPostStartHook PostStartHook failed", "Normal Killing FailedPostStartHook"}
-	if diff := cmp.Diff(want, result.events("main", "FailedPostStartHook", "Killing")[:2]); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", want, result.events("main", "FailedPostStartHook", "Killing")[:2])
 	var message string
 	for _, s := range result.statuses() {
 		main := containerNamed(t, s, "main")
@@ -142,9 +141,7 @@ containers:
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
-	if diff := cmp.Diff([]string{"Warning FailedPreStopHook PreStopHook failed"}, result.events("main", "FailedPreStopHook")); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", []string{"Warning FailedPreStopHook PreStopHook failed"}, result.events("main", "FailedPreStopHook"))
 	if ended := containerNamed(t, result.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 7 {
 		t.Errorf("main: %+v", ended)
 	}

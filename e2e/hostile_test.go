@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // hostileText is what a container may print: it clears the screen, names the window, and turns
@@ -72,9 +73,7 @@ func TestHostilePod(t *testing.T) {
 func TestHostileManifest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "evil\x1b[2J\u202e\n+9.999s pod Succeeded.yaml")
-	if err := os.WriteFile(file, []byte("kind: \"P\\e[2J\\u202e\"\nmetadata: {name: \"x\\e[2J\"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte("kind: \"P\\e[2J\\u202e\"\nmetadata: {name: \"x\\e[2J\"}\n"), 0o600))
 	for _, manifest := range []string{file, file + ".not", "-"} {
 		got := shared.lifepod(t, pod("p", "containers: [{name: \"x\\e[2J\\u202e\", image: \"evil\\e[2J\\u202e\", \"f\\e[2J\\u202e\": 1}]"), "run", manifest)
 		if got.code != 125 || obeys(got.stderr) || obeys(got.stdout) {

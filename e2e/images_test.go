@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func imagePod(image, policy string) string {
@@ -82,9 +84,7 @@ func TestNoImage(t *testing.T) {
 				c.await(c.stdout, `"waiting":\{"reason":"`+reason+`"`)
 			}
 			c.signal(syscall.SIGINT)
-			if got := c.wait(); got.code != 130 {
-				t.Errorf("exit code %d\n%s", got.code, got.stderr)
-			}
+			c.wait().wantCode(t, 130)
 		})
 	}
 }
@@ -124,9 +124,7 @@ func TestPullSecret(t *testing.T) {
 	if c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main"); c.ContainerID != "" {
 		t.Errorf("main: %+v", c)
 	}
-	if got := shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)); got.code != 0 || got.stdout != "let in\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)).want(t, 0, "let in\n")
 }
 
 // TestParallelPulls: the images of one pod are pulled at the same time, and the
@@ -150,9 +148,7 @@ containers:
 		t.Errorf("asked for one %d times, for two %d times", reg.asked("one"), reg.asked("two"))
 	}
 	release()
-	if got := c.wait(); got.code != 0 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	c.wait().wantCode(t, 0)
 }
 
 // TestInterruptDuringPull gives the pull up at once.
@@ -176,30 +172,16 @@ func TestImageCommands(t *testing.T) {
 	r := newRoot(t)
 	const loaded = "example.org/loaded:7"
 	tag, err := name.NewTag(loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := tarball.WriteToFile(archive, tag, carriedToolbox(t)); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lifepod(t, "", "image", "load", archive); got.code != 0 || got.stdout != loaded+"\n" {
-		t.Errorf("load: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.Must(t, tarball.WriteToFile(archive, tag, carriedToolbox(t)))
+	r.lifepod(t, "", "image", "load", archive).want(t, 0, loaded+"\n")
 	data, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lifepod(t, string(data), "image", "load", "-"); got.code != 0 || got.stdout != loaded+"\n" {
-		t.Errorf("load -: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.Must(t, err)
+	r.lifepod(t, string(data), "image", "load", "-").want(t, 0, loaded+"\n")
 	pulled := newRegistry(t, "").push(t, "pulled", "x")
-	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || got.stdout != pulled+"\n" {
-		t.Errorf("pull: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
-	if got := r.run(t, imagePod(pulled, "Never")); got.code != 0 || got.stdout != "x\n" {
-		t.Errorf("run: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	r.lifepod(t, "", "image", "pull", pulled).want(t, 0, pulled+"\n")
+	r.run(t, imagePod(pulled, "Never")).want(t, 0, "x\n")
 	want := []string{"lifepod.dev/pause:1", toolbox, loaded, pulled}
 	if got := r.listImages(t); !sameSet(got, want) {
 		t.Errorf("images %v, want %v", got, want)
@@ -208,9 +190,7 @@ func TestImageCommands(t *testing.T) {
 	if got := r.lifepod(t, "", "image", "rm", toolbox); got.code != 125 || !strings.Contains(got.stderr, "it is used by container main of pod default/user") {
 		t.Errorf("rm of an image in use: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
-	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 || got.stdout != loaded+"\n"+pulled+"\n" {
-		t.Errorf("rm: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	r.lifepod(t, "", "image", "rm", loaded, pulled).want(t, 0, loaded+"\n"+pulled+"\n")
 	want = []string{"lifepod.dev/pause:1", toolbox} // of which loaded was another name
 	if got := r.listImages(t); !sameSet(got, want) {
 		t.Errorf("images after rm: %v, want %v", got, want)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestInitOrder: init containers one after the other, then the others at once.
@@ -43,9 +45,7 @@ initContainers:
 containers:
 `+shell("main", "true")))
 	last := result.last(t)
-	if last.Phase != v1.PodFailed {
-		t.Errorf("phase %s", last.Phase)
-	}
+	assert.Deep(t, "phase", v1.PodFailed, last.Phase)
 	if c := containerNamed(t, last, "broken"); c.State.Terminated == nil || c.State.Terminated.ExitCode != 7 {
 		t.Errorf("broken: %+v", c.State)
 	}

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestKilledLifepod: a pod whose lifepod was killed is left alone by others, which
@@ -69,9 +72,7 @@ func TestSweepWithoutFolder(t *testing.T) {
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGKILL)
 	c.wait()
-	if err := os.RemoveAll(r.dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(r.dir))
 	if len(r.processes()) == 0 {
 		t.Fatal("nothing is left to be removed")
 	}
@@ -130,20 +131,10 @@ func TestInterruptDuringStart(t *testing.T) {
 // awaitFile waits until a file matches.
 func awaitFile(t *testing.T, pattern string) {
 	t.Helper()
-	awaitTrue(t, "a file "+pattern, func() bool {
+	machine.Until(t, "a file "+pattern, func() bool {
 		found, err := filepath.Glob(pattern)
 		return err == nil && len(found) > 0
 	})
-}
-
-// awaitTrue looks again and again: for what nobody tells of.
-func awaitTrue(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for late := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("never came: %s", what)
-		}
-	}
 }
 
 // kill sends KILL to the processes of the root whose command line begins so.
@@ -163,9 +154,7 @@ func (r *root) kill(t *testing.T, command string) {
 		if errors.Is(err, syscall.ESRCH) {
 			continue // it ended with the one before: a process between fork and exec has its parent's command line
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		killed++
 	}
 	if killed == 0 {
@@ -216,14 +205,12 @@ exit 3`, mountV)))
 func (r *root) killContainerd(t *testing.T) {
 	t.Helper()
 	r.kill(t, r.containerd(t)+" ")
-	awaitTrue(t, "a containerd that answers", func() bool { return r.lifepod(t, "", "image", "ls").code == 0 })
+	machine.Until(t, "a containerd that answers", func() bool { return r.lifepod(t, "", "image", "ls").code == 0 })
 }
 
 func writeFile(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, nil, 0o600))
 }
 
 // TestKilledSandbox: when the pause process dies, a pod that restarts gets a new
@@ -239,14 +226,12 @@ containers:
 	c.await(c.stderr, "pod Ready")
 	c.await(c.stdout, "up") // else it may end before
 	r.kill(t, "/pause")
-	awaitTrue(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
+	machine.Until(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
 	if n := strings.Count(c.stderr.text(), first); n != 2 {
 		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
 	}
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	c.wait().wantCode(t, 130)
 }
 
 // TestKilledContainer: a container's process that somebody kills has exited 137

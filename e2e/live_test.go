@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // liveRun is a lifepod run on a user's terminal.
@@ -24,9 +26,7 @@ func runLive(t *testing.T, manifest string, flags ...string) *liveRun {
 	t.Helper()
 	l := &liveRun{t: t, dir: t.TempDir()}
 	file := filepath.Join(l.dir, "pod.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(manifest), 0o600))
 	const text = `cd "$0"; stty -g > before; sh -c 'echo $$ > pid; exec "$@"' sh "$@"; echo code=$?; stty -g > after`
 	c := exec.Command("sh", append(append([]string{"-c", text, l.dir, binary, "--root", shared.dir, "run"}, flags...), file)...)
 	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
@@ -50,9 +50,7 @@ func (l *liveRun) read(name string) string {
 
 func (l *liveRun) pid() int {
 	pid, err := strconv.Atoi(l.read("pid"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	assert.Must(l.t, err)
 	return pid
 }
 
@@ -93,7 +91,7 @@ func TestLiveView(t *testing.T) {
 	l.Press("w")
 	l.Press("r")
 	l.Await("main started (1st restart)")
-	awaitTrue(t, "a shell that has set its trap", func() bool {
+	machine.Until(t, "a shell that has set its trap", func() bool {
 		return strings.Contains(shared.lifepod(t, "", "logs", "live", "-c", "main").stdout, "begun")
 	})
 	l.Press("q")
@@ -111,9 +109,7 @@ func TestLiveViewEnds(t *testing.T) {
 	l := runLive(t, script("live-term", waiter))
 	l.Await("\x1b[?1049h")
 	l.Await("running")
-	if err := syscall.Kill(l.pid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Kill(l.pid(), syscall.SIGTERM))
 	l.over(130, "pod stop requested", "(SIGTERM)")
 
 	l = runLive(t, script("live-exit", `until [ -e /tmp/go ]; do sleep 0.1; done; exit 7`))

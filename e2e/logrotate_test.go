@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLogRotation: a container that writes much more than its logs may hold is
@@ -33,9 +35,7 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 `, mountV)), "--log-max-size", "50Ki", "--log-max-files", "3", "--keep")
 	run.await(run.stdout, "^100000$")
 	r.awaitRotated(t)
-	if err := os.WriteFile(filepath.Join(dir, "rotated"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "rotated"), nil, 0o644))
 	got := run.wait()
 	var want strings.Builder
 	for n := 1; n <= 100000; n++ {
@@ -65,9 +65,7 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 func (r *root) rotatedFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return files
 }
 
@@ -109,17 +107,11 @@ exit 3
 func unpack(t *testing.T, path string) string {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = file.Close() }()
 	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(text)
 }

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestHostname: what the pod calls itself (A-NET-2).
 func TestHostname(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	long := "name-" + strings.Repeat("a", 57) + "-b.c" // the 63rd character is a hyphen
 	for _, tc := range []struct{ name, spec, kernel, hosts string }{
 		{name: long, kernel: long[:62], hosts: long[:62]},
@@ -73,9 +73,7 @@ func TestDNSPolicies(t *testing.T) {
 					events = append(events, o.Reason)
 				}
 			}
-			if text := strings.Join(events, " "); text != tc.events {
-				t.Errorf("A-NET-3 events %q, want %q", text, tc.events)
-			}
+			assert.Deep(t, "A-NET-3 events", tc.events, strings.Join(events, " "))
 			servers := strings.Split(strings.TrimSpace(result.output("main")), "\n")
 			if tc.last != "" && (len(servers) != 3 || servers[2] != "nameserver "+tc.last) {
 				t.Errorf("A-NET-3 servers %q, want three, the last %s", servers, tc.last)
@@ -99,9 +97,7 @@ initContainers:
 containers:
 `, port)+shell("main", "exec sleep --on-term=0 60")))
 	c.await(c.stdout, "serving on")
-	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "sidecar-port\n" {
-		t.Errorf("A-CRI-3 the sidecar's host port answered %q", body)
-	}
+	assert.Deep(t, "A-CRI-3 the sidecar's host port answered", "sidecar-port\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
 }
 
 // TestHostPortUDP: datagrams to a host port arrive in the pod, whose kernel
@@ -121,9 +117,7 @@ containers:
 `, port, port)))
 	c.await(c.stdout, "waiting")
 	conn, err := net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -167,9 +161,7 @@ func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
 	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
 	own, err := os.ReadFile("/etc/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
 		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	}
@@ -189,9 +181,7 @@ func TestHostNetworkHosts(t *testing.T) {
 func freeUDPPort(t *testing.T) int {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestHostsAndResolver: /etc/hosts, host name and resolv.conf.
@@ -41,9 +43,7 @@ search example.org
 nameserver 192.0.2.53
 options ndots:2
 `
-	if got.code != 0 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got.wantCode(t, 0)
 	checkLines(t, "output", got.stdout, want)
 }
 
@@ -52,9 +52,7 @@ func TestDefaultResolver(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("resolver", "cat /etc/resolv.conf"))
 	host, err := os.ReadFile("/etc/resolv.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for line := range strings.Lines(string(host)) {
 		if strings.HasPrefix(line, "nameserver ") && !strings.Contains(line, "127.") && !strings.Contains(got.stdout, line) {
 			t.Errorf("no %q in\n%s", line, got.stdout)
@@ -72,9 +70,7 @@ containers:
 - {name: main, image: TOOLBOX, command: [serve, --port=8080, --on-term=0]}`), "-p", fmt.Sprintf("127.0.0.1:%d:8080", port))
 	c.await(c.stdout, "serving on")
 	address := hostAddress(t)
-	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "published\n" {
-		t.Errorf("the published port answered %q", body)
-	}
+	assert.Deep(t, "the published port answered", "published\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
 	if _, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname"); err == nil {
 		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
 	}
@@ -96,9 +92,7 @@ containers:
 - {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0]}`))
 	server.await(server.stdout, "serving on")
 	ip := strings.TrimPrefix(server.await(server.stderr, `address 10[0-9.]+`), "address ")
-	if body := get(t, "http://"+ip+":8081/hostname"); body != "server\n" {
-		t.Errorf("the host got %q", body)
-	}
+	assert.Deep(t, "the host", "server\n", get(t, "http://"+ip+":8081/hostname"))
 	if got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname")); got.stdout != "server\n" {
 		t.Errorf("the other pod got %q\n%s", got.stdout, got.stderr)
 	}
@@ -108,9 +102,7 @@ containers:
 func TestHostNetwork(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "the host")
 	})}
@@ -121,9 +113,7 @@ restartPolicy: Never
 hostNetwork: true
 containers:
 `+shell("main", "fetch http://"+listener.Addr().String())))
-	if out := result.output("main"); out != "the host\n" {
-		t.Errorf("output %q", out)
-	}
+	assert.Deep(t, "output", "the host\n", result.output("main"))
 	if last := result.last(t); last.PodIP != last.HostIP {
 		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
 	}
@@ -132,9 +122,7 @@ containers:
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -143,9 +131,7 @@ func freePort(t *testing.T) int {
 func hostAddress(t *testing.T) string {
 	t.Helper()
 	conn, err := net.Dial("udp", "192.0.2.1:9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
@@ -153,14 +139,10 @@ func hostAddress(t *testing.T) string {
 func get(t *testing.T, url string) string {
 	t.Helper()
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(body)
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // otherUser is a thread of this process that is nobody: what it does has no rights.
@@ -65,9 +67,7 @@ func (u *otherUser) gets(t *testing.T, folder string) (list []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return list
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestManyLines: everything arrives, in order, also what a container writes
@@ -50,9 +50,7 @@ func TestLongAndBinaryOutput(t *testing.T) {
 		data = append(data, b)
 	}
 	data = append(data, "end"...)
-	if err := os.WriteFile(filepath.Join(dir, "data"), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "data"), data, 0o644))
 	got := shared.run(t, pod("binary", `
 restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]
@@ -73,9 +71,7 @@ func TestStreams(t *testing.T) {
 			got[*o.Text] = o.Stream
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"out\n": "stdout", "err\n": "stderr", "open": "stdout"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", map[string]string{"out\n": "stdout", "err\n": "stderr", "open": "stdout"}, got)
 }
 
 // TestKeep leaves the logs, a file per instance in the CRI layout, and the

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestManyAtOnce: several lifepods share a root that none has used before, and
@@ -19,9 +21,7 @@ func TestManyAtOnce(t *testing.T) {
 		for n := range 4 {
 			group.Go(func() {
 				got := r.run(t, script(fmt.Sprint("pod-", n), fmt.Sprintf("echo %d; exit %d", n, n)))
-				if got.code != n || got.stdout != fmt.Sprintln(n) {
-					t.Errorf("pod %d: exit code %d: %s%s", n, got.code, got.stdout, got.stderr)
-				}
+				got.want(t, n, fmt.Sprintln(n))
 			})
 		}
 	}
@@ -50,9 +50,7 @@ func TestAddresses(t *testing.T) {
 		c.signal(syscall.SIGINT)
 	}
 	for _, c := range running {
-		if got := c.wait(); got.code != 130 {
-			t.Errorf("exit code %d\n%s", got.code, got.stderr)
-		}
+		c.wait().wantCode(t, 130)
 	}
 }
 
@@ -128,13 +126,9 @@ func TestKustomize(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"kustomization.yaml": "namePrefix: dev-\nresources: [pod.yaml]\n", "pod.yaml": script("kustomized", "echo $HOSTNAME")} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if got := shared.lifepod(t, "", "run", "-k", dir); got.code != 0 || got.stdout != "dev-kustomized\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	shared.lifepod(t, "", "run", "-k", dir).want(t, 0, "dev-kustomized\n")
 	if got := shared.lifepod(t, "", "run", "-k", filepath.Join(dir, "none")); got.code != 125 || !strings.HasPrefix(got.stderr, "lifepod: -k "+filepath.Join(dir, "none")+": ") {
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestStory(t *testing.T) {
@@ -56,9 +58,7 @@ initContainers:
 `+shell("prepare", "true")+`
 containers:
 `+shell("main", "echo hello")))
-	if diff := cmp.Diff([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}, result.phases()); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "phases", []v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}, result.phases())
 	all := result.statuses()
 	for _, tc := range []struct {
 		when string
@@ -74,9 +74,7 @@ containers:
 			"ContainersReady": "False PodCompleted", "Ready": "False PodCompleted",
 		}},
 	} {
-		if diff := cmp.Diff(tc.want, conditions(tc.got)); diff != "" {
-			t.Errorf("conditions of the %s status (-want +got):\n%s", tc.when, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("conditions of the %s status", tc.when), tc.want, conditions(tc.got))
 	}
 	last := result.last(t)
 	for _, name := range []string{"prepare", "main"} {
@@ -85,9 +83,7 @@ containers:
 			t.Errorf("container %s ended as %+v, %d restarts", name, c.State, c.RestartCount)
 		}
 	}
-	if diff := cmp.Diff([]string{"Pulled", "Created", "Started"}, result.reasons("main")); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", []string{"Pulled", "Created", "Started"}, result.reasons("main"))
 	if last.PodIP == "" || last.HostIP == "" || last.QOSClass != v1.PodQOSBestEffort || last.StartTime == nil {
 		t.Errorf("last status %+v", last)
 	}

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // probe is a container's field with an exec probe that runs a shell script. It
@@ -108,9 +108,7 @@ exit 1`, "failureThreshold: 2"))))
 		"Normal Killing Container main failed liveness probe, will be restarted",
 	}
 	got := result.events("main", "Unhealthy", "Killing") // and maybe one of a probe that found the second instance ended
-	if diff := cmp.Diff(want, got[:min(3, len(got))]); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", want, got[:min(3, len(got))])
 	main := containerNamed(t, result.last(t), "main")
 	if last := main.LastTerminationState.Terminated; main.RestartCount != 1 || last == nil || last.ExitCode != 3 {
 		t.Errorf("main: %+v", main)
@@ -144,9 +142,7 @@ for n in 1 2 3 4; do
 done
 touch /v/$n
 [ $n = 2 ]`))))
-	if diff := cmp.Diff([]v1.ConditionStatus{"False", "True", "False"}, result.ready()); diff != "" {
-		t.Errorf("Ready (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "Ready", []v1.ConditionStatus{"False", "True", "False"}, result.ready())
 }
 
 // TestExecProbeTimeout: A-PROBE-13: an exec probe that times out leaves no

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pushLayers puts the toolbox image with so many layers of 2 MiB on top into the registry.
@@ -19,9 +20,7 @@ func (reg *imageRegistry) pushLayers(t *testing.T, path string, layers int) stri
 	image := carriedToolbox(t)
 	for range layers {
 		layer, err := random.Layer(2<<20, types.OCILayer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if image, err = mutate.AppendLayers(image, layer); err != nil {
 			t.Fatal(err)
 		}
@@ -77,9 +76,7 @@ func TestImagePullProgress(t *testing.T) {
 	if got := c.wait(); got.code != 0 || !regexp.MustCompile(`(?m)^{"type":"pulled","image":"`+image+`","elapsedSeconds":[\d.]+,"id":"sha256:`).MatchString(got.stdout) {
 		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
-	if got := lines.wait(); got.code != 0 || got.stdout != image+"\n" {
-		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	lines.wait().want(t, 0, image+"\n")
 }
 
 // TestImagePullOnATerminal: there the layers are a line each, which are taken away at the end.

@@ -3,23 +3,18 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // imageRegistry is a registry on loopback, which containerd reaches without TLS.
@@ -37,13 +32,8 @@ type imageRegistry struct {
 func newRegistry(t *testing.T, password string) *imageRegistry {
 	t.Helper()
 	reg := &imageRegistry{password: password, held: make(chan struct{}, 64)}
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := imageregistry.Private(password)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, given, _ := r.BasicAuth(); reg.password != "" && given != reg.password {
-			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-			return
-		}
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			reg.pause(r)
 			w = reg.slow(w, r)
@@ -166,31 +156,16 @@ func (reg *imageRegistry) push(t *testing.T, path, label string) string {
 	content, err := mutate.Config(carriedToolbox(t), v1.Config{
 		Env: []string{"PATH=/bin"}, Cmd: []string{"echo", label}, Labels: map[string]string{"label": label},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return reg.write(t, path, content)
 }
 
 // write puts an image into the registry.
 func (reg *imageRegistry) write(t *testing.T, path string, content v1.Image) string {
 	t.Helper()
-	image := reg.host + "/" + path + ":1"
-	ref, err := name.ParseReference(image, name.Insecure)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, content, remote.WithAuth(reg.auth())); err != nil {
-		t.Fatal(err)
-	}
+	image, err := imageregistry.Push(reg.host, reg.password, path, content)
+	assert.Must(t, err)
 	return image
-}
-
-func (reg *imageRegistry) auth() authn.Authenticator {
-	if reg.password == "" {
-		return authn.Anonymous
-	}
-	return &authn.Basic{Username: "me", Password: reg.password}
 }
 
 // pullSecret is a manifest of a Secret for this registry.
@@ -207,17 +182,7 @@ func carriedToolbox(t *testing.T) v1.Image {
 	if got := shared.lifepod(t, "", "image", "ls"); got.code != 0 {
 		t.Fatalf("unpack: %s", got.stderr)
 	}
-	archives, err := filepath.Glob(filepath.Join(shared.dir, "bundle/*/images/*.tar"))
-	if err != nil || len(archives) != 1 {
-		t.Fatalf("carried archives %v, %v", archives, err)
-	}
-	tag, err := name.NewTag(toolbox)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := tarball.ImageFromPath(archives[0], &tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	image, err := imageregistry.Toolbox(shared.dir)
+	assert.Must(t, err)
 	return image
 }

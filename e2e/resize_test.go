@@ -6,8 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const waits = "trap 'exit 7' TERM; while true; do sleep 0.1; done"
@@ -49,9 +50,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
 	}
 	want := []string{"ResizeStarted", "ResizeCompleted", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", want, resizeEvents(result))
 }
 
 // resizeEvents are the reasons of the events about resizes.
@@ -86,9 +85,7 @@ lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
 	checkMemory(t, cgroupOf(t, shared, "burstable", status), 128<<20)
 	c.signal(syscall.SIGINT)
 	const want = "Normal Killing Container main resize requires restart"
-	if got := readStory(t, c.wait().stdout).events("main", "Killing"); got[0] != want {
-		t.Errorf("event %q, want %q", got[0], want)
-	}
+	assert.Deep(t, "event", want, readStory(t, c.wait().stdout).events("main", "Killing")[0])
 }
 
 // TestResizeRefused: what the API forbids changes nothing; what the node has no
@@ -104,23 +101,15 @@ func TestResizeRefused(t *testing.T) {
 	if got := resize("--requests", "cpu=100m"); got.code != 125 || !strings.Contains(got.stderr, "Pod QOS Class may not change as a result of resizing") {
 		t.Errorf("another QoS class: %+v", got)
 	}
-	if got := resize("--cpu", "10000", "--no-wait"); got.code != 0 {
-		t.Errorf("too much: %+v", got)
-	}
+	resize("--cpu", "10000", "--no-wait").wantCode(t, 0)
 	c.await(c.stdout, `"PodResizePending".*"reason":"Deferred"|"reason":"Deferred".*"PodResizePending"`)
-	if got := resize("--cpu", "200m", "--memory", "256Ki", "--no-wait"); got.code != 0 {
-		t.Errorf("too little: %+v", got)
-	}
+	resize("--cpu", "200m", "--memory", "256Ki", "--no-wait").wantCode(t, 0)
 	c.await(c.stdout, `cannot decrease memory limits: .*attempting to set container`)
-	if got := resize("--memory", "64Mi"); got.code != 0 {
-		t.Errorf("as before: %+v", got)
-	}
+	resize("--memory", "64Mi").wantCode(t, 0)
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	want := []string{"ResizeDeferred", "ResizeStarted", "ResizeError", "ResizeStarted", "ResizeCompleted"}
-	if diff := cmp.Diff(want, resizeEvents(result)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events", want, resizeEvents(result))
 	for _, condition := range result.last(t).Conditions {
 		if condition.Type == v1.PodResizePending || condition.Type == v1.PodResizeInProgress {
 			t.Errorf("condition %+v of a pod that has ended", condition)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // controller is where the cgroup files of a controller are, and whether the
@@ -24,16 +26,12 @@ func controller(name string) (folder string, v2 bool) {
 func readInt(t *testing.T, elem ...string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if strings.TrimSpace(string(text)) == "max" {
 		return -1
 	}
 	n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return n
 }
 
@@ -73,9 +71,7 @@ containers:
 			c.await(c.stdout, `"type":"output"`)
 			c.await(c.stdout, `"what":"Ready"`)
 			status := readStory(t, lines(c.stdout.text())).last(t)
-			if status.QOSClass != tc.qos {
-				t.Errorf("QoS class %s", status.QOSClass)
-			}
+			assert.Deep(t, "QoS class", tc.qos, status.QOSClass)
 			inPod := cgroupOf(t, shared, tc.folder, status)
 			for _, level := range []string{inPod, filepath.Dir(inPod)} {
 				checkCPU(t, level, tc.shares, tc.quota)
@@ -84,14 +80,10 @@ containers:
 			c.signal(syscall.SIGINT)
 			result := readStory(t, c.wait().stdout)
 			score, err := strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			// Without CAP_SYS_RESOURCE nobody gets a lower score than lifepod has.
 			want := max(tc.oomScore(machineMemory(t)), lowestOOMScore(t))
-			if score != want {
-				t.Errorf("oom_score_adj %d, want %d", score, want)
-			}
+			assert.Deep(t, "oom_score_adj", want, score)
 		})
 	}
 }
@@ -127,17 +119,13 @@ func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 	if !v2 && shares != wantShares {
 		t.Errorf("%s: CPU shares %d, want %d", level, shares, wantShares)
 	}
-	if quota != wantQuota {
-		t.Errorf("%s: CPU quota %d, want %d", level, quota, wantQuota)
-	}
+	assert.Deep(t, fmt.Sprintf("%s: CPU quota", level), wantQuota, quota)
 }
 
 func readFirst(t *testing.T, elem ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return strings.Fields(string(text))[0]
 }
 
@@ -152,17 +140,13 @@ func checkMemory(t *testing.T, level string, want int64) {
 	if got > 1<<60 {
 		got = -1 // how v1 says none
 	}
-	if got != want {
-		t.Errorf("%s: memory limit %d, want %d", level, got, want)
-	}
+	assert.Deep(t, fmt.Sprintf("%s: memory limit", level), want, got)
 }
 
 func machineMemory(t *testing.T) int64 {
 	t.Helper()
 	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Sysinfo(&info))
 	return int64(info.Totalram) * int64(info.Unit)
 }
 
@@ -171,14 +155,10 @@ func machineMemory(t *testing.T) int64 {
 func lowestOOMScore(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_, rest, _ := strings.Cut(string(status), "CapEff:")
 	capabilities, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const sysResource = 24
 	if capabilities&(1<<sysResource) != 0 {
 		return -1000

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // twice fails with a code the first time, the second time it ends with another.
@@ -52,17 +54,13 @@ volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", twice(tc.first, tc.second), mountV, tc.container)))
 			main := containerNamed(t, result.last(t), "main")
-			if main.RestartCount != tc.restarts {
-				t.Errorf("%d restarts, want %d", main.RestartCount, tc.restarts)
-			}
+			assert.Deep(t, "restarts", tc.restarts, main.RestartCount)
 			if (main.LastTerminationState.Terminated != nil) != (tc.restarts > 0) {
 				t.Errorf("last state %+v after %d restarts", main.LastTerminationState, tc.restarts)
 			}
 			for _, o := range result {
 				if o.Subject == "main" && strings.HasPrefix(o.What, "exited") {
-					if o.Because != tc.because {
-						t.Errorf("exit because %q, want %q", o.Because, tc.because)
-					}
+					assert.Deep(t, "exit because", tc.because, o.Because)
 					break
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ruleAll gives a container a rule that restarts all containers on exit code 42.
@@ -89,9 +91,7 @@ func TestRestartAllContainers(t *testing.T) {
 			for _, phase := range result.phases() {
 				phases = append(phases, string(phase))
 			}
-			if got := strings.Join(phases, " "); got != tc.phases {
-				t.Errorf("phases %s, want %s", got, tc.phases)
-			}
+			assert.Deep(t, "phases", tc.phases, strings.Join(phases, " "))
 			inPlace(t, result)
 		})
 	}

@@ -17,6 +17,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // goesOn is what a lifepod says that takes over the pod of one that was killed.
@@ -85,15 +87,11 @@ func (r *root) exec(t *testing.T, podName, container string, command ...string) 
 // written in the moment of the kill may be there twice.
 func checkCounts(t *testing.T, text string) {
 	t.Helper()
-	if n := strings.Count(text, "init | init "); n != 1 {
-		t.Errorf("the init container is shown %d times", n)
-	}
+	assert.Deep(t, "how often the init container is shown", 1, strings.Count(text, "init | init "))
 	last, again := 0, 0
 	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(found[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if n > last+1 {
 			t.Errorf("after line %d comes line %d", last, n)
 		}
@@ -155,9 +153,7 @@ func TestSameName(t *testing.T) {
 	if want := "lifepod: pod default/twin exists already, the lifepod run with PID "; got.code != 125 || !strings.HasPrefix(got.stderr, want) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
-	if got := r.run(t, script("twin", "exit 5"), "--name", "other"); got.code != 5 {
-		t.Errorf("with another name: exit code %d\n%s", got.code, got.stderr)
-	}
+	r.run(t, script("twin", "exit 5"), "--name", "other").wantCode(t, 5)
 	c.signal(syscall.SIGINT)
 	c.wait()
 }
@@ -188,12 +184,10 @@ containers:
 	if got := r.lifepod(t, "", "doctor"); !strings.Contains(got.stdout, "→ default/train: "+advice) || !strings.Contains(got.stdout, "leftovers            none below") {
 		t.Errorf("doctor: %s", got.stdout)
 	}
-	if got := r.run(t, script("stranger", "exit 4")); got.code != 4 {
-		t.Errorf("a stranger: %+v", got)
-	}
+	r.run(t, script("stranger", "exit 4")).wantCode(t, 4)
 	lines := func() int { return strings.Count(r.lifepod(t, "", "logs", "train").stdout, "step ") }
 	before := lines()
-	awaitTrue(t, "more of its output, after the stranger", func() bool { return lines() > before })
+	machine.Until(t, "more of its output, after the stranger", func() bool { return lines() > before })
 	again := r.resume(t, manifest)
 	again.kill9()
 	if got := r.lifepod(t, "", "stop", "train"); got.code != 0 || got.stderr != "" {
@@ -207,12 +201,12 @@ containers:
 	}
 }
 
-// TestResumeDamaged: a checkpoint that can't be read is said to be so, and the
-// pod begins anew.
-func TestResumeDamaged(t *testing.T) {
+// TestDamagedCheckpoint: a checkpoint that can't be read stops nothing. It is said, what the killed lifepod left is
+// removed, and the pod begins anew (B-RST-18).
+func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	manifest := script("p", "sleep 1000")
+	manifest := script("p", "echo working; sleep 1000")
 	c := r.startRun(t, manifest)
 	c.await(c.stderr, "pod Ready")
 	c.kill9()
@@ -220,12 +214,13 @@ func TestResumeDamaged(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("checkpoints: %q, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("spoilt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := r.run(t, manifest, "--timeout", "1ms")
+	assert.Must(t, os.WriteFile(files[0], []byte("spoilt"), 0o600))
+	again := r.startRun(t, manifest)
+	again.await(again.stdout, "working")
+	again.signal(syscall.SIGQUIT) // which kills
+	got := again.wait()
 	const want = "warning: can't go on with pod default/p, whose lifepod run was killed; it begins anew: read checkpoint: the file is damaged\n"
-	if got.code != 124 || !strings.Contains(got.stderr, want) {
+	if got.code != 130 || !strings.Contains(got.stderr, want) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
 }
@@ -304,7 +299,7 @@ containers:
 	c.await(c.stdout, "ignored")
 	asked := time.Now()
 	c.kill9()
-	awaitTrue(t, "two seconds of the grace", func() bool { return time.Since(asked) > 2*time.Second })
+	machine.Until(t, "two seconds of the grace", func() bool { return time.Since(asked) > 2*time.Second })
 	next := r.resume(t, manifest, "--log-level", "debug")
 	found := next.await(next.stderr, `StopContainer.*TimeoutSeconds:\d+`)
 	seconds, err := strconv.Atoi(found[strings.LastIndex(found, ":")+1:])
@@ -312,11 +307,9 @@ containers:
 		t.Errorf("the rest of the grace is %d s (%v), want at most 18 of the 20", seconds, err)
 	}
 	next.signal(syscall.SIGINT)
-	awaitTrue(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
+	machine.Until(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
 	next.signal(syscall.SIGINT)
-	if got := next.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	next.wait().wantCode(t, 130)
 }
 
 // TestResumePull: a kill during a pull; the image is pulled all the same.
@@ -332,9 +325,7 @@ func TestResumePull(t *testing.T) {
 	c.kill9()
 	next := r.resume(t, manifest)
 	release()
-	if got := next.wait(); got.code != 0 || got.stdout != "pulled\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	next.wait().want(t, 0, "pulled\n")
 }
 
 // TestResumeBackOff: what is left of a back-off, in the same count.
@@ -381,9 +372,7 @@ containers:
 			if last := c.LastTerminationState.Terminated; last != nil && last.Reason == "StartError" {
 				want++ // the kill came when it was just starting
 			}
-			if c.RestartCount != want {
-				t.Errorf("after a kill at %q: %s was restarted %d times, want %d", when, c.Name, c.RestartCount, want)
-			}
+			assert.Deep(t, fmt.Sprintf("restarts after a kill at %q of %s", when, c.Name), want, c.RestartCount)
 		}
 	}
 }
@@ -470,20 +459,16 @@ func TestResumeAfterReboot(t *testing.T) {
 			want = 1
 		}
 		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
-			if c.RestartCount != want {
-				t.Errorf("%s: %s was restarted %d times, want %d", tc.policy, c.Name, c.RestartCount, want)
-			}
+			assert.Deep(t, fmt.Sprintf("%s: restarts of %s", tc.policy, c.Name), want, c.RestartCount)
 		}
-		if status.Phase != tc.phase {
-			t.Errorf("%s: phase %s, want %s", tc.policy, status.Phase, tc.phase)
-		}
+		assert.Deep(t, fmt.Sprintf("%s: phase", tc.policy), tc.phase, status.Phase)
 	}
 }
 
 // reboot ends everything of a root that does not outlive the machine's uptime.
 func (r *root) reboot(t *testing.T) {
 	t.Helper()
-	awaitTrue(t, "the end of all processes", func() bool {
+	machine.Until(t, "the end of all processes", func() bool {
 		processes := r.processes()
 		for _, line := range processes {
 			var pid int
@@ -499,18 +484,14 @@ func (r *root) reboot(t *testing.T) {
 			_ = unix.Unmount(strings.TrimPrefix(mount, "mount "), unix.MNT_DETACH) // one on top of it may be the first
 		}
 	}
-	if err := os.RemoveAll(r.runDir()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.RemoveAll(r.runDir()))
 }
 
 // removeSandboxes takes everything from the runtime that it knows of pods.
 func (r *root) removeSandboxes(t *testing.T) {
 	t.Helper()
 	client, err := cri.Dial("unix://" + r.runDir() + "/containerd.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

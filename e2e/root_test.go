@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // root is one state folder of lifepod.
@@ -16,9 +17,7 @@ type root struct{ dir string }
 func newRoot(t *testing.T) *root {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lp-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r := &root{dir: dir}
 	t.Cleanup(func() {
 		if left := r.left(); len(left) > 0 {

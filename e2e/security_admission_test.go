@@ -82,9 +82,7 @@ securityContext:
 containers:
 `+shell("main", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/shm_rmid_forced /proc/sys/net/core/somaxconn")),
 		"--allowed-unsafe-sysctls", "net.core.*")
-	if got.code != 0 || got.stdout != "80\n1\n77\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "80\n1\n77\n")
 }
 
 // TestUnsafeSysctlPattern: a pattern that no pod can have is told at once.

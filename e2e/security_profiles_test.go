@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSeccompLocalhost: a profile of the machine, below the root's folder
@@ -12,13 +14,9 @@ import (
 func TestSeccompLocalhost(t *testing.T) {
 	t.Parallel()
 	profile := filepath.Join(shared.dir, "seccomp", "profiles", "no-mkdir.json")
-	if err := os.MkdirAll(filepath.Dir(profile), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(profile), 0o755))
 	const text = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}`
-	if err := os.WriteFile(profile, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(profile, []byte(text), 0o600))
 	const localhost = "securityContext: {seccompProfile: {type: Localhost, localhostProfile: profiles/no-mkdir.json}}"
 	got := shared.run(t, pod("localhost", "restartPolicy: Never\n"+localhost+"\ncontainers:\n"+
 		shell("confined", "mkdir /d 2>&1 || true")+
@@ -42,9 +40,7 @@ restartPolicy: Never
 securityContext: {runAsUser: 1000, runAsGroup: 3000, supplementalGroups: [60000], supplementalGroupsPolicy: `+policy+`}
 containers:
 `+shell("main", "id -G")))
-			if got.code != 0 || got.stdout != "3000 60000\n" {
-				t.Errorf("A-SEC-3 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, "3000 60000\n") // A-SEC-3
 		})
 	}
 }
@@ -70,9 +66,7 @@ func TestHostNamespaces(t *testing.T) {
 	var host []string
 	for _, kind := range []string{"pid", "ipc", "net"} {
 		link, err := os.Readlink("/proc/self/ns/" + kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		host = append(host, link)
 	}
 	for _, shares := range []bool{true, false} {
@@ -105,15 +99,11 @@ func TestRuntimeClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("class-"+name, "restartPolicy: Never\nruntimeClassName: "+name+"\ncontainers:\n"+shell("main", "echo ran"))+more)
-			if got.code != 0 || got.stdout != "ran\n" {
-				t.Errorf("A-CRI-13 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, "ran\n") // A-CRI-13
 		})
 	}
 	c := shared.startRun(t, pod("class-unknown", "restartPolicy: Never\nruntimeClassName: gvisor\ncontainers:\n"+shell("main", "echo ran")), "-v")
 	c.await(c.stderr, `event Warning FailedCreatePodSandBox pod: Failed to create pod sandbox: runtimeclass\.node\.k8s\.io "gvisor" not found`)
 	c.signal(os.Interrupt)
-	if got := c.wait(); got.stdout != "" {
-		t.Errorf("A-CRI-13 the pod ran: %s", got.stdout)
-	}
+	assert.Deep(t, "A-CRI-13 the pod ran", "", c.wait().stdout)
 }

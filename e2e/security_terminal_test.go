@@ -15,9 +15,7 @@ func TestTerminal(t *testing.T) {
 			got := shared.run(t, pod("terminal-"+name, "restartPolicy: Never\ncontainers:\n"+
 				shell("main", "if readlink /proc/self/fd/2 | grep -q '^/dev/pts/'; then echo terminal; else echo none; fi; echo end", fields)))
 			want := map[string]string{"tty": "terminal\nend\n", "plain": "none\nend\n"}[name]
-			if got.code != 0 || got.stdout != want {
-				t.Errorf("A-CRI-12 exit code %d: %q, want %q\n%s", got.code, got.stdout, want, got.stderr)
-			}
+			got.want(t, 0, want) // A-CRI-12
 		})
 	}
 }

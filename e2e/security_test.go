@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSecurity: what the process may do is what the securityContext says
@@ -44,12 +44,8 @@ securityContext:
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("security-"+tc.name, "restartPolicy: Never\n"+tc.pod+"\ncontainers:\n"+shell("main", show, tc.container)))
-			if got.code != 0 {
-				t.Errorf("exit code %d\n%s", got.code, got.stderr)
-			}
-			if diff := cmp.Diff(tc.want, got.stdout); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			got.wantCode(t, 0)
+			assert.Deep(t, "", tc.want, got.stdout)
 		})
 	}
 }
@@ -79,9 +75,7 @@ securityContext: {runAsUser: 1000, fsGroup: 77}
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", "touch /v/new; stat -c '%g %a' /v; stat -c '%u %g' /v/new", mountV)))
-	if got.code != 0 || got.stdout != "77 2777\n1000 77\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "77 2777\n1000 77\n")
 }
 
 // TestSharedProcesses: containers see each other's processes if they are to (A-CRI-5).

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestHostUsersFalse: the pod's root is nobody outside: each pod has a block of
@@ -13,9 +15,7 @@ import (
 func TestHostUsersFalse(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
-	if err := os.Chmod(outside, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(outside, 0o755))
 	const show = `
 cat /proc/self/uid_map /proc/self/gid_map
 touch /x /v/new /host/new
@@ -82,9 +82,7 @@ func TestProcMount(t *testing.T) {
 			got := shared.run(t, pod("proc-"+strings.ToLower(mount), "restartPolicy: Never\nhostUsers: false\ncontainers:\n"+
 				shell("main", "if grep -q ' /proc/interrupts ' /proc/self/mountinfo && grep -q ' /proc/sys ' /proc/self/mountinfo; then echo hidden; else echo seen; fi",
 					"securityContext: {procMount: "+mount+"}")))
-			if got.code != 0 || got.stdout != want+"\n" {
-				t.Errorf("A-SEC-5 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			got.want(t, 0, want+"\n") // A-SEC-5
 		})
 	}
 }

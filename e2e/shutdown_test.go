@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/shutdown/logindtest"
 )
 
@@ -39,23 +40,17 @@ func TestAgentAtShutdown(t *testing.T) {
 	logind := logindtest.NewLogind(t, bus, time.Hour)
 	root, files := machine.Root{Dir: t.TempDir()}, t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(files, name), []byte(text), 0o600))
 	}
 	write("config", shutdownConfig)
-	if err := os.Mkdir(filepath.Join(files, "pods"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(filepath.Join(files, "pods"), 0o700))
 	for name, priority := range map[string]int{"low": 0, "middle": 1500, "high": 2_000_000_000} {
 		write("pods/"+name+".yaml", fmt.Sprintf(shutdownPod, name, priority))
 	}
 	command := exec.Command(binary, "agent", "--root="+root.Dir, "--manifests="+filepath.Join(files, "pods"), "--config="+filepath.Join(files, "config"))
 	command.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+bus.Address())
 	agent, err := machine.StartProcess(command, filepath.Join(files, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		_ = agent.Signal(syscall.SIGTERM) // it may have ended
 		<-agent.Ended()
@@ -65,20 +60,12 @@ func TestAgentAtShutdown(t *testing.T) {
 	})
 	log := func() string {
 		text, err := os.ReadFile(filepath.Join(files, "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return string(text)
 	}
-	for deadline := time.Now().Add(patience); strings.Count(log(), `msg="pod Running"`) < 3; time.Sleep(50 * time.Millisecond) { // nothing tells
-		if time.Now().After(deadline) {
-			t.Fatalf("the pods do not run:\n%s", log())
-		}
-	}
+	machine.Until(t, "all three pods", func() bool { return strings.Count(log(), `msg="pod Running"`) == 3 })
 	lock := <-logind.Locks
-	if err := logind.PrepareForShutdown(true); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, logind.PrepareForShutdown(true))
 	select {
 	case <-lock.Released:
 	case <-time.After(time.Minute): // the time of one of the three groups
@@ -92,9 +79,7 @@ func TestAgentAtShutdown(t *testing.T) {
 		}
 		after = rest
 	}
-	if err := logind.PrepareForShutdown(false); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, logind.PrepareForShutdown(false))
 	select {
 	case <-logind.Locks:
 	case <-time.After(patience):

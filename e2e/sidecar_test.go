@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSidecars: sidecars are started in order before the main container, and
@@ -65,7 +65,5 @@ func TestSidecarOutput(t *testing.T) {
 	for _, line := range lines {
 		count[line]++
 	}
-	if diff := cmp.Diff(map[string]int{"a | 1": 1, "a | 2": 1, "b | 3": 1}, count); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "lines", map[string]int{"a | 1": 1, "a | 2": 1, "b | 3": 1}, count)
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const polite = `
@@ -64,9 +67,7 @@ containers:
 	c.signal(syscall.SIGINT)
 	asked := time.Now()
 	got := c.wait()
-	if got.code != 130 {
-		t.Errorf("exit code %d", got.code)
-	}
+	got.wantCode(t, 130)
 	if took := time.Since(asked); took < 3*time.Second {
 		t.Errorf("killed after %v, before the grace of 3s was over", took)
 	}
@@ -75,9 +76,7 @@ containers:
 	if main == nil || main.ExitCode != 137 {
 		t.Errorf("main: %+v", main)
 	}
-	if result.last(t).Phase != v1.PodFailed {
-		t.Errorf("phase %s", result.last(t).Phase)
-	}
+	assert.Deep(t, "phase", v1.PodFailed, result.last(t).Phase)
 	if out := result.output("main"); !strings.Contains(out, "ignored") {
 		t.Errorf("the stop signal was not sent: %q", out)
 	}
@@ -95,7 +94,7 @@ containers:
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
 	c.await(c.stdout, "ignored")
-	awaitTrue(t, "a second signal, not taken for the first", func() bool {
+	machine.Until(t, "a second signal, not taken for the first", func() bool {
 		_ = c.process.Process.Signal(syscall.SIGINT) // it may have ended already
 		return strings.Contains(c.stderr.text(), "Ctrl-C again")
 	})
@@ -158,9 +157,7 @@ func TestTimeout(t *testing.T) {
 // TestTimeoutUnused: a pod that ends in time isn't touched by --timeout.
 func TestTimeoutUnused(t *testing.T) {
 	t.Parallel()
-	if got := shared.run(t, script("soon", "exit 6"), "--timeout", "1h"); got.code != 6 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	shared.run(t, script("soon", "exit 6"), "--timeout", "1h").wantCode(t, 6)
 }
 
 // TestActiveDeadline: activeDeadlineSeconds fails the pod.

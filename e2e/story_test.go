@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // object is a line of -o json.
@@ -136,19 +137,29 @@ func normal(text string) string {
 // checkLines compares what was printed, normalised, with what is wanted.
 func checkLines(t *testing.T, what, got, want string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(normal(got)), "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	assert.Deep(t, what, strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(normal(got)), "\n"))
+}
+
+// want compares a command's exit code and what it printed.
+func (got result) want(t *testing.T, code int, stdout string) {
+	t.Helper()
+	if got.code != code || got.stdout != stdout {
+		t.Errorf("exit code %d, want %d: stdout %q, want %q\n%s", got.code, code, tail(got.stdout), tail(stdout), got.stderr)
+	}
+}
+
+// wantCode compares a command's exit code.
+func (got result) wantCode(t *testing.T, code int) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit code %d, want %d: %s%s", got.code, code, tail(got.stdout), got.stderr)
 	}
 }
 
 // check compares a command's end with what is wanted; stderr is normalised.
 func (got result) check(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
-	if got.code != code {
-		t.Errorf("exit code %d, want %d", got.code, code)
-	}
-	if diff := cmp.Diff(stdout, got.stdout); diff != "" {
-		t.Errorf("stdout (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "exit code", code, got.code)
+	assert.Deep(t, "stdout", stdout, got.stdout)
 	checkLines(t, "stderr", got.stderr, stderr)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
@@ -61,9 +62,7 @@ func TestTraceOfRun(t *testing.T) {
 func TestNoCollector(t *testing.T) {
 	t.Parallel()
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = deaf.Close() }()
 	for name, variables := range map[string][]string{
 		"absent":           {"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"},

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/ui/browser"
 )
 
@@ -74,9 +75,7 @@ func TestPage(t *testing.T) {
 	p.AwaitText("main", "The command ended with exit code 4.")
 
 	p.Do(chromedp.SetValue("#restart", "web"), chromedp.Click("[data-do=restart]"), chromedp.WaitVisible("#confirm"))
-	if got := p.Text("#confirm-title"); got != "Restart web of shop?" {
-		t.Errorf("it asks %q", got)
-	}
+	assert.Deep(t, "it asks", "Restart web of shop?", p.Text("#confirm-title"))
 	p.Shot("confirm")
 	p.Accessible("dialog")
 	p.Press(kb.Escape)

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestImageVolume: the files of an image, read-only, whole and a part of them (A-IMG-10, A-VOL-2).
@@ -24,18 +24,14 @@ volumeMounts:
 - {name: v, mountPath: /v}
 - {name: v, mountPath: /part, subPath: bin}`)))
 	want := "toolbox\ntoolbox\nwrite: open /v/new: read-only file system\n\n"
-	if diff := cmp.Diff(want, result.output("main")); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "output", want, result.output("main"))
 	var events []string
 	for _, o := range result {
 		if o.Type == "event" && strings.Contains(o.Message, image) {
 			events = append(events, strings.TrimSpace(o.Subject+" "+o.Reason))
 		}
 	}
-	if diff := cmp.Diff([]string{"Pulling", "Pulled"}, events); diff != "" {
-		t.Errorf("events of the image (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "events of the image", []string{"Pulling", "Pulled"}, events)
 }
 
 // TestImageVolumeOfLoadedImage: an image that was loaded, not pulled, is as good.
@@ -46,9 +42,7 @@ restartPolicy: Never
 volumes: [{name: v, image: {reference: TOOLBOX}}]
 containers:
 `+shell("main", "ls /v/bin/toolbox", mountV)))
-	if got.code != 0 || got.stdout != "toolbox\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "toolbox\n")
 }
 
 // TestImageVolumeMissing: the container that mounts it waits with the pull's

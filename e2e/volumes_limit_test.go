@@ -52,7 +52,5 @@ restartPolicy: Never
 volumes: [{name: v, emptyDir: {medium: Memory, sizeLimit: 64Ki}}]
 containers:
 `+shell("main", "cp /bin/toolbox /v/copy 2>/dev/null || echo full", mountV, "resources: {limits: {memory: 100Mi}}")))
-	if got.code != 0 || got.stdout != "full\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "full\n")
 }

@@ -7,27 +7,18 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // mountTmpfs mounts a tmpfs that shares what is mounted below it.
 func mountTmpfs(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := syscall.Mount("", dir, "", syscall.MS_SHARED, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(dir, 0o755))
+	assert.Must(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
+	assert.AtEnd(t, func() error { return syscall.Unmount(dir, syscall.MNT_DETACH) })
+	assert.Must(t, syscall.Mount("", dir, "", syscall.MS_SHARED, ""))
 }
 
 // TestHostToContainer: what the host mounts later is seen in the container that
@@ -44,12 +35,8 @@ containers:
 		"volumeMounts: [{name: v, mountPath: /v, mountPropagation: HostToContainer}, {name: v, mountPath: /none}]")))
 	c.await(c.stdout, "ready\n")
 	mountTmpfs(t, filepath.Join(dir, "sub"))
-	if err := os.WriteFile(filepath.Join(dir, "sub", "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.wait(); got.code != 0 || got.stdout != "ready\n/v/sub:\nfile\n/none/sub:\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "sub", "file"), nil, 0o644))
+	c.wait().want(t, 0, "ready\n/v/sub:\nfile\n/none/sub:\n")
 }
 
 // TestBidirectionalNeedsPrivileged: only a privileged container may mount for the host (A-VOL-2).
@@ -67,9 +54,7 @@ restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]
 containers:
 `+shell("main", "grep ' /v ' /proc/self/mountinfo | grep -c shared:", mounts, "securityContext: {privileged: true}")))
-	if got.code != 0 || got.stdout != "1\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "1\n")
 }
 
 // TestRecursiveReadOnly: what is mounted below a read-only volume is writable,
@@ -101,14 +86,10 @@ write: open /enabled/x: read-only file system
 write: open /enabled/sub/x: read-only file system
 
 `
-	if diff := cmp.Diff(want, result.output("main")); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "output", want, result.output("main"))
 	var modes []v1.RecursiveReadOnlyMode
 	for _, m := range result.last(t).ContainerStatuses[0].VolumeMounts {
 		modes = append(modes, *m.RecursiveReadOnly)
 	}
-	if diff := cmp.Diff([]v1.RecursiveReadOnlyMode{"Disabled", "Enabled", "Enabled"}, modes); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "status", []v1.RecursiveReadOnlyMode{"Disabled", "Enabled", "Enabled"}, modes)
 }

@@ -47,7 +47,5 @@ done`, "volumeMounts: [{name: all, mountPath: /all}]")),
 	c.await(c.stdout, "two store\n")
 	c.signal(syscall.SIGINT)
 	got := c.wait()
-	if got.code != 130 || got.stdout != "one shop\ntwo shop\ntwo store\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 130, "one shop\ntwo shop\ntwo store\n")
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEmptyDir is shared between containers and outlives their restarts.
@@ -78,20 +78,14 @@ deep
 secret
 config volumes are read-only
 `
-	if got.code != 0 {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
-	if diff := cmp.Diff(want, got.stdout); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	got.wantCode(t, 0)
+	assert.Deep(t, "output", want, got.stdout)
 }
 
 func TestHostPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("from the host\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "in"), []byte("from the host\n"), 0o644))
 	got := shared.run(t, pod("host-path", `
 restartPolicy: Never
 volumes:
@@ -99,9 +93,7 @@ volumes:
 - {name: new, hostPath: {path: `+dir+`/made, type: DirectoryOrCreate}}
 containers:
 `+shell("main", "cat /v/in; echo from the pod > /new/out", "volumeMounts: [{name: v, mountPath: /v}, {name: new, mountPath: /new}]")))
-	if got.code != 0 || got.stdout != "from the host\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got.want(t, 0, "from the host\n")
 	if out, err := os.ReadFile(filepath.Join(dir, "made/out")); string(out) != "from the pod\n" {
 		t.Errorf("the host reads %q, %v", out, err)
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/logfile"
 )
@@ -15,8 +13,8 @@ import (
 func TestLogFileTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	assert.Must(t, os.WriteFile(path, []byte("before\n"+strings.Repeat("x\n", 20)+"last\n"), 0o600))
-	assert.NoDiffIn(t, cmp.Diff(strings.Repeat("x\n", 11)+"last", logfile.Tail(path, int64(len("before\n")))), "tail")
-	assert.NoDiffIn(t, cmp.Diff("last", logfile.Tail(path, int64(len("before\n")+40))), "tail of what is new")
+	assert.Deep(t, "tail", strings.Repeat("x\n", 11)+"last", logfile.Tail(path, int64(len("before\n"))))
+	assert.Deep(t, "tail of what is new", "last", logfile.Tail(path, int64(len("before\n")+40)))
 }
 
 func TestLogFileTrim(t *testing.T) {
@@ -31,7 +29,7 @@ func TestLogFileTrim(t *testing.T) {
 	assert.Must(t, assert.ErrorOf(log.WriteString("after\n")))
 	got, err := os.ReadFile(path)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff("after\n", string(got)), "log")
+	assert.Deep(t, "log", "after\n", string(got))
 	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != most+1 {
 		t.Errorf("older log: %v, %v", info, err)
 	}

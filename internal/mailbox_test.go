@@ -5,8 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
@@ -24,7 +22,7 @@ func TestMailboxOrder(t *testing.T) {
 	}
 	<-m.Ready()
 	got = append(got, m.Take()...)
-	assert.NoDiffIn(t, cmp.Diff(want, got), "items")
+	assert.Deep(t, "items", want, got)
 	select {
 	case <-m.Ready():
 		t.Error("an empty mailbox is ready")

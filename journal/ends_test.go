@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -35,14 +34,14 @@ func TestEnds(t *testing.T) {
 		assert.Must(t, KeepEnd(w.Dir(), End{Container: "main", Attempt: attempt, Exit: Exit{Code: 1}}, log))
 	}
 	assert.Must(t, KeepEnd(w.Dir(), End{Container: "other"}, nil))
-	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")), "ends")
+	assert.Deep(t, "ends", []uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main"))
 	f := Folder{Dir: dir}
 	if log, err := f.Log("u", "main", 8); err != nil || len(log) != LogBytes || !strings.HasSuffix(string(log), "x8") {
 		t.Errorf("%d bytes of log, %v", len(log), err)
 	}
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(f.Log("u", "main", 2)), "log of an end that was given up")
 	assert.Must(t, os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600))
-	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")), "with a damaged one")
+	assert.Deep(t, "with a damaged one", []uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main"))
 }
 
 // TestEndOnAFullDisk: an end whose log finds no room is kept without it, and nothing is left of
@@ -54,7 +53,7 @@ func TestEndOnAFullDisk(t *testing.T) {
 	w := create(t, disk, "u")
 	assert.Must(t, KeepEnd(w.Dir(), End{Container: "main"}, []byte("short")))
 	assert.ErrorIs(t, unix.ENOSPC, KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)))
-	assert.NoDiffIn(t, cmp.Diff([]uint32{0, 1}, attemptsOf(t, disk, "u", "main")), "ends")
+	assert.Deep(t, "ends", []uint32{0, 1}, attemptsOf(t, disk, "u", "main"))
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf((Folder{Dir: disk}).Log("u", "main", 1)), "its log")
 	if left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
@@ -89,11 +88,11 @@ func TestChain(t *testing.T) {
 		chain = append(chain, string(e.Kind)+" "+e.Name+e.What)
 	}
 	want := []string{"fact RestartRequested", "decided restart requested", "begun StopContainer", "fact ContainerExited", "decided exited 143"}
-	assert.NoDiffIn(t, cmp.Diff(want, chain), "chain")
+	assert.Deep(t, "chain", want, chain)
 	if end.Container != "main" || end.Exit.Code != 143 {
 		t.Errorf("end %+v", end)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]End{end}, w.Unkept()), "what is not kept yet")
+	assert.Deep(t, "what is not kept yet", []End{end}, w.Unkept())
 	assert.Must(t, KeepEnd(w.Dir(), end, nil))
 	assert.Empty(t, w.Unkept(), "not kept")
 }

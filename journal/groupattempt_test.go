@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -39,7 +37,7 @@ func TestOf(t *testing.T) {
 		"0 at 1s; 2s heard train-c; 0s ended train-c; 1s lifted train-a; 2s told train-c; 0s runs train-c",
 		"1 at 1m0s, begun by train-b (worker exited 88); 300ms heard train-c; 900ms ended train-c; 300ms lifted train-a; 20ms told train-c; 0s runs train-c",
 	}
-	assert.NoDiff(t, cmp.Diff(want, describe(records...)))
+	assert.Deep(t, "", want, describe(records...))
 }
 
 // TestOvertaken: an attempt that another one overtakes before all have started ends where it was, and of the newest
@@ -54,7 +52,7 @@ func TestOvertaken(t *testing.T) {
 		"0 at 1s; 0s heard a; 0s ended a; 1s lifted a",
 		"1 at 3s, begun by a (worker exited 1)",
 	}
-	assert.NoDiff(t, cmp.Diff(want, describe(a.Record, b.Record)))
+	assert.Deep(t, "", want, describe(a.Record, b.Record))
 }
 
 // TestNewest: pods of a group that was deleted before another one of its name came are left out, a member that was
@@ -73,5 +71,5 @@ func TestNewest(t *testing.T) {
 	}, timelinetest.Moment(50)) {
 		names = append(names, r.Pod.Name)
 	}
-	assert.NoDiff(t, cmp.Diff([]string{"a", "b", "lost-b"}, names))
+	assert.Deep(t, "", []string{"a", "b", "lost-b"}, names)
 }

@@ -62,7 +62,7 @@ func TestCluster(t *testing.T) {
 		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
 		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got, cmp.AllowUnexported(answer{})), "what is told")
+	assert.Deep(t, "what is told", want, got, cmp.AllowUnexported(answer{}))
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(c.Read("other")), "of a pod that there isn't")
 }
 

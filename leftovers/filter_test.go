@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -35,7 +34,7 @@ func TestFindFilter(t *testing.T) {
 		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
 	}
 	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})
-	assert.NoDiff(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(Leftover{})))
+	assert.Deep(t, "", want, got, cmpopts.IgnoreUnexported(Leftover{}))
 }
 
 func TestSweepFilter(t *testing.T) {
@@ -60,7 +59,7 @@ func TestSweepFilter(t *testing.T) {
 				return "", nil
 			}
 			assert.Must(t, sweepRule(t.Context(), run, c.rule))
-			assert.NoDiffIn(t, cmp.Diff(c.want, got), "calls")
+			assert.Deep(t, "calls", c.want, got)
 		})
 	}
 }

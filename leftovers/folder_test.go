@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -27,7 +26,7 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 		got = append(got, string(leftover.Kind)+" "+path)
 	}
 	want := []string{"pod folder pods/u1", "log folder logs/default_web_u1", "address record ipam/pods/u1", "pod record runs/.new-5", "pod record runs/u1.json"}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "found")
+	assert.Deep(t, "found", want, got)
 	assert.Must(t, Sweep(t.Context(), found))
 	if again, err := findInFolders(Place{Root: root}); len(again) > 0 || err != nil {
 		t.Errorf("after the sweep: %v, %v", again, err)

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -32,7 +30,7 @@ func TestForeignPodsStay(t *testing.T) {
 		"pod folder pods/ours", "log folder logs/default_web_ours",
 		"pod record runs/ours.checkpoint", "pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "found")
+	assert.Deep(t, "found", want, got)
 	err = Sweep(t.Context(), found)
 	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
 		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"

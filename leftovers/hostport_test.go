@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -58,7 +56,7 @@ func TestFindHostPorts(t *testing.T) {
 		"host port's nft rule ip cni_hostport masquerading handle 15",
 		"host port's iptables rule " + iptablesMine,
 	}
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }
 
 func TestSweepHostPortChain(t *testing.T) {
@@ -69,5 +67,5 @@ func TestSweepHostPortChain(t *testing.T) {
 	}
 	assert.Must(t, sweepHostPortChain(t.Context(), run, iptablesMine))
 	want := "iptables-restore\n*nat\n" + strings.Replace(iptablesMine, "-A", "-D", 1) + "\n-F CNI-DN-0123\n-X CNI-DN-0123\nCOMMIT\n"
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }

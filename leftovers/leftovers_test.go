@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/moby/sys/mountinfo"
 
@@ -75,7 +74,7 @@ func TestFindProcesses(t *testing.T) {
 	for _, leftover := range found {
 		got = append(got, leftover.Name)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]string{"12", "14", "11", "13"}, got), "processes, containerd first")
+	assert.Deep(t, "processes, containerd first", []string{"12", "14", "11", "13"}, got)
 	assert.Equal(t, (pidfd.ID{PID: 12, StartTicks: 777}), found[0].process, "identity")
 }
 
@@ -110,7 +109,7 @@ func TestFindCgroups(t *testing.T) {
 			for i := range got {
 				got[i].Name, _ = filepath.Rel(s.cgroup, got[i].Name)
 			}
-			assert.NoDiffIn(t, cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Leftover{})), "cgroups")
+			assert.Deep(t, "cgroups", c.want, got, cmpopts.IgnoreUnexported(Leftover{}))
 		})
 	}
 }

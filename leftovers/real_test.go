@@ -227,7 +227,7 @@ func TestFindAndSweepReal(t *testing.T) {
 	assert.Must(t, Sweep(t.Context(), found))
 	after, err := Find(t.Context(), s.place)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff([]string(nil), lines(after)), "after the sweep")
+	assert.Deep(t, "after the sweep", []string(nil), lines(after))
 	assert.NoError(t, bystander.Process.Signal(unix.Signal(0)), "a process outside")
 	if data, err := os.ReadFile(filepath.Join(s.keep, "data")); string(data) != "precious" || err != nil {
 		t.Errorf("the host's folder that a pod had mounted: want its data, got %q, %v", data, err)

@@ -3,7 +3,6 @@ package leftovers
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -17,7 +16,7 @@ func TestWithout(t *testing.T) {
 		{Kind: PodRecord, Name: "/r/runs/u1.json"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}, {Kind: RunFolder, Name: "/run/lifepod"},
 	}
 	want := []Leftover{{Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}}
-	assert.NoDiff(t, cmp.Diff(want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{})))
+	assert.Deep(t, "", want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{}))
 	if got := Without(found, []string{"u1"}, false); len(got) != 6 {
 		t.Errorf("while none of them runs: %v", got)
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -110,7 +109,7 @@ func TestWithResources(t *testing.T) {
 				want++
 			}
 			assert.Equal(t, want, changed.Generation, "generation")
-			assert.NoDiffIn(t, cmp.Diff(readPod(t).Spec, pod.Spec), "the pod itself is changed")
+			assert.Deep(t, "the pod itself is changed", readPod(t).Spec, pod.Spec)
 		})
 	}
 }

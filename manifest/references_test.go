@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -58,5 +57,5 @@ func TestReferences(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "references")
+	assert.Deep(t, "references", want, got)
 }

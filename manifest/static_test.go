@@ -71,7 +71,7 @@ func TestStaticUID(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			set, err := ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)
 			assert.Must(t, err)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, string(set.Pods[0].UID)), "UID")
+			assert.Deep(t, "UID", tc.want, string(set.Pods[0].UID))
 			assert.Empty(t, set.Warnings, "warnings")
 		})
 	}
@@ -99,7 +99,7 @@ func TestStaticIdentity(t *testing.T) {
 			pod := set.Pods[0]
 			want := identity{"web-node-1", "default", "node-1", "", string(pod.UID), tc.tolerations, v1.PodPending}
 			got := identity{pod.Name, pod.Namespace, pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Annotations[ConfigHashAnnotation], pod.Spec.Tolerations, pod.Status.Phase}
-			assert.NoDiff(t, cmp.Diff(want, got))
+			assert.Deep(t, "", want, got)
 		})
 	}
 }
@@ -128,7 +128,7 @@ func TestStaticErrors(t *testing.T) {
 			if err != nil {
 				got, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			assert.NoDiff(t, cmp.Diff(tc.want, got))
+			assert.Deep(t, "", tc.want, got)
 		})
 	}
 }
@@ -161,9 +161,9 @@ stringData: {k: v}
 	for _, p := range set.Pods {
 		names = append(names, p.Name)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]string{"a-n", "b-n"}, names), "pods")
+	assert.Deep(t, "pods", []string{"a-n", "b-n"}, names)
 	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
-	assert.NoDiffIn(t, cmp.Diff(want, set.Warnings), "warnings")
+	assert.Deep(t, "warnings", want, set.Warnings)
 	if err := Unsatisfied(set.Pods[1], nil, set.Secrets); err != nil || set.Secrets[0].Namespace != "x" {
 		t.Errorf("Secret in %s: %v", set.Secrets[0].Namespace, err)
 	}
@@ -200,9 +200,9 @@ func TestWithoutData(t *testing.T) {
 		},
 		Containers: []v1.Container{{Env: []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}}},
 	}
-	assert.NoDiff(t, cmp.Diff(want, got.Spec))
+	assert.Deep(t, "", want, got.Spec)
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
-	assert.NoDiffIn(t, cmp.Diff(wantFields, fields), "fields")
+	assert.Deep(t, "fields", wantFields, fields)
 	if diff := cmp.Diff(before, pod); diff != "" {
 		t.Errorf("the pod itself was changed:\n%s", diff)
 	}

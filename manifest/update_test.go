@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -92,7 +90,7 @@ func TestUpdate(t *testing.T) {
 				return
 			}
 			assert.Must(t, err)
-			assert.NoDiff(t, cmp.Diff(tc.want, got))
+			assert.Deep(t, "", tc.want, got)
 		})
 	}
 }

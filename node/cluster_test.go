@@ -3,7 +3,6 @@ package node
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,8 +13,8 @@ import (
 func TestNodeReference(t *testing.T) {
 	c := &cluster{name: "node-1"}
 	want := v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
-	assert.NoDiffIn(t, cmp.Diff(want, c.nodeReference()), "A-EVT-1 before the Node is known")
+	assert.Deep(t, "A-EVT-1 before the Node is known", want, c.nodeReference())
 	c.nodeUID.Store(types.UID("uid"))
 	want.UID = "uid"
-	assert.NoDiffIn(t, cmp.Diff(want, c.nodeReference()), "A-EVT-1 once it is known")
+	assert.Deep(t, "A-EVT-1 once it is known", want, c.nodeReference())
 }

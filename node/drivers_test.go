@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -25,6 +23,6 @@ func TestLetDriversIn(t *testing.T) {
 		}
 		return nil
 	})
-	assert.NoDiffIn(t, cmp.Diff([]string{"plugins_registry", "plugins", "device-plugins"}, labelled), "labelled")
+	assert.Deep(t, "labelled", []string{"plugins_registry", "plugins", "device-plugins"}, labelled)
 	assert.ErrorContains(t, "read-only", err)
 }

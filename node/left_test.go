@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,7 +43,7 @@ func TestLeft(t *testing.T) {
 	}
 	p := left[0]
 	got := []string{p.FullName(), p.Command, p.LogDir, string(p.Status.Phase), p.Status.Reason}
-	assert.NoDiff(t, cmp.Diff([]string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got))
+	assert.Deep(t, "", []string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got)
 	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it") {
 		t.Error(text)
 	}

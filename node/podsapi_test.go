@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,7 @@ func TestEffective(t *testing.T) {
 	} {
 		pod := &v1.Pod{Status: *test.is.DeepCopy()}
 		got := effective(roster.View{Pod: pod, Published: test.published})
-		assert.NoDiffIn(t, cmp.Diff(test.want, got.Status), "A-NODE-8 %s", name)
+		assert.Deep(t, fmt.Sprintf("A-NODE-8 %s", name), test.want, got.Status)
 		if diff := cmp.Diff(test.is, pod.Status); diff != "" {
 			t.Errorf("%s: the roster's pod was changed (-was +is):\n%s", name, diff)
 		}

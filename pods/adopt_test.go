@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +26,7 @@ func TestStaticPodsStatus(t *testing.T) {
 		s.apply(podOf("forged", hashed))
 		s.heard()
 		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
-		assert.NoDiffIn(t, cmp.Diff(want, s.hashes), "statuses with the hashes")
+		assert.Deep(t, "statuses with the hashes", want, s.hashes)
 	}, roster.File, roster.API)
 }
 
@@ -76,7 +75,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 						after.Conditions[i].LastTransitionTime = before.Conditions[i].LastTransitionTime
 					}
 				}
-				assert.NoDiffIn(t, cmp.Diff(before, after), "status of the adopted pod")
+				assert.Deep(t, "status of the adopted pod", before, after)
 				s.wantActed("RunPodSandbox web attempt=0", 1)
 			}, roster.File, roster.API)
 		})
@@ -135,7 +134,7 @@ func TestStatusIsNoAdmission(t *testing.T) {
 				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
 					t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
 				}
-				assert.NoDiffIn(t, cmp.Diff(test.deleted, s.deletions()), "deletions")
+				assert.Deep(t, "deletions", test.deleted, s.deletions())
 				if c := pod.Status.ContainerStatuses; test.runs > 0 && (len(c) != 1 || c[0].RestartCount != 5 || c[0].LastTerminationState.Terminated.Reason != "ContainerStatusUnknown") {
 					t.Errorf("it goes on as %+v, want its fifth restart", c)
 				}
@@ -218,6 +217,6 @@ func TestLookWithoutAnAnswer(t *testing.T) {
 		s.heard()
 		s.deletes(podOf("web"), 1)
 		time.Sleep(time.Minute)
-		assert.NoDiffIn(t, cmp.Diff([]string{"web Failed"}, s.deletions()), "deletions")
+		assert.Deep(t, "deletions", []string{"web Failed"}, s.deletions())
 	})
 }

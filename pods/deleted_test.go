@@ -68,7 +68,7 @@ func TestCreatedAndDeletedWhileAway(t *testing.T) {
 	tell(t, func(s *story) {
 		s.apply(podOf("big", requesting("64"), deleting))
 		s.heard()
-		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
+		assert.Deep(t, "deletions", []string{"big Failed"}, s.deletions())
 		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }) {
 			t.Errorf("calls %q", calls)
 		}
@@ -115,7 +115,7 @@ func TestSucceededBeforeTheDelete(t *testing.T) {
 		s.apply(pod)
 		s.heard()
 		time.Sleep(time.Minute)
-		assert.NoDiffIn(t, cmp.Diff([]string{"job Succeeded"}, s.deletions()), "deletions")
+		assert.Deep(t, "deletions", []string{"job Succeeded"}, s.deletions())
 		assert.Empty(t, s.Acted(), "calls")
 	})
 }
@@ -172,7 +172,7 @@ func TestRestartAllWithoutAPI(t *testing.T) {
 		for _, c := range slices.Concat(shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses) {
 			got[c.Name] = c.RestartCount
 		}
-		assert.NoDiffIn(t, cmp.Diff(map[string]int32{"init": 1, "side": 1, "main": 1, "other": 1}, got), "restart counts in /pods")
+		assert.Deep(t, "restart counts in /pods", map[string]int32{"init": 1, "side": 1, "main": 1, "other": 1}, got)
 		s.wantPhase("web", v1.PodRunning)
 	}, roster.File)
 }

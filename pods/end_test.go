@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -61,7 +60,7 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 				if test.forgotten {
 					slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time
 				}
-				assert.NoDiffIn(t, cmp.Diff(test.want, got), "calls")
+				assert.Deep(t, "calls", test.want, got)
 			}, roster.API)
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -82,7 +81,7 @@ func TestGroup(t *testing.T) {
 		s.agent()
 		s.settle()
 		want := []string{"member " + lifecycle.AttemptAnnotation + "=0", "member " + lifecycle.AttemptAnnotation + "=1"}
-		assert.NoDiffIn(t, cmp.Diff(want, s.notes), "B-GRP-3: annotations")
+		assert.Deep(t, "B-GRP-3: annotations", want, s.notes)
 		waits := func() bool {
 			pod, _ := s.pods.Pod("default", "member")
 			return pod.Status.ContainerStatuses[0].State.Waiting != nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,10 +41,10 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 	l := &LogLinks{Folder: folder}
 	l.Follow(pod, "/logs/default_web_1", status)
 	want := []string{"db_default_main-own.log", "web_default_main-new.log", "web_default_main-own.log"}
-	assert.NoDiffIn(t, cmp.Diff(want, linksIn(t, dir)), "links after a status")
+	assert.Deep(t, "links after a status", want, linksIn(t, dir))
 	(&LogLinks{Folder: &LogLinksFolder{Dir: dir}}).Remove(pod, "/logs/default_web_1") // of an agent that was told no status
 	want = []string{"db_default_main-own.log", "web_default_main-own.log"}
-	assert.NoDiffIn(t, cmp.Diff(want, linksIn(t, dir)), "links after the end")
+	assert.Deep(t, "links after the end", want, linksIn(t, dir))
 }
 
 // TestLinksOfALifeBefore: what a life of the pod has linked that ended without removing it goes with the next life's first status, and
@@ -59,9 +58,9 @@ func TestLinksOfALifeBefore(t *testing.T) {
 	shows(&LogLinks{Folder: folder}, "a")
 	l := &LogLinks{Folder: folder}
 	shows(l, "b")
-	assert.NoDiffIn(t, cmp.Diff([]string{"web_default_main-b.log"}, linksIn(t, folder.Dir)), "links of the next life")
+	assert.Deep(t, "links of the next life", []string{"web_default_main-b.log"}, linksIn(t, folder.Dir))
 	shows(l, "c")
-	assert.NoDiffIn(t, cmp.Diff([]string{"web_default_main-c.log"}, linksIn(t, folder.Dir)), "links after a restart")
+	assert.Deep(t, "links after a restart", []string{"web_default_main-c.log"}, linksIn(t, folder.Dir))
 	l.Remove(pod, "/logs/default_web_1")
 	if left := linksIn(t, folder.Dir); len(left) > 0 || len(folder.names) > 0 {
 		t.Errorf("left: %q, %q", left, folder.names)

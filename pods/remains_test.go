@@ -30,14 +30,14 @@ func TestSpaceNeeded(t *testing.T) {
 			}
 			return list
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"crashes", "runs"}, names()), "pods that may create containers")
+		assert.Deep(t, "pods that may create containers", []string{"crashes", "runs"}, names())
 		remains.NeedSpace()
 		s.settle()
 		want := []string{"sandbox crashes attempt=0 ready", "sandbox runs attempt=0 ready", "runs/main attempt=0 running"}
 		got := s.Left()
 		slices.Sort(want)
 		slices.Sort(got)
-		assert.NoDiffIn(t, cmp.Diff(want, got), "the runtime has")
+		assert.Deep(t, "the runtime has", want, got)
 		time.Sleep(time.Minute)
 		s.settle()
 		status := s.status("uid-crashes").ContainerStatuses[0]
@@ -77,7 +77,7 @@ func TestClearDisk(t *testing.T) {
 		s.heard()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
 		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}
-		assert.NoDiffIn(t, cmp.Diff(want, there()), "left on the disk")
+		assert.Deep(t, "left on the disk", want, there())
 	})
 }
 

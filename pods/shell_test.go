@@ -34,7 +34,7 @@ func TestBeginInOrderOfCreation(t *testing.T) {
 		assert.Empty(t, s.Acted(), "before the source was heard")
 		s.heard()
 		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
-		assert.NoDiffIn(t, cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got), "phases")
+		assert.Deep(t, "phases", []v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got)
 	})
 }
 
@@ -128,7 +128,7 @@ func TestDeletedWhileAway(t *testing.T) {
 		s.heard()
 		s.wantActed("StopContainer web/main timeout=10", 1)
 		time.Sleep(time.Minute)
-		assert.NoDiffIn(t, cmp.Diff([]string{"web Failed"}, s.deletions()), "deletions")
+		assert.Deep(t, "deletions", []string{"web Failed"}, s.deletions())
 	})
 }
 
@@ -229,7 +229,7 @@ func TestRejectedPod(t *testing.T) {
 		s.wantPhase("big", v1.PodFailed)
 		s.deletes(s.deletes(changed, 30), 0)
 		s.settle()
-		assert.NoDiffIn(t, cmp.Diff([]string{"big Failed"}, s.deletions()), "deletions")
+		assert.Deep(t, "deletions", []string{"big Failed"}, s.deletions())
 		assert.Empty(t, s.Acted(), "calls")
 	})
 }

@@ -95,7 +95,7 @@ func TestShutdown(t *testing.T) {
 		want := []string{
 			"StopContainer stubborn/main timeout=8", "StopContainer web/main timeout=20", "StopContainer web/side timeout=17", "StopContainer dns/main timeout=10",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, stops), "stops")
+		assert.Deep(t, "stops", want, stops)
 		if slices.ContainsFunc(s.events(), func(e string) bool { return strings.HasSuffix(e, " Terminated") }) {
 			t.Errorf("an event tells of the reason: %q", s.events()) // B-SHD-5
 		}

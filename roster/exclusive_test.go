@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -31,5 +30,5 @@ func TestExclusive(t *testing.T) {
 	want := []Effect{AnswerResize{ID: 1, Refusal: &admit.Refusal{
 		Reason: v1.PodReasonInfeasible, Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`,
 	}}}
-	assert.NoDiffIn(t, cmp.Diff(want, effects), "A-ACT-15")
+	assert.Deep(t, "A-ACT-15", want, effects)
 }

@@ -3,7 +3,6 @@ package roster
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,5 +20,5 @@ func TestStandIn(t *testing.T) {
 			RestartPolicy: v1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(1)), Containers: []v1.Container{{Name: "a"}, {Name: "b"}},
 		},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, found.StandIn()), "pod")
+	assert.Deep(t, "pod", want, found.StandIn())
 }

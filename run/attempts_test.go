@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -40,7 +39,7 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 +0.000s a ErrImageNeverPull: absent
 +0.000s a started
 `
-	assert.NoDiffIn(t, cmp.Diff(want, out.String()), "stderr")
+	assert.Deep(t, "stderr", want, out.String())
 }
 
 // The hint for an image that may not be pulled comes once, and names the folder.
@@ -55,7 +54,7 @@ func TestHintForAbsentImage(t *testing.T) {
 	}
 	p.close()
 	want := `warning: a: load the image with "lifepod --root /srv/pods image load FILE", or have it pulled: imagePullPolicy: IfNotPresent` + "\n"
-	assert.NoDiffIn(t, cmp.Diff(want, out.String()), "stderr")
+	assert.Deep(t, "stderr", want, out.String())
 }
 
 // stopped is a pod whose end was asked for.
@@ -80,7 +79,7 @@ func TestFailFast(t *testing.T) {
 		counting.Report(time.Now(), lifecycle.Report{Subject: "a", Kind: "image-failed", Reason: "ErrImagePull", Message: "not found", Again: true, Blocks: true})
 	}
 	s.timeout(time.Second) // it ends already
-	assert.NoDiffIn(t, cmp.Diff([]string{"--fail-fast"}, pod.because), "asked to end")
+	assert.Deep(t, "asked to end", []string{"--fail-fast"}, pod.because)
 	assert.ErrorContains(t, "can't start: a ErrImagePull: not found", s.failure())
 	if code := s.exitCode(7); code != 7 {
 		t.Errorf("exit code %d: the pod was not interrupted", code)

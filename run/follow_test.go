@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -94,7 +93,7 @@ func TestOutput(t *testing.T) {
 			if len(test.containers) > 1 {
 				_ = f.start("b", 0, "stdout F b").Close()
 			}
-			assert.NoDiff(t, cmp.Diff(test.want, f.end()))
+			assert.Deep(t, "", test.want, f.end())
 		})
 	}
 }
@@ -117,7 +116,7 @@ func TestOutputWithoutNewline(t *testing.T) {
 	f.exit("a", 1)
 	f.readers.Wait()
 	_ = f.start("b", 0, "stdout F z").Close()
-	assert.NoDiff(t, cmp.Diff("a | x\na | y\nb | z\n", f.end()))
+	assert.Deep(t, "", "a | x\na | y\nb | z\n", f.end())
 }
 
 func TestOutputAsJSON(t *testing.T) {
@@ -141,7 +140,7 @@ func TestLastLine(t *testing.T) {
 	<-f.gone
 	f.write(file, "stdout F last")
 	_ = file.Close()
-	assert.NoDiff(t, cmp.Diff("first\nlast\n", <-done))
+	assert.Deep(t, "", "first\nlast\n", <-done)
 }
 
 // A log that the runtime still has open long after the exit is followed until
@@ -157,7 +156,7 @@ func TestLateLine(t *testing.T) {
 	}
 	f.write(file, "stdout F y")
 	_ = file.Close()
-	assert.NoDiff(t, cmp.Diff("xy\n", f.end()))
+	assert.Deep(t, "", "xy\n", f.end())
 }
 
 func TestManyLines(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -48,7 +47,7 @@ func TestInputs(t *testing.T) {
 	for _, pod := range podsOf(group) {
 		got = append(got, pod.Name)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]string{"one", "first", "second", "fetched", "typed"}, got), "pods")
+	assert.Deep(t, "pods", []string{"one", "first", "second", "fetched", "typed"}, got)
 	if port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]; port.HostPort != 8080 {
 		t.Errorf("-p is not at the pod that declares the port: %+v", port)
 	}
@@ -90,7 +89,7 @@ func TestPrefix(t *testing.T) {
 			}
 			continue
 		}
-		assert.NoDiffIn(t, cmp.Diff("one | text\ntwo/a | text\n", stdout.String()), "stdout")
-		assert.NoDiffIn(t, cmp.Diff("one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String()), "stderr")
+		assert.Deep(t, "stdout", "one | text\ntwo/a | text\n", stdout.String())
+		assert.Deep(t, "stderr", "one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String())
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
@@ -48,7 +46,7 @@ func TestKeys(t *testing.T) {
 		for key := range strings.FieldsSeq(tc.keys) {
 			got = append(got, v.Press(key))
 		}
-		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
+		assert.Deep(t, name, tc.want, got)
 	}
 }
 

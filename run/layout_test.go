@@ -3,8 +3,6 @@ package run
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -40,7 +38,7 @@ func TestLayout(t *testing.T) {
 			for _, it := range test.items {
 				got = test.layout.add(got, it)
 			}
-			assert.NoDiff(t, cmp.Diff(test.want, string(got)))
+			assert.Deep(t, "", test.want, string(got))
 		})
 	}
 }

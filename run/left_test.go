@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,13 +80,13 @@ func TestLeft(t *testing.T) {
 		got = append(got, strings.Join([]string{p.FullName(), string(p.Status.Phase), p.Status.Reason, p.Endpoint}, " "))
 	}
 	want := []string{"default/barely Pending Unattended unix:///run/c.sock", "default/dead Running Unattended unix:///run/c.sock"}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "left")
+	assert.Deep(t, "left", want, got)
 	if dead := left[1]; dead.Spec.Containers[0].Image != "i:1" || dead.LogDir != filepath.Join(runtime.Root, "logs", "default_dead_1") {
 		t.Errorf("%+v in %s", dead.Spec, dead.LogDir)
 	}
 	wantText := "pod default/dead is unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " +
 		runtime.Root + " stop default/dead` to end it"
-	assert.NoDiffIn(t, cmp.Diff(wantText, unattended.Notice(left[1:])), "notice")
+	assert.Deep(t, "notice", wantText, unattended.Notice(left[1:]))
 	if text := unattended.Notice(left); !strings.HasPrefix(text, "2 pods are unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
 		t.Error(text)
 	}
@@ -165,5 +164,5 @@ func TestForgetScraps(t *testing.T) {
 		got = append(got, entry.Name())
 	}
 	want := []string{".other", "1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown", "lost+found"}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "records")
+	assert.Deep(t, "records", want, got)
 }

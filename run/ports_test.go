@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -48,7 +47,7 @@ func TestPublishPorts(t *testing.T) {
 			if err != nil {
 				return
 			}
-			assert.NoDiffIn(t, cmp.Diff(tc.want, hostPorts(pod)), "host ports")
+			assert.Deep(t, "host ports", tc.want, hostPorts(pod))
 		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
@@ -126,7 +125,7 @@ func TestCloseGivesUp(t *testing.T) {
 		p.close()
 		p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
 		p.stdout.putOutput(item{text: "nobody waits for this"})
-		assert.NoDiffIn(t, cmp.Diff("warning: standard output was not read to its end\n", stderr.String()), "stderr with output %q", output)
+		assert.Deep(t, fmt.Sprintf("stderr with output %q", output), "warning: standard output was not read to its end\n", stderr.String())
 	}
 }
 
@@ -260,7 +259,7 @@ func TestKept(t *testing.T) {
 	p := newPrinter(Options{Stdout: io.Discard, Stderr: &stderr}, podOf("a"))
 	p.kept("/r/pods/uid", "/r/logs/default_p_uid")
 	p.close()
-	assert.NoDiff(t, cmp.Diff("kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String()))
+	assert.Deep(t, "", "kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String())
 }
 
 // Only containers write to the terminal as they like: what lifepod says of a pod has no
@@ -307,5 +306,5 @@ func TestOutputOnATerminal(t *testing.T) {
 	}
 	p.close()
 	want := "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n"
-	assert.NoDiff(t, cmp.Diff(want, stdout.String()))
+	assert.Deep(t, "", want, stdout.String())
 }

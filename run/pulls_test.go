@@ -2,13 +2,12 @@ package run
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
@@ -52,7 +51,7 @@ s pod pulling app:1 for 10s, 120.0 MiB downloaded, unpacking
 			}
 			got.WriteString(text)
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, got.String()), "output %q", output)
+		assert.Deep(t, fmt.Sprintf("output %q", output), want, got.String())
 	}
 }
 
@@ -85,7 +84,7 @@ func TestPullsOnATerminal(t *testing.T) {
 		{"other:1", images.Progress{}, eraseLine},
 	} {
 		p.pullProgress(nil, step.image, step.is)
-		assert.NoDiffIn(t, cmp.Diff(step.want, shown()), "%s at %v", step.image, step.is.Elapsed)
+		assert.Deep(t, fmt.Sprintf("%s at %v", step.image, step.is.Elapsed), step.want, shown())
 	}
 	p.counter = &countdown{}
 	p.pullProgress(nil, "app:1", pullAt(3, 22))

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
-	"golang.org/x/sys/unix"
 )
 
 const reloadable = `apiVersion: v1
@@ -79,7 +79,7 @@ func TestReload(t *testing.T) {
 				}
 				time.Sleep(3 * lookPeriod)
 				synctest.Wait()
-				assert.NoDiffIn(t, cmp.Diff(tc.posts, posts), "posted")
+				assert.Deep(t, "posted", tc.posts, posts)
 				for i, want := range tc.warns {
 					if i >= len(warns) || !strings.HasPrefix(warns[i], want) {
 						t.Errorf("warnings %q, want %q", warns, tc.warns)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
@@ -35,7 +33,7 @@ func TestFollowAcrossRotation(t *testing.T) {
 	_ = file.Close()
 	f.exit("a", 0)
 	want := "1\n2a2b2c\n3\n2a2b2c\n4\n2a2b2c\n5\n2a\n"
-	assert.NoDiff(t, cmp.Diff(want, f.end()))
+	assert.Deep(t, "", want, f.end())
 }
 
 // What was rotated before anybody followed is shown, compressed or not.
@@ -53,7 +51,7 @@ func TestFollowWhatWasRotated(t *testing.T) {
 	_ = f.start("a", 0).Close() // which begins the file anew
 	assert.Must(t, os.WriteFile(path, last, 0o600))
 	f.exit("a", 0)
-	assert.NoDiff(t, cmp.Diff(numbered(200), f.end()))
+	assert.Deep(t, "", numbered(200), f.end())
 }
 
 // A writer that is much faster than its log is large: every line is shown once,

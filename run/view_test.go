@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -215,7 +214,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff(string(want), got), "%s", name)
+	assert.Deep(t, name, string(want), got)
 }
 
 // TestEverySize: a screen has the terminal's size, however small that is.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
 )
@@ -31,9 +32,7 @@ spec:
 // machine does not count.
 func BenchmarkLife(b *testing.B) {
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(threeContainers)}}, manifest.Options{Now: sim.Began})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	b.ReportAllocs()
 	lives, steps := 0, 0
 	pod := sim.Of(set.Pod)
@@ -56,9 +55,7 @@ func BenchmarkLife(b *testing.B) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

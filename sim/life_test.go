@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
@@ -50,18 +52,14 @@ spec:
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	t.Helper()
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return sim.Run(set.Pod, sim.Options{Scenario: scenarioOf(t, set.Pod, says), Seed: seed})
 }
 
 func scenarioOf(t *testing.T, pod *v1.Pod, says string) *scenario.Scenario {
 	t.Helper()
 	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -274,9 +272,7 @@ func TestCrashLoopOfAnHour(t *testing.T) {
 	if len(outcomes) < 15 || !slices.Equal(outcomes[:7], want) {
 		t.Errorf("restarts: %q", outcomes)
 	}
-	if l.Until != time.Hour {
-		t.Errorf("looked at for %v", l.Until)
-	}
+	assert.Deep(t, "looked at for", time.Hour, l.Until)
 }
 
 // A pod to which nothing happens any more is not looked at to the end.
@@ -305,9 +301,7 @@ func TestAssertions(t *testing.T) {
 		"never two of main":    "",
 	} {
 		a, err := sim.ParseAssertion(text, l.Pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
 		if (got == "[]") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -323,13 +317,9 @@ func TestAssertions(t *testing.T) {
 // BenchmarkCrashLoop is an hour of a crash loop.
 func BenchmarkCrashLoop(b *testing.B) {
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	for b.Loop() {
 		sim.Run(set.Pod, sim.Options{Scenario: s})
 	}

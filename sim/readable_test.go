@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
@@ -17,9 +16,7 @@ func readBack(t *testing.T, entries []journal.Entry) *scenario.Scenario {
 	t.Helper()
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: 'example.com/web:1', livenessProbe: {tcpSocket: {port: 80}}}]}}"
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for i := range entries {
 		entries[i].ID = int64(i + 1)
 	}
@@ -50,9 +47,7 @@ func TestAnswersAreInOrder(t *testing.T) {
 		got = append(got, a.From.String()+" "+a.Answer)
 	}
 	want := []string{"500ms failure", "1.3s success", "1.6s failure", "2s success", "2.15s failure"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "answers", want, got)
 }
 
 // An image that was pulled after it had been looked for was not there, or the pod might not use it: else nothing pulls it.

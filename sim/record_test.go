@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
@@ -32,9 +33,7 @@ func TestRecordedLifeIsTheSame(t *testing.T) {
 				of = other
 			}
 			in, err := command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			first := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: 1, Journal: true})
 			again := sim.Run(in.Set.Pod, sim.Options{Scenario: recorded(t, in.Set, first.Record()), Seed: 1})
 			if diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again)); diff != "" {
@@ -68,16 +67,12 @@ func TestExits(t *testing.T) {
 	} {
 		entries := append([]journal.Entry{{ID: 1, At: at(1), Kind: journal.Fact, Name: "ContainerRunning", Container: "main"}}, c.then...)
 		s, err := sim.ScenarioOf(&journal.Record{Entries: entries})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		got := s.Containers["main"].Runs[0]
 		if got.Run.Forever() {
 			got.Run = nil
 		}
-		if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() })); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Deep(t, name, c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 	}
 	if _, err := sim.ScenarioOf(&journal.Record{}); err == nil {
 		t.Error("a life of which nothing is known has a scenario")
@@ -88,9 +83,7 @@ func TestExits(t *testing.T) {
 func recorded(t *testing.T, set *manifest.Set, r *journal.Record) *scenario.Scenario {
 	t.Helper()
 	text, err := sim.ScenarioYAML(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s, err := file.Read(manifest.Source{Name: "recorded.yaml", Data: text}, set.Pod)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -117,11 +110,7 @@ func TestDeletedInTheAPI(t *testing.T) {
 		updated(3, 5, map[string]string{journal.DetailGrace: "7"}),
 		updated(4, 6, map[string]string{journal.DetailGrace: "6"}),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []scenario.Event{{At: scenario.Fixed(5 * time.Second), Delete: &scenario.Delete{GraceSeconds: new(int64(7))}}}
-	if diff := cmp.Diff(want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim"
 )
 
@@ -36,9 +37,7 @@ func statisticsOf(lives ...*sim.Life) *sim.Statistics {
 func written(t *testing.T, s *sim.Statistics) string {
 	t.Helper()
 	var b strings.Builder
-	if err := s.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.Write(&b))
 	return b.String()
 }
 
@@ -55,13 +54,9 @@ never Ready    100.0 %  (2)
         downtime     —     —     —     —     —      —
         restarts     2     2     2     2     2      2
 `
-	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.Deep(t, "", want, text)
 	data, err := json.Marshal(statisticsOf(lived(1, never, 2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, want := range []string{`"neverReady":1,`, `"timeToReadySeconds":null`, `"downtimeSeconds":null`, `"failedAssertions":[]`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s is missing: %s", want, data)

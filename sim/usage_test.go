@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -33,8 +33,6 @@ func TestUsed(t *testing.T) {
 		{"after the last", requests, later, time.Minute, Used{CPU: 25001 * time.Millisecond, MemoryBytes: 3 << 30}},
 	} {
 		c := &container{spec: &v1.Container{Resources: v1.ResourceRequirements{Requests: test.requests}}, drawn: drawn{uses: test.uses}}
-		if diff := cmp.Diff(test.want, c.used(test.after)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		assert.Deep(t, test.name, test.want, c.used(test.after))
 	}
 }

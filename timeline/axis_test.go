@@ -1,11 +1,10 @@
 package timeline_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
@@ -64,7 +63,7 @@ func TestTicks(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{all[test.chart]}).Ticks(test.most) {
 			got = append(got, tick.Label)
 		}
-		assert.NoDiffIn(t, cmp.Diff(test.want, got), "%s, %d", test.chart, test.most)
+		assert.Deep(t, fmt.Sprintf("%s, %d", test.chart, test.most), test.want, got)
 	}
 }
 
@@ -86,6 +85,6 @@ func TestTicksBehindACut(t *testing.T) {
 		for _, tick := range timeline.Together([]*timeline.Chart{c}).Ticks(5) {
 			got = append(got, tick.Label)
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, got), "%v", after)
+		assert.Deep(t, fmt.Sprintf("%v", after), want, got)
 	}
 }

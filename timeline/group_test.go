@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -17,7 +15,7 @@ import (
 func TestOfGroup(t *testing.T) {
 	records, now := timelinetest.Train()
 	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
-	assert.NoDiff(t, cmp.Diff([]string{
+	assert.Deep(t, "", []string{
 		"rounds: all take part 0s to 2.00s",
 		"rounds: barrier is lifted 2.00s to 3.00s",
 		"rounds: all are told 3.00s to 5.00s",
@@ -46,7 +44,8 @@ func TestOfGroup(t *testing.T) {
 		"all have ended (the last: worker of train-c on node-2) 59.3s to 1m00s",
 		"barrier is lifted (the first to hear: train-a on node-1) 1m00s to 1m01s",
 		"all are told (the last: train-c on node-2) 1m01s to 1m01s",
-	}, lines(c)))
+	}, lines(c))
+
 	text, err := json.MarshalIndent(c, "", "  ")
 	assert.Must(t, err)
 	timelinetest.Golden(t, "group.json", append(text, '\n'))

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -150,7 +148,7 @@ func TestOf(t *testing.T) {
 			"start of worker 280ms to 330ms",
 		},
 	} {
-		assert.NoDiffIn(t, cmp.Diff(want, lines(all[name])), "%s", name)
+		assert.Deep(t, name, want, lines(all[name]))
 	}
 }
 
@@ -166,7 +164,7 @@ func TestNotes(t *testing.T) {
 				{Text: "liveness probe failed: HTTP probe failed with statuscode: 503 → stop it, then restart (2 times in a row)", Rule: "A-ACT-8"},
 				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
 			}
-			assert.NoDiff(t, cmp.Diff(want, b.Detail()))
+			assert.Deep(t, "", want, b.Detail())
 			return
 		}
 	}
@@ -280,7 +278,7 @@ func TestCompare(t *testing.T) {
 		"main ready, 18.7s, 15.7s, -3.00s, critical false",
 		"Ready after, 1.33s, 4.33s, 3.00s, critical false",
 	}
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }
 
 // The slowest of several is the one that was Ready last.

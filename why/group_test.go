@@ -1,12 +1,11 @@
 package why
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
@@ -32,7 +31,7 @@ func TestExplainGroup(t *testing.T) {
 	c.EndsIn = 900 * time.Millisecond
 	tell := func(after time.Duration, want string) {
 		t.Helper()
-		assert.NoDiffIn(t, cmp.Diff(strings.TrimLeft(want, "\n"), explained(t, after, all...)), "%s after noon", after)
+		assert.Deep(t, fmt.Sprintf("%s after noon", after), strings.TrimLeft(want, "\n"), explained(t, after, all...))
 	}
 	tell(0, `
 The group default/train has 3 members, and none takes part in an attempt.

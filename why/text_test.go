@@ -85,7 +85,7 @@ default/slow
   The pod's volumes are being mounted, for 5 s now.
 11 of 13 pods are not as they should be; lifepod why POD tells all of one.
 `
-	assert.NoDiffIn(t, cmp.Diff(want, b.String()), "overview")
+	assert.Deep(t, "overview", want, b.String())
 }
 
 // TestAbout: what is said of one container is about that one, and whether it is as it should be.
@@ -111,7 +111,7 @@ It is as it should be: it waits for nothing, and nothing of it was restarted. Of
 side of default/web is waiting: CrashLoopBackOff, restarted 2 times.
 - side waits for its next restart: back-off, next try 12:00:00, now (exited 3).
 `
-	assert.NoDiff(t, cmp.Diff(want, b.String()))
+	assert.Deep(t, "", want, b.String())
 }
 
 // TestHeldHook: A-HOOK-2: of a hook whose own process has ended it is said what it waits for.

@@ -43,7 +43,7 @@ func TestCreateLacksFiles(t *testing.T) {
 	lacks := assigner{err: os.NewSyscallError("open", unix.EMFILE)}
 	h := &executor{engine: &Engine{Assigners: []Assigner{lacks}}, pod: pod}
 	fact := h.createContainer(t.Context(), lifecycle.CreateContainer{Container: "main"}).(lifecycle.ContainerCreated)
-	assert.NoDiffIn(t, cmp.Diff(&lifecycle.Failure{Class: lifecycle.Unavailable, Message: "open: too many open files"}, fact.Failure), "failure")
+	assert.Deep(t, "failure", &lifecycle.Failure{Class: lifecycle.Unavailable, Message: "open: too many open files"}, fact.Failure)
 }
 
 // A-DEV-1: variables of devices are overridden by the container's own, which don't see them; its command does.
@@ -60,5 +60,5 @@ func TestAssignedVariables(t *testing.T) {
 		Command: []string{"train", "0", "mine"},
 	}
 	got.Args = nil
-	assert.NoDiffIn(t, cmp.Diff(want, got), "environment")
+	assert.Deep(t, "environment", want, got)
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -27,6 +26,6 @@ func TestResolverOfEachSandbox(t *testing.T) {
 		assert.Must(t, os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600))
 		config, _, err := h.sandboxConfig(0, "")
 		assert.Must(t, err)
-		assert.NoDiffIn(t, cmp.Diff([]string{server}, config.GetDnsConfig().GetServers()), "servers")
+		assert.Deep(t, "servers", []string{server}, config.GetDnsConfig().GetServers())
 	}
 }

@@ -1,9 +1,8 @@
 package worker
 
 import (
+	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -19,6 +18,6 @@ func TestHeldHooks(t *testing.T) {
 	}
 	h.addTo(waits)
 	for i, want := range []string{"held", "held", "", ""} {
-		assert.NoDiffIn(t, cmp.Diff(want, waits[i].Held), "%s of %s", waits[i].For, waits[i].Subject)
+		assert.Deep(t, fmt.Sprintf("%s of %s", waits[i].For, waits[i].Subject), want, waits[i].Held)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +60,7 @@ func TestEventsGoWrong(t *testing.T) {
 					"CreateContainer web/main attempt=0", "StartContainer web/main",
 					"CreateContainer web/main attempt=1", "StartContainer web/main",
 				}
-				assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
+				assert.Deep(t, "calls", want, s.Acted())
 			})
 		})
 	}
@@ -76,7 +75,7 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 		status := web.last()
 		assert.Equal(t, v1.PodSucceeded, status.Phase, "phase")
 		want := []string{"Pulled", "Created", "Started"}
-		assert.NoDiffIn(t, cmp.Diff(want, web.reasons(v1.EventTypeNormal)), "Events")
+		assert.Deep(t, "Events", want, web.reasons(v1.EventTypeNormal))
 	})
 }
 
@@ -95,7 +94,7 @@ func TestSandboxEnds(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
-				assert.NoDiffIn(t, cmp.Diff(want, s.Left()), "what there is")
+				assert.Deep(t, "what there is", want, s.Left())
 			})
 		})
 	}

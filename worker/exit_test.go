@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -98,7 +97,7 @@ func TestTerminationMessage(t *testing.T) {
 				ContainerID: "c1", ExitCode: test.code, Reason: test.reason, Message: test.want,
 				StartedAt: time.Unix(0, 1), FinishedAt: time.Unix(0, 2),
 			}
-			assert.NoDiffIn(t, cmp.Diff(want, got), "exit")
+			assert.Deep(t, "exit", want, got)
 		})
 	}
 }
@@ -156,7 +155,7 @@ func TestTerminationMessageFromRotatedLog(t *testing.T) {
 				}
 				write(t, path+suffix, text)
 			}
-			assert.NoDiff(t, cmp.Diff(test.want, lastLines(path)))
+			assert.Deep(t, "", test.want, lastLines(path))
 		})
 	}
 }
@@ -190,7 +189,7 @@ func TestRemoveFiles(t *testing.T) {
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left), "left")
+	assert.Deep(t, "left", []string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left)
 	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {
 		t.Errorf("termination message file: %v, want none", err)
 	}
@@ -238,7 +237,7 @@ func TestExitOfUnknownContainer(t *testing.T) {
 	got := h.describeExit(&runtimeapi.ContainerStatus{
 		Id: "c9", ExitCode: 1, Metadata: &runtimeapi.ContainerMetadata{Name: "stranger"},
 	})
-	assert.NoDiffIn(t, cmp.Diff(lifecycle.ContainerExited{ContainerID: "c9", ExitCode: 1}, got), "exit")
+	assert.Deep(t, "exit", lifecycle.ContainerExited{ContainerID: "c9", ExitCode: 1}, got)
 }
 
 // What a container leaves as its message is in its status, and each instance has its own (A-VOL-6).
@@ -257,7 +256,7 @@ func TestMessagesOfInstances(t *testing.T) {
 				return true
 			})
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"first", "second"}, got), "messages")
+		assert.Deep(t, "messages", []string{"first", "second"}, got)
 	})
 }
 
@@ -294,7 +293,7 @@ func TestConfigErrors(t *testing.T) {
 				if got := web.last().ContainerStatuses[0].State.Waiting; got == nil || !strings.Contains(got.Message, test.message) {
 					t.Errorf("waiting %+v, want %q in its message", got, test.message)
 				}
-				assert.NoDiffIn(t, cmp.Diff([]string{"RunPodSandbox web attempt=0"}, s.Acted()), "calls")
+				assert.Deep(t, "calls", []string{"RunPodSandbox web attempt=0"}, s.Acted())
 				web.stop(30)
 				web.gone()
 			})

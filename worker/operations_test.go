@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -45,6 +44,6 @@ func TestVolumeOperations(t *testing.T) {
 			"kubernetes.io/empty-dir volume_mount success", "kubernetes.io/empty-dir volume_unmount success",
 			"kubernetes.io/host-path volume_mount success", "kubernetes.io/host-path volume_unmount success",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, counted), "operations")
+		assert.Deep(t, "operations", want, counted)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -56,6 +55,6 @@ func TestEventsAfterStatuses(t *testing.T) {
 			return again
 		})
 		want := []string{"running, restarts 0", "Started", "running, restarts 1", "Started", "waiting", "BackOff", "running, restarts 2", "Started"}
-		assert.NoDiffIn(t, cmp.Diff(want, first), "told")
+		assert.Deep(t, "told", want, first)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -37,8 +36,8 @@ func TestLivenessProbe(t *testing.T) {
 		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		assert.NoDiffIn(t, cmp.Diff([]time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3]), "probed at")
-		assert.NoDiffIn(t, cmp.Diff([]time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30")), "stopped at")
+		assert.Deep(t, "probed at", []time.Duration{0, 10 * time.Second, 20 * time.Second}, s.when("ExecSync web/main alive")[:3])
+		assert.Deep(t, "stopped at", []time.Duration{20 * time.Second}, s.when("StopContainer web/main timeout=30"))
 		var messages []string
 		for _, e := range web.recorded {
 			if e.Reason == "Unhealthy" || e.Reason == "Killing" {
@@ -49,7 +48,7 @@ func TestLivenessProbe(t *testing.T) {
 			"Liveness probe failed: sick", `Liveness probe failed: command timed out: "alive" timed out after 1s`, "Liveness probe failed: sick",
 			"Container main failed liveness probe, will be restarted",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, messages), "events")
+		assert.Deep(t, "events", want, messages)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -30,7 +29,7 @@ func TestMissingPullSecrets(t *testing.T) {
 			Message: "Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed.",
 		}
 		events := slices.DeleteFunc(web.recorded, func(e lifecycle.RecordEvent) bool { return e.Reason != want.Reason })
-		assert.NoDiffIn(t, cmp.Diff([]lifecycle.RecordEvent{want}, events), "events")
+		assert.Deep(t, "events", []lifecycle.RecordEvent{want}, events)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,7 +48,7 @@ func TestResizeWithoutQuota(t *testing.T) {
 			"UpdatePodSandboxResources web shares=204 quota=-1 memory=67108864",
 			"UpdateContainerResources web/main shares=204 quota=0 memory=67108864",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
+		assert.Deep(t, "calls", want, resizeCalls(s))
 	})
 }
 
@@ -64,7 +63,7 @@ func TestResizeInPlace(t *testing.T) {
 			"UpdateContainerResources web/main shares=102 quota=10000 memory=134217728",
 			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
+		assert.Deep(t, "calls", want, resizeCalls(s))
 		if got := web.last().ContainerStatuses[0].RestartCount; got != 0 {
 			t.Errorf("%d restarts, want none", got)
 		}
@@ -97,7 +96,7 @@ func TestResizeWhole(t *testing.T) {
 			"UpdateContainerResources web/main shares=153 quota=15000 memory=100663296",
 			"UpdatePodSandboxResources web shares=153 quota=15000 memory=100663296",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, resizeCalls(s)), "calls")
+		assert.Deep(t, "calls", want, resizeCalls(s))
 		web.stop(1)
 		web.gone()
 	})

@@ -108,7 +108,7 @@ func TestResumeAfterExit(t *testing.T) {
 			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
 			"CreateContainer web/main attempt=1", "StartContainer web/main",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
+		assert.Deep(t, "calls", want, s.Acted())
 		pod.stop(30)
 		pod.gone()
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -27,7 +26,7 @@ func TestServiceVariables(t *testing.T) {
 	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)
 	assert.Must(t, err)
 	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
-	assert.NoDiffIn(t, cmp.Diff(want, got.Env), "environment")
+	assert.Deep(t, "environment", want, got.Env)
 	h.engine.API.Services = services{err: errors.New("unread")}
 	assert.Error(t, "unread", assert.ErrorOf(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)), "A-ENV-1")
 }

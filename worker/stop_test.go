@@ -116,7 +116,7 @@ func TestStopHarder(t *testing.T) {
 						stops = append(stops, text)
 					}
 				}
-				assert.NoDiffIn(t, cmp.Diff(test.calls, stops), "stops")
+				assert.Deep(t, "stops", test.calls, stops)
 				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
 					t.Errorf("ended as %+v, want 137", end)
 				}

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -74,7 +73,7 @@ func TestTraces(t *testing.T) {
 			"syncPod create Accepted",
 			"  CreateContainer main", "  CreateSandbox", "  EnsureCgroup", "  InspectImage main example.org/app:1", "  MountVolumes", "  StartContainer main",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)), "spans of the start")
+		assert.Deep(t, "spans of the start", want, traces(recorder))
 		started := len(want)
 		pod.stop(30)
 		pod.gone()
@@ -82,7 +81,7 @@ func TestTraces(t *testing.T) {
 			"syncTerminatingPod sync StopRequested", "  StopContainer main", "  StopSandbox",
 			"syncTerminatedPod sync SandboxStopped", "  RemoveCgroup", "  RemoveSandbox", "  UnmountVolumes",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)[started:]), "spans of the end")
+		assert.Deep(t, "spans of the end", want, traces(recorder)[started:])
 		for _, span := range recorder.Ended() {
 			of := attribute.NewSet(span.Attributes()...)
 			for key, want := range map[attribute.Key]string{"k8s.pod.uid": "uid-web", "k8s.pod": "default/web", "k8s.pod.name": "web", "k8s.namespace.name": "default"} {
@@ -112,6 +111,6 @@ func TestTracesOfFailures(t *testing.T) {
 			"syncPod sync Woke", "  StartContainer main",
 			"syncPod sync ContainerExited", "  CreateContainer main", "  InspectImage main example.org/app:1", "  StartContainer main",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, traces(recorder)), "spans")
+		assert.Deep(t, "spans", want, traces(recorder))
 	})
 }

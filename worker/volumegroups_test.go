@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ func TestVolumeGroups(t *testing.T) {
 		l := s.run(pod)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
 		want := map[string][]int64{"sandbox": {5, 78, 77}, "main": {5, 78, 77}}
-		assert.NoDiffIn(t, cmp.Diff(want, seen.sofar()), "supplemental groups")
+		assert.Deep(t, "supplemental groups", want, seen.sofar())
 	})
 }
 
@@ -57,10 +56,10 @@ func TestVolumeGroupsBesideDriver(t *testing.T) {
 		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
 		l := s.run(pod)
 		synctest.Wait()
-		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()), "before the driver's answer, supplemental groups")
+		assert.Deep(t, "before the driver's answer, supplemental groups", map[string][]int64{"sandbox": {77}}, seen.sofar())
 		close(driver.publish)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
-		assert.NoDiffIn(t, cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()), "supplemental groups")
+		assert.Deep(t, "supplemental groups", map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar())
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -27,7 +26,7 @@ func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
 			"StopContainer web/main timeout=30", "StopPodSandbox web", "RemovePodSandbox web",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, s.Acted()), "calls")
+		assert.Deep(t, "calls", want, s.Acted())
 		assert.Empty(t, s.Left(), "left behind")
 	})
 }
@@ -43,7 +42,7 @@ func TestRestartTimes(t *testing.T) {
 		got := []time.Duration{second - first, third - second}
 		// image looked up 1, create 4, start 40: the event of the start comes in its middle
 		want := []time.Duration{1025 * time.Millisecond, 11025 * time.Millisecond}
-		assert.NoDiffIn(t, cmp.Diff(want, got), "times between starts")
+		assert.Deep(t, "times between starts", want, got)
 	})
 }
 
@@ -59,7 +58,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		if took := s.elapsed() - before; took != 0 {
 			t.Errorf("Run ended %v after its context", took)
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"sandbox web attempt=0 ready"}, s.Left()), "left")
+		assert.Deep(t, "left", []string{"sandbox web attempt=0 ready"}, s.Left())
 	})
 }
 

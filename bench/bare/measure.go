@@ -80,7 +80,7 @@ func (r *Runtime) RestartAll(ctx context.Context, of *v1.Pod, record times.Recor
 func (r *Runtime) AtOnce(ctx context.Context, of []*v1.Pod, record times.Record) error {
 	pods, mains := make([]*pod, len(of)), make([]instance, len(of))
 	began := time.Now()
-	err := Together(len(of), func(i int) (err error) {
+	err := Together(len(of), len(of), func(i int) (err error) {
 		if pods[i], err = r.create(ctx, of[i]); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (r *Runtime) AtOnce(ctx context.Context, of []*v1.Pod, record times.Record)
 		defer p.removeLogs()
 	}
 	if err != nil {
-		return errors.Join(err, Together(len(of), func(i int) error {
+		return errors.Join(err, Together(len(of), len(of), func(i int) error {
 			if pods[i].sandbox == "" {
 				return nil
 			}
@@ -101,7 +101,7 @@ func (r *Runtime) AtOnce(ctx context.Context, of []*v1.Pod, record times.Record)
 	record(fmt.Sprintf("%d created at once", len(of)), time.Since(began))
 	settle()
 	began = time.Now()
-	err = Together(len(of), func(i int) error {
+	err = Together(len(of), len(of), func(i int) error {
 		return errors.Join(pods[i].stop(ctx, mains[i], *of[i].Spec.TerminationGracePeriodSeconds), pods[i].remove(ctx))
 	})
 	if err != nil {

@@ -2,12 +2,11 @@ package bare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -89,7 +88,7 @@ func (p *pod) startAll(ctx context.Context, attempt int) ([]instance, error) {
 
 // removeContainers removes containers side by side.
 func (r *Runtime) removeContainers(ctx context.Context, list ...instance) error {
-	return Together(len(list), func(i int) error {
+	return Together(len(list), len(list), func(i int) error {
 		_, err := r.Client.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: list[i].id})
 		return err
 	})
@@ -113,13 +112,12 @@ func (p *pod) logs() string { return p.Node.PodLogDirectory(p.pod) }
 
 func (p *pod) removeLogs() { _ = os.RemoveAll(p.logs()) } // a temporary folder's
 
-// Together does something for each of n pods at the same time.
-func Together(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
+// Together does something n times, at most so many at the same time, and returns the first error.
+func Together(workers, n int, do func(i int) error) error {
+	var all errgroup.Group
+	all.SetLimit(workers)
 	for i := range n {
-		all.Go(func() { errs[i] = do(i) })
+		all.Go(func() error { return do(i) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ type bench struct {
 	sides      []side
 	pipes      pipes
 	pods       *testbed.Board[*v1.Pod]
-	closers    []func() error // in the order of their need, the last first
+	closers    testbed.Closers
 }
 
 // open starts it. What it returns is to be closed even after an error.
@@ -88,7 +87,7 @@ const settleTime = 12 * time.Second
 
 // measureRestart has one worker exit and waits until all run again.
 func (b *bench) measureRestart(ctx context.Context, measureRestart int, at *standing) (took time.Duration, writes map[string]int, err error) {
-	mark, err := b.auditSize()
+	mark, err := testbed.AuditSize(b.plane)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -109,16 +108,12 @@ func (b *bench) measureRestart(ctx context.Context, measureRestart int, at *stan
 	return ended.Sub(began), writes, err
 }
 
-func (b *bench) onClose(f func() error) { b.closers = append(b.closers, f) }
+func (b *bench) onClose(f func() error) { b.closers.Add(f) }
 
 // close ends everything.
 func (b *bench) close() error {
 	testbed.Progress("cleaning up")
-	var errs []error
-	for _, closer := range slices.Backward(b.closers) {
-		errs = append(errs, closer())
-	}
-	return errors.Join(errs...)
+	return b.closers.Close()
 }
 
 // shown is what a failure may come from.

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
-
-// auditEvent is what counts of a line of the audit log.
-type auditEvent struct {
-	Verb      string
-	ObjectRef struct{ Resource, Subresource, Name string }
-}
 
 // What is written in a restart.
 const (
@@ -26,38 +19,14 @@ const (
 	ofAgents   = "of agents" // their attempts
 )
 
-func (b *bench) auditSize() (int64, error) {
-	info, err := os.Stat(b.plane.AuditLog())
-	if err != nil {
-		return 0, fmt.Errorf("audit log: %w", err)
-	}
-	return info.Size(), nil
-}
-
 // writesSince are what nodes and agents have written of the pods.
 func (b *bench) writesSince(begin int64) (map[string]int, error) {
-	file, err := os.Open(b.plane.AuditLog())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if _, err := file.Seek(begin, 0); err != nil {
-		return nil, err
-	}
 	writes := map[string]int{}
-	for lines := bufio.NewReader(file); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil { // what comes after the last newline is half a line
-			return writes, nil
-		}
-		var e auditEvent
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
-		}
+	return writes, testbed.AuditSince(b.plane, begin, func(e testbed.AuditEvent) {
 		if !isMember(e.ObjectRef.Name) {
-			continue
+			return
 		}
-		switch e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb {
+		switch e.Request() {
 		case "pods/status patch", "pods/status update":
 			writes[statuses]++
 		case "pods/ patch":
@@ -68,7 +37,7 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 			writes[moreEvents]++
 		default:
 		}
-	}
+	})
 }
 
 // results has the times of all restarts of a side, and the sum of their writes.

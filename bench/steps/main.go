@@ -9,12 +9,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/lifepod/lifepod/bench/steps/trace"
 	"github.com/lifepod/lifepod/bench/stock"
-	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 )
 
@@ -57,34 +54,14 @@ func bench(ctx context.Context, o options) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
+	pair, err := stock.OpenPair(ctx, root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		err = errors.Join(err, runtime.Close(closing))
-	}()
-	if _, err := runtime.ImportImages(ctx); err != nil {
-		return err
-	}
-	client, err := cri.Dial(runtime.Endpoint())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	upstream, err := stock.Open(ctx, stock.Config{
-		Programs: o.stock, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
-		Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge,
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, upstream.Close()) }()
-	node := host.NodeConfig{Root: root, CgroupParent: runtime.CgroupParent()[1:], Log: log}
+	defer func() { err = errors.Join(err, pair.Close(ctx)) }()
+	node := host.NodeConfig{Root: root, CgroupParent: pair.Carried.CgroupParent()[1:], Log: log}
 	carried, before := node, node
-	carried.Runtime, carried.IPAMDir, before.Runtime = client, runtime.Paths().IPAM(), upstream.Client
+	carried.Runtime, carried.IPAMDir, before.Runtime = pair.Client, pair.Carried.Paths().IPAM(), pair.Stock.Client
 	return alternate(ctx, o.repeats, before, carried)
 }
 

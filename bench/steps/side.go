@@ -10,9 +10,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/steps/moments"
 	"github.com/lifepod/lifepod/bench/steps/trace"
 	"github.com/lifepod/lifepod/host"
@@ -62,7 +61,7 @@ func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err err
 	s.moment.Reset()
 	shown := &statuses{ready: make(chan time.Time, 1)}
 	began := time.Now()
-	pod := newPod()
+	pod := bare.NewPod("steps")
 	w := s.node.NewWorker(pod, shown)
 	w.Remember(worker.NewCheckpointFile(filepath.Join(filepath.Dir(s.node.Folders.Pods), string(pod.UID)+".checkpoint")))
 	s.events.Add(w)
@@ -84,26 +83,6 @@ func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err err
 	w.Stop(lifecycle.StopRequested{Because: "bench"})
 	err = <-ended
 	return created, trace.Of(trace.Whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
-}
-
-// newPod is what is measured: one container that ends at once on its stop signal.
-func newPod() *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "steps", Namespace: "default", UID: uuid.NewUUID(), Generation: 1},
-		Spec: v1.PodSpec{
-			RestartPolicy:                 v1.RestartPolicyAlways,
-			TerminationGracePeriodSeconds: new(int64(30)),
-			DNSPolicy:                     v1.DNSDefault,
-			EnableServiceLinks:            new(true),
-			SecurityContext:               &v1.PodSecurityContext{},
-			Containers: []v1.Container{{
-				Name: "main", Image: "lifepod.dev/toolbox:1", Command: []string{"sleep", "infinity"},
-				ImagePullPolicy: v1.PullIfNotPresent, TerminationMessagePath: "/dev/termination-log",
-				TerminationMessagePolicy: v1.TerminationMessageReadFile,
-			}},
-		},
-		Status: v1.PodStatus{QOSClass: v1.PodQOSBestEffort},
-	}
 }
 
 // statuses is a sink that waits for the pod to be ready.

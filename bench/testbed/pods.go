@@ -116,7 +116,7 @@ func (s *Testbed) DeleteAll(ctx context.Context, pods []*v1.Pod) (time.Duration,
 
 // together creates or deletes pods with all requests under way at the same time.
 func together(pods []*v1.Pod, do func(*v1.Pod) error) error {
-	return bare.Together(len(pods), func(i int) error { return do(pods[i]) })
+	return bare.Together(len(pods), len(pods), func(i int) error { return do(pods[i]) })
 }
 
 // mainOf is the ID of a pod's first container, as the runtime has it.

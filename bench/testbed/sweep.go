@@ -48,7 +48,7 @@ func (s *Testbed) sweepRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return bare.Together(len(list.Items), func(i int) error {
+	return bare.Together(len(list.Items), len(list.Items), func(i int) error {
 		id := list.Items[i].Id
 		if _, err := s.client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +53,7 @@ type Testbed struct {
 	runtime *bundle.Runtime
 	client  *cri.Client
 	cgroups podcgroup.Driver // of lifepod's pods
-	closers []func() error   // in the order of their need, the last first
+	closers Closers
 }
 
 // Open starts everything but the nodes. After an error nothing is left.
@@ -70,17 +69,12 @@ func Open(ctx context.Context, config Config) (*Testbed, error) {
 	return s, nil
 }
 
-func (s *Testbed) onClose(f func() error) { s.closers = append(s.closers, f) }
+func (s *Testbed) onClose(f func() error) { s.closers.Add(f) }
 
 // Close ends everything and removes all files.
 func (s *Testbed) Close() error {
 	Progress("cleaning up")
-	var errs []error
-	for _, closer := range slices.Backward(s.closers) {
-		errs = append(errs, closer())
-	}
-	s.closers = nil
-	return errors.Join(errs...)
+	return s.closers.Close()
 }
 
 func (s *Testbed) openRuntime(ctx context.Context) (err error) {

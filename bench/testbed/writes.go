@@ -1,12 +1,7 @@
 package testbed
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"time"
 )
 
@@ -33,16 +28,9 @@ func (w Writes) Plus(o Writes) Writes {
 	}
 }
 
-// auditEvent is what counts of a line of the audit log.
-type auditEvent struct {
-	Verb      string
-	User      struct{ Username string }
-	ObjectRef struct{ Resource, Subresource string }
-}
-
 // add counts one line of the audit log.
-func (w *Writes) add(e auditEvent) {
-	switch e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb {
+func (w *Writes) add(e AuditEvent) {
+	switch e.Request() {
 	case "pods/status patch", "pods/status update":
 		w.Status++
 	case "pods/ delete":
@@ -72,7 +60,7 @@ const settleTime = 15 * time.Second
 // CountWrites does something, waits until the node has written all of it, and returns what it
 // has written since the beginning. Config.Audit must be set.
 func (s *Side) CountWrites(ctx context.Context, do func() error) (w Writes, err error) {
-	begin, err := s.auditSize()
+	begin, err := AuditSize(s.Plane)
 	if err != nil {
 		return w, err
 	}
@@ -82,38 +70,10 @@ func (s *Side) CountWrites(ctx context.Context, do func() error) (w Writes, err 
 	if err := Sleep(ctx, settleTime); err != nil {
 		return w, err
 	}
-	return s.writesSince(begin)
-}
-
-// auditSize is where the next line of the audit log will be.
-func (s *Side) auditSize() (int64, error) {
-	info, err := os.Stat(s.Plane.AuditLog())
-	if err != nil {
-		return 0, fmt.Errorf("audit log: %w", err)
-	}
-	return info.Size(), nil
-}
-
-func (s *Side) writesSince(begin int64) (w Writes, err error) {
-	file, err := os.Open(s.Plane.AuditLog())
-	if err != nil {
-		return w, err
-	}
-	defer file.Close()
-	if _, err := file.Seek(begin, io.SeekStart); err != nil {
-		return w, err
-	}
-	for lines := bufio.NewReader(file); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil { // what comes after the last newline is half a line
-			return w, nil
-		}
-		var e auditEvent
-		if err := json.Unmarshal(line, &e); err != nil {
-			return w, fmt.Errorf("audit log: %w", err)
-		}
+	err = AuditSince(s.Plane, begin, func(e AuditEvent) {
 		if e.User.Username == "system:node:"+s.Member.Name {
 			w.add(e)
 		}
-	}
+	})
+	return w, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // Clients at once, and how often an API server is asked whether it is ready.
@@ -40,7 +42,7 @@ func (c *client) awaitReady(ctx context.Context) error {
 		if _, err := c.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err == nil {
 			return nil
 		}
-		if err := sleep(ctx, readyPoll); err != nil {
+		if err := testbed.Sleep(ctx, readyPoll); err != nil {
 			return err
 		}
 	}
@@ -54,7 +56,7 @@ func (c *client) runFirst(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		if e := sleep(ctx, readyPoll); e != nil {
+		if e := testbed.Sleep(ctx, readyPoll); e != nil {
 			return errors.Join(e, err)
 		}
 	}
@@ -108,7 +110,7 @@ func (c *client) await(ctx context.Context, fieldSelector string, n int, wanted 
 }
 
 func (c *client) runPods(ctx context.Context, n int) error {
-	if err := each(n, func(i int) error {
+	if err := bare.Together(clients, n, func(i int) error {
 		_, err := c.CoreV1().Pods(namespace).Create(ctx, pod(fmt.Sprintf("idle-%d", i)), metav1.CreateOptions{})
 		return err
 	}); err != nil {
@@ -126,14 +128,14 @@ func (c *client) removePods(ctx context.Context) error {
 		if err != nil || len(list.Items) == 0 {
 			return err
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := testbed.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
 func (c *client) createConfigMaps(ctx context.Context, prefix string, n int) error {
-	return each(n, func(i int) error {
+	return bare.Together(clients, n, func(i int) error {
 		_, err := c.CoreV1().ConfigMaps(namespace).Create(ctx, &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}, Data: map[string]string{"key": "value"},
 		}, metav1.CreateOptions{})
@@ -146,7 +148,7 @@ const podsOfNode = 110
 
 // createNodes makes nodes that no agent is behind, with room for n pods.
 func (c *client) createNodes(ctx context.Context, n int) error {
-	return each(n/podsOfNode+1, func(i int) error {
+	return bare.Together(clients, n/podsOfNode+1, func(i int) error {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pretended-%d", i), Labels: map[string]string{"pretended": "yes"}}}
 		created, err := c.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err != nil {
@@ -167,7 +169,7 @@ func (c *client) createNodes(ctx context.Context, n int) error {
 
 // schedulePods returns when n pods have one of the pretended nodes.
 func (c *client) schedulePods(ctx context.Context, n int) error {
-	if err := each(n, func(i int) error {
+	if err := bare.Together(clients, n, func(i int) error {
 		p := pod(fmt.Sprintf("scheduled-%d", i))
 		p.Spec.NodeSelector = map[string]string{"pretended": "yes"}
 		_, err := c.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
@@ -176,14 +178,4 @@ func (c *client) schedulePods(ctx context.Context, n int) error {
 		return err
 	}
 	return c.await(ctx, fields.Everything().String(), n, func(pod *v1.Pod) bool { return pod.Spec.NodeName != "" })
-}
-
-// each does something for each of n, by several at once, and returns the first error.
-func each(n int, do func(i int) error) error {
-	var all errgroup.Group
-	all.SetLimit(clients)
-	for i := range n {
-		all.Go(func() error { return do(i) })
-	}
-	return all.Wait()
 }

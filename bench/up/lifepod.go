@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,9 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // lifepodUp is the whole cluster in one process.
@@ -35,9 +37,11 @@ func (l *lifepodUp) start(ctx context.Context) (*rest.Config, error) {
 			return nil, err
 		}
 		l.root = root
-		if l.listen, err = freePort(); err != nil {
+		port, err := machine.FreePort()
+		if err != nil {
 			return nil, err
 		}
+		l.listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
 	l.log.Reset()
 	l.command = exec.Command(l.program, "up", "--root", l.root, "--node-name", "bench", "--listen", l.listen)
@@ -54,18 +58,10 @@ func (l *lifepodUp) start(ctx context.Context) (*rest.Config, error) {
 		if err == nil {
 			return config, nil
 		}
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := testbed.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return nil, errors.Join(err, errors.New(l.log.String()))
 		}
 	}
-}
-
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("0.0.0.0:%d", listener.Addr().(*net.TCPAddr).Port), listener.Close()
 }
 
 func (l *lifepodUp) ready(context.Context) error { return nil } // its first pod runs

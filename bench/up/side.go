@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // side is a way to have a cluster.
@@ -86,7 +87,7 @@ const settleTime = 15 * time.Second
 // measureRunning is of a cluster with its first pod.
 func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) error {
 	progress("%s: at rest", s.name())
-	if err := sleep(ctx, settleTime); err != nil {
+	if err := testbed.Sleep(ctx, settleTime); err != nil {
 		return err
 	}
 	before, err := cpu(s)
@@ -94,7 +95,7 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 		return err
 	}
 	began := time.Now()
-	if err := sleep(ctx, p.idle); err != nil {
+	if err := testbed.Sleep(ctx, p.idle); err != nil {
 		return err
 	}
 	after, err := cpu(s)
@@ -109,7 +110,7 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 	if err := c.runPods(ctx, p.pods); err != nil {
 		return err
 	}
-	if err := sleep(ctx, settleTime); err != nil {
+	if err := testbed.Sleep(ctx, settleTime); err != nil {
 		return err
 	}
 	if err := t.memory(s, fmt.Sprintf("%d pods", p.pods)); err != nil {
@@ -153,13 +154,4 @@ func cpu(s side) (sum time.Duration, err error) {
 		sum += one
 	}
 	return sum, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

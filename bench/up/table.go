@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/bench/times"
 )
 
 // What is measured.
@@ -104,10 +105,7 @@ func (g goal) verdict(format string, ours, theirs float64) (wanted, verdict stri
 	if g.least {
 		sign, met = "≥ ", ours >= limit
 	}
-	if !met {
-		return sign + wanted, "NOT met"
-	}
-	return sign + wanted, "met"
+	return sign + wanted, times.Verdict(true, met)
 }
 
 func (t *table) print(out io.Writer, p plan) {

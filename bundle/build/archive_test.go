@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPack: what is packed already is not packed again, and what has changed is.
@@ -18,30 +21,20 @@ func TestPack(t *testing.T) {
 	archive := filepath.Join(p.to, p.archiveName)
 	pack := func(content string) (changed bool) {
 		t.Helper()
-		if err := writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)))
 		before, _ := os.Stat(archive) // the first time there is none
-		if err := p.pack(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, p.pack())
 		after, err := os.Stat(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return before == nil || !before.ModTime().Equal(after.ModTime())
 	}
 	for i, want := range []struct {
 		content string
 		packed  bool
 	}{{"one", true}, {"one", false}, {"two", true}, {"two", false}} {
-		if got := pack(want.content); got != want.packed {
-			t.Errorf("%d: %q: packed: %t, want %t", i, want.content, got, want.packed)
-		}
+		assert.Deep(t, fmt.Sprintf("%d: %q: packed", i, want.content), want.packed, pack(want.content))
 	}
-	if err := os.Remove(archive); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(archive))
 	if !pack("two") {
 		t.Error("without an archive nothing is packed")
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What Go downloads is shown line by line, and nothing else of its output.
@@ -17,9 +19,7 @@ func TestDownloadsAreShown(t *testing.T) {
 			t.Fatalf("Write(%q): %d, %v", text, n, err)
 		}
 	}
-	if want := "go: downloading example.com/a v1.0.0\ngo: downloading example.com/b v2.0.0\n"; shown.String() != want {
-		t.Errorf("shown: %q, want %q", shown.String(), want)
-	}
+	assert.Deep(t, "shown", "go: downloading example.com/a v1.0.0\ngo: downloading example.com/b v2.0.0\n", shown.String())
 }
 
 // The packages that Go compiles are counted; the rest of what it prints is kept for the error.
@@ -30,12 +30,8 @@ func TestPackagesAreCounted(t *testing.T) {
 			t.Fatalf("Write(%q): %d, %v", text, n, err)
 		}
 	}
-	if n := d.compiled.Load(); n != 3 {
-		t.Errorf("%d packages counted, want 3", n)
-	}
-	if want := "# example.com/a\na/x.go:1:2: bad\nld: no memory\nexit"; d.all.String() != want {
-		t.Errorf("kept: %q, want %q", d.all.String(), want)
-	}
+	assert.Deep(t, "packages counted", int64(3), d.compiled.Load())
+	assert.Deep(t, "kept", "# example.com/a\na/x.go:1:2: bad\nld: no memory\nexit", d.all.String())
 }
 
 func TestFailureSaysAll(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestUnknownArchitecture(t *testing.T) {
@@ -24,24 +24,16 @@ func TestForeignTree(t *testing.T) {
 	foreign := map[string]architecture{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	tree := tree{root: t.TempDir(), arch: foreign}
 	cache := filepath.Join(tree.root, ".cache", string(foreign))
-	if err := tree.writeForeignOverlay(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, tree.writeForeignOverlay())
 	text, err := os.ReadFile(filepath.Join(cache, "overlay.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var overlay struct{ Replace map[string]string }
-	if err := json.Unmarshal(text, &overlay); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(text, &overlay))
 	want := map[string]string{}
 	for _, name := range []string{"cluster.json", "cluster.tar.zst", "manifest.json", "runtime.tar.zst"} {
 		want[filepath.Join(tree.root, "bundle", "assets", name)] = filepath.Join(cache, "assets", name)
 	}
-	if diff := cmp.Diff(want, overlay.Replace); diff != "" {
-		t.Errorf("the overlay (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the overlay", want, overlay.Replace)
 	packing := tree.runtimePacking()
 	for _, path := range []string{packing.from, packing.to, tree.cluster(), tree.stampFile()} {
 		if !strings.HasPrefix(path, cache+string(filepath.Separator)) {
@@ -64,17 +56,13 @@ func TestDemoOverlay(t *testing.T) {
 		filepath.Join(packed, "manifest.json"):   "",
 		filepath.Join(packed, "runtime.tar.zst"): "",
 	} {
-		if err := writeFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, writeFile(path, []byte(text)))
 	}
 	for from, want := range map[string]string{
 		"":     "[bundle/assets/README.md]",
 		packed: "[bundle/assets/README.md bundle/assets/manifest.json bundle/assets/runtime.tar.zst]",
 	} {
-		if err := tree.writeOverlay(from); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, tree.writeOverlay(from))
 		list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-overlay", filepath.Join(tree.root, ".cache", "demo", "overlay.json"),
 			"-f", "{{.EmbedFiles}}", ".")
 		list.Dir = tree.root

@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // stand-ins for the programs.
@@ -33,9 +34,7 @@ func imagesBinaries(t *testing.T) Binaries {
 	for path, content := range map[string]string{
 		b.Pause: "pause program", b.Toolbox[0].Program: "toolbox program", b.Toolbox[1].Program: "net program",
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(content), 0o755))
 	}
 	return b
 }
@@ -43,9 +42,7 @@ func imagesBinaries(t *testing.T) Binaries {
 func write(t *testing.T, b Binaries) string {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "images.tar")
-	if err := WriteImages(archive, b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, WriteImages(archive, b))
 	return archive
 }
 
@@ -58,9 +55,7 @@ func contents(t *testing.T, archive []byte) (lines []string, files map[string]st
 		if errors.Is(err, io.EOF) {
 			return lines, files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if !header.ModTime.Equal(time.Unix(0, 0)) {
 			t.Errorf("%s has time %v", header.Name, header.ModTime)
 		}
@@ -70,9 +65,7 @@ func contents(t *testing.T, archive []byte) (lines []string, files map[string]st
 		}
 		lines = append(lines, line)
 		data, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		files[header.Name] = string(data)
 	}
 }
@@ -90,9 +83,7 @@ func TestDockerSaveArchive(t *testing.T) {
 		}},
 	} {
 		tag, err := name.NewTag(tt.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		image, err := tarball.ImageFromPath(archive, &tag)
 		if err != nil {
 			t.Fatalf("read %s: %v", tt.name, err)
@@ -101,15 +92,9 @@ func TestDockerSaveArchive(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		config, err := image.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tt.want, config.Config); diff != "" {
-			t.Errorf("%s: config (-want +got):\n%s", tt.name, diff)
-		}
-		if got, want := config.OS+"/"+config.Architecture, "linux/arm64"; got != want {
-			t.Errorf("%s: platform %s, want %s", tt.name, got, want)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, fmt.Sprintf("%s: config", tt.name), tt.want, config.Config)
+		assert.Deep(t, fmt.Sprintf("%s: platform", tt.name), "linux/arm64", config.OS+"/"+config.Architecture)
 	}
 }
 
@@ -117,62 +102,46 @@ func TestDockerSaveArchive(t *testing.T) {
 func unpack(t *testing.T, archive string) string {
 	t.Helper()
 	data, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	dir := t.TempDir()
 	_, files := contents(t, data)
 	for path, content := range files {
 		if strings.HasSuffix(path, "/") {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		assert.Must(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644))
 	}
 	return dir
 }
 
 func TestOCILayout(t *testing.T) {
 	index, err := layout.ImageIndexFromPath(unpack(t, write(t, imagesBinaries(t))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	// Fast: the library's full check takes every layer of a layout for a
 	// compressed one. TestDockerSaveArchive and the digests check the layers.
 	if err := validate.Index(index, validate.Fast); err != nil {
 		t.Error(err)
 	}
 	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var names []string
 	for _, described := range manifest.Manifests {
 		names = append(names, described.Annotations["io.containerd.image.name"])
 	}
-	if diff := cmp.Diff([]string{Pause, Toolbox}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "names", []string{Pause, Toolbox}, names)
 }
 
 func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
 	dir := unpack(t, write(t, imagesBinaries(t)))
 	blobs, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got, want := len(blobs), 6; got != want {
 		t.Errorf("%d blobs, want %d: manifest, config and layer of each image", got, want)
 	}
 	for _, blob := range blobs {
 		data, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != blob.Name() {
 			t.Errorf("blob %s has digest %x", blob.Name(), sum)
 		}
@@ -183,12 +152,8 @@ func TestLayers(t *testing.T) {
 	dir := unpack(t, write(t, imagesBinaries(t)))
 	var saved tarball.Manifest
 	manifest, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(manifest, &saved); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, json.Unmarshal(manifest, &saved))
 	for i, want := range [][]string{
 		{"755 0:0 pause"},
 		{
@@ -200,13 +165,9 @@ func TestLayers(t *testing.T) {
 		},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, saved[i].Layers[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		lines, files := contents(t, data)
-		if diff := cmp.Diff(want, lines); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", saved[i].RepoTags, diff)
-		}
+		assert.Deep(t, fmt.Sprint(saved[i].RepoTags), want, lines)
 		if i == 1 && files["bin/toolbox-net"] != "net program" {
 			t.Errorf("bin/toolbox-net holds %q", files["bin/toolbox-net"])
 		}
@@ -215,13 +176,9 @@ func TestLayers(t *testing.T) {
 
 func TestSameBinariesSameArchive(t *testing.T) {
 	first, err := os.ReadFile(write(t, imagesBinaries(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	second, err := os.ReadFile(write(t, imagesBinaries(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !bytes.Equal(first, second) {
 		t.Error("two archives of the same binaries differ")
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // watchRunc has a script in runc's place note how it is called, but for what containerd asks of
@@ -22,13 +24,9 @@ func watchRunc(t *testing.T, runc string) (program string, calls func() string) 
 	t.Helper()
 	program, log := filepath.Join(t.TempDir(), "runc"), filepath.Join(t.TempDir(), "calls")
 	text, err := os.ReadFile(runc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = features ] || echo \"$@\" >>%s\nexec %s \"$@\"\n", log, program)
-	if err := errors.Join(os.WriteFile(program, text, 0o700), os.Remove(runc), os.WriteFile(runc, []byte(script), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(program, text, 0o700), os.Remove(runc), os.WriteFile(runc, []byte(script), 0o700))
 	return program, func() string {
 		said, err := os.ReadFile(log)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The layers of one image whose registry stalls don't hold up another image.
@@ -49,9 +51,7 @@ func TestSlowLayersDoNotHoldUpOthers(t *testing.T) {
 	config.Store(pushRandom(t, host+"/slow", layers))
 	r := open(t, newRoot(t))
 	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	pull := func(repository string) error {
 		_, err := cri.NewImageServiceClient(conn).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: host + "/" + repository}})
@@ -80,19 +80,11 @@ func TestSlowLayersDoNotHoldUpOthers(t *testing.T) {
 func pushRandom(t *testing.T, repository string, layers int64) string {
 	t.Helper()
 	reference, err := name.ParseReference(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	image, err := random.Image(1024, layers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(reference, image); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, remote.Write(reference, image))
 	digest, err := image.ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return digest.String()
 }

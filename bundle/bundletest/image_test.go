@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -22,23 +21,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // saved is what docker save writes for an image without layers.
 func saved(t *testing.T, reference string) []byte {
 	t.Helper()
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	tag, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var buffer bytes.Buffer
-	if err := tarball.Write(tag, image, &buffer); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, tarball.Write(tag, image, &buffer))
 	return buffer.Bytes()
 }
 
@@ -49,9 +43,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.Close())
 	return buffer.Bytes()
 }
 
@@ -59,9 +51,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 func carried(t *testing.T, p bundle.Paths) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(p.Images(), "carried.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return content
 }
 
@@ -91,12 +81,8 @@ func TestLoadImages(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("images (-want +got):\n%s", diff)
-			}
+			assert.Must(t, err)
+			assert.Deep(t, "images", test.want, got)
 		})
 	}
 }
@@ -105,11 +91,7 @@ func TestImportImagesOnce(t *testing.T) {
 	r := open(t, newRoot(t))
 	for range 2 {
 		got, err := r.ImportImages(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{bundle.PauseImage, toolbox}, got); diff != "" {
-			t.Errorf("images (-want +got):\n%s", diff)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, "images", []string{bundle.PauseImage, toolbox}, got)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A shim that containerd loses, because it does not end in the time that containerd
@@ -59,9 +60,7 @@ func awaitForgotten(t *testing.T, r *bundle.Runtime, id string) {
 func knows(t *testing.T, client cri.RuntimeServiceClient, id string) bool {
 	t.Helper()
 	list, err := client.ListPodSandbox(t.Context(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(list.Items) > 0
 }
 
@@ -87,9 +86,7 @@ func loseShim(t *testing.T, r *bundle.Runtime, root string) (pid int, id string)
 		if err := <-answered; err != nil && !knows(t, client, id) {
 			return pid, id
 		}
-		if err := syscall.Kill(pid, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, syscall.Kill(pid, unix.SIGCONT))
 		if _, err := client.StopPodSandbox(t.Context(), &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // holdRoot makes this program a process that holds a root open, as a lifepod
@@ -68,16 +69,10 @@ func startHolder(t *testing.T, root string) *holder {
 	cmd.Env = append(os.Environ(), holdRoot+"="+root)
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, cmd.Start())
 	h := &holder{cmd: cmd, input: input, lines: bufio.NewScanner(output)}
 	t.Cleanup(func() {
 		_ = h.cmd.Process.Kill()
@@ -114,8 +109,6 @@ func (h *holder) close(t *testing.T) {
 // kill is kill -9.
 func (h *holder) kill(t *testing.T) {
 	t.Helper()
-	if err := h.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, h.cmd.Process.Kill())
 	_ = h.cmd.Wait() // reports the signal
 }

@@ -15,6 +15,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const toolbox = "lifepod.dev/toolbox:1"
@@ -32,9 +33,7 @@ func connect(t *testing.T, r *bundle.Runtime) *grpc.ClientConn {
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
 		// A restarted containerd is to be found at once.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, Multiplier: 1.5}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -63,9 +62,7 @@ func runPod(t *testing.T, r *bundle.Runtime, ports ...*cri.PortMapping) *pod {
 	config.PortMappings = ports
 	p := &pod{client: dial(t, r)}
 	sandbox, err := p.client.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p.sandbox = sandbox.GetPodSandboxId()
 	t.Cleanup(func() { p.remove(t) })
 	container, err := p.client.CreateContainer(ctx, &cri.CreateContainerRequest{
@@ -77,9 +74,7 @@ func runPod(t *testing.T, r *bundle.Runtime, ports ...*cri.PortMapping) *pod {
 			Linux:    &cri.LinuxContainerConfig{Resources: &cri.LinuxContainerResources{OomScoreAdj: 500}},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p.container = container.GetContainerId()
 	if _, err := p.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: p.container}); err != nil {
 		t.Fatal(err)
@@ -90,9 +85,7 @@ func runPod(t *testing.T, r *bundle.Runtime, ports ...*cri.PortMapping) *pod {
 func (p *pod) status(t *testing.T) *cri.ContainerStatus {
 	t.Helper()
 	answer, err := p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return answer.GetStatus()
 }
 

@@ -14,15 +14,14 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestOpenAndClose(t *testing.T) {
 	root := newRoot(t)
 	r := open(t, root)
 	status, err := dial(t, r).Status(t.Context(), &cri.StatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, condition := range status.GetStatus().GetConditions()[:2] {
 		if !condition.GetStatus() {
 			t.Errorf("condition %s is false: %s", condition.GetType(), condition.GetMessage())
@@ -88,15 +87,11 @@ func TestRepair(t *testing.T) {
 	}{
 		"nothing more": {func(*testing.T, bundle.Paths) {}, true},
 		"killed before the record was written": {func(t *testing.T, p bundle.Paths) {
-			if err := os.Truncate(filepath.Join(p.RunDir, "containerd.json"), 0); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Truncate(filepath.Join(p.RunDir, "containerd.json"), 0))
 		}, false},
 		"containerd is gone too": {func(t *testing.T, p bundle.Paths) { killContainerd(t, p.Root) }, false},
 		"containerd and its socket are gone": {func(t *testing.T, p bundle.Paths) {
-			if err := os.Remove(p.Socket()); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Remove(p.Socket()))
 			killContainerd(t, p.Root)
 		}, false},
 	}
@@ -190,9 +185,7 @@ func TestStartErrorShowsLog(t *testing.T) {
 	root := newRoot(t)
 	p := locate(t, root)
 	// containerd cannot listen where a folder is.
-	if err := os.MkdirAll(filepath.Join(p.Socket(), "in-the-way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(p.Socket(), "in-the-way"), 0o700))
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
 	if err == nil || !strings.Contains(err.Error(), "the end of "+p.Log()) || !strings.Contains(err.Error(), "containerd.sock") {
 		t.Errorf("error %v, want the end of containerd's log", err)
@@ -201,9 +194,7 @@ func TestStartErrorShowsLog(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	root := newRoot(t)
-	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m,mode=700"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m,mode=700"))
 	defer func() {
 		if err := unix.Unmount(root, 0); err != nil {
 			t.Error(err)
@@ -219,9 +210,7 @@ func TestFullDisk(t *testing.T) {
 func TestMasquerade(t *testing.T) {
 	root := newRoot(t)
 	r, err := bundle.Open(t.Context(), bundle.Config{Root: root, Subnet: "10.66.7.0/24"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer closeRuntime(t, r)
 	rules, _ := exec.Command("nft", "list", "ruleset").Output()
 	if !strings.Contains(string(rules), "ip saddr 10.66.7.0/24") || !strings.Contains(string(rules), "masquerade") {

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // sandboxPID is the process of the pod's sandbox, as CRI tells it (crictl inspectp).
 func (p *pod) sandboxPID(t *testing.T) int {
 	t.Helper()
 	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox, Verbose: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return pidOf(t, answer.Info)
 }
 
@@ -38,9 +38,7 @@ func pidOf(t *testing.T, verbose map[string]string) int {
 func (p *pod) state(t *testing.T) cri.PodSandboxState {
 	t.Helper()
 	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return answer.GetStatus().GetState()
 }
 
@@ -81,9 +79,7 @@ func (p *pod) awaitRemoval(t *testing.T) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // A sandbox is one process, which runc knows nothing of; its end, seen by the shim or
@@ -133,14 +129,10 @@ func TestSandboxIsNoContainer(t *testing.T) {
 // asked here. The first two of them are what a sandbox without runc is made of.
 func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
 	folder, err := os.MkdirTemp("", "c") // short enough for a hostname
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	canary := filepath.Join(folder, "c")
-	if err := os.WriteFile(canary, []byte("as before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(canary, []byte("as before"), 0o600))
 	r := open(t, newRoot(t))
 	if _, err := r.ImportImages(t.Context()); err != nil {
 		t.Fatal(err)
@@ -171,9 +163,7 @@ func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
 func namespaceOf(t *testing.T, pid int, kind string) string {
 	t.Helper()
 	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return link
 }
 
@@ -181,8 +171,6 @@ func namespaceOf(t *testing.T, pid int, kind string) string {
 func (p *pod) containerPID(t *testing.T) int {
 	t.Helper()
 	answer, err := p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container, Verbose: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return pidOf(t, answer.Info)
 }

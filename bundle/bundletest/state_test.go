@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // newRoot is a state folder; at the end of the test nothing of it may be left
@@ -35,9 +36,7 @@ func newRoot(t *testing.T) string {
 func open(t *testing.T, root string) *bundle.Runtime {
 	t.Helper()
 	r, err := bundle.Open(t.Context(), bundle.Config{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { closeRuntime(t, r) })
 	return r
 }
@@ -52,9 +51,7 @@ func closeRuntime(t *testing.T, r *bundle.Runtime) {
 func locate(t *testing.T, root string) bundle.Paths {
 	t.Helper()
 	p, err := bundle.Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return p
 }
 
@@ -62,21 +59,15 @@ func locate(t *testing.T, root string) bundle.Paths {
 func containerd(t *testing.T, root string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(locate(t, root).RunDir, "containerd.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var record struct{ PID int }
-	if err := json.Unmarshal(text, &record); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(text, &record))
 	return record.PID
 }
 
 func killContainerd(t *testing.T, root string) {
 	t.Helper()
-	if err := syscall.Kill(containerd(t, root), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Kill(containerd(t, root), syscall.SIGKILL))
 }
 
 // programsOf lists the processes whose program lies below the root.
@@ -108,9 +99,7 @@ func wantNothingLeft(t *testing.T, root string) {
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		return !strings.HasPrefix(m.Mountpoint, root) && !strings.HasPrefix(m.Mountpoint, p.RunDir), false
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, m := range mounts {
 		t.Errorf("mount left: %s", m.Mountpoint)
 	}

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // suspend is kill -STOP, until the end of the test.
 func suspend(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Kill(pid, unix.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(pid, unix.SIGCONT) })
 }
 
@@ -39,9 +38,7 @@ func TestSuspendedSupervisor(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without containerd: error %v, want one with %q", err, want)
 	}
-	if err := syscall.Kill(first.cmd.Process.Pid, unix.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, syscall.Kill(first.cmd.Process.Pid, unix.SIGCONT))
 	first.hears(t, "restarted")
 	first.close(t)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func titles(objects []*unstructured.Unstructured) (list []string) {
@@ -35,13 +37,9 @@ items:
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
 ---
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
-	if diff := cmp.Diff(want, titles(got)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "objects", want, titles(got))
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -64,9 +62,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // The ID is the KEP's: base64(sha256(<name>.<namespace>.<kind>.<group>)).
 func TestSetID(t *testing.T) {
-	if got, want := setID("addon-a-yaml-fd29897b"), "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1"; got != want {
-		t.Errorf("ID %q, want %q", got, want)
-	}
+	assert.Deep(t, "ID", "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1", setID("addon-a-yaml-fd29897b"))
 	a, b := parentName("/x/A b_C.yaml"), parentName("/y/A b_C.yaml")
 	if !strings.HasPrefix(a, "addon-a-b-c-yaml-") || a == b {
 		t.Errorf("names %q and %q, want them readable and different", a, b)
@@ -77,12 +73,8 @@ func TestListTakesManifests(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b.yml", "a.yaml", "c.json", ".hidden.yaml", "notes.txt", "sub.yaml/x.yaml"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		assert.Must(t, os.WriteFile(path, nil, 0o600))
 	}
 	got, err := list(dir)
 	want := []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yml"), filepath.Join(dir, "c.json")}
@@ -99,9 +91,7 @@ func TestListTakesManifests(t *testing.T) {
 func TestFileIsReadWhenWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	writer, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	write := func(text string) {
 		if _, err := writer.WriteString(text); err != nil {
 			t.Fatal(err)
@@ -113,22 +103,14 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 		t.Errorf("again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
 	}
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if again := f.read(now); again != 0 {
-		t.Errorf("again after %v, want 0", again)
-	}
-	if diff := cmp.Diff([]string{"ConfigMap c", "ConfigMap d"}, titles(f.objects)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	assert.Must(t, writer.Close())
+	assert.Deep(t, "again after", time.Duration(0), f.read(now))
+	assert.Deep(t, "objects", []string{"ConfigMap c", "ConfigMap d"}, titles(f.objects))
 	f.done = true
 	if f.read(now); !f.done {
 		t.Error("a file that has not changed is to be applied again")
 	}
-	if err := os.WriteFile(path, []byte("a: ["), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte("a: ["), 0o600))
 	if f.read(now); f.done || f.err == nil {
 		t.Errorf("done %v with err %v after a change that makes no sense", f.done, f.err)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/servingcert"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestOriginOfRequests: a node's request for a certificate has the address that it came from, whatever the node
@@ -24,28 +25,18 @@ import (
 func TestOriginOfRequests(t *testing.T) {
 	c := testConfig(t, startEtcd(t), "/registry")
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.Keys.NodeKubeconfig(file, "test", URL("127.0.0.1", c.Port), "n2"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.Keys.NodeKubeconfig(file, "test", URL("127.0.0.1", c.Port), "n2"))
 	serve(t, c, New)
 	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	node, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: "system:node:n2", Organization: []string{"system:nodes"}}, DNSNames: []string{"n2"},
 	}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	created, err := node.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "csr-"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -54,9 +45,7 @@ func TestOriginOfRequests(t *testing.T) {
 			Extra: map[string]certificatesv1.ExtraValue{servingcert.OriginKey: {"192.0.2.99"}},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if diff := cmp.Diff(certificatesv1.ExtraValue{"127.0.0.1"}, created.Spec.Extra[servingcert.OriginKey]); diff != "" {
 		t.Error(diff)
 	}

@@ -28,28 +28,23 @@ import (
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // startEtcd is where the servers of a test have their objects.
 func startEtcd(t *testing.T) state.Place {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lpa") // its sockets' names are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(dir, "etcd"), RunDir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		store.Close()
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := store.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, store.AwaitReady(t.Context()))
 	return state.Place{Endpoints: []string{store.Endpoint()}}
 }
 
@@ -58,13 +53,9 @@ func testConfig(t *testing.T, place state.Place, prefix string) Config {
 	t.Helper()
 	address := net.IPv4(127, 0, 0, 1)
 	keys, err := pki.Open(pki.Config{Dir: t.TempDir(), Addresses: []net.IP{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	place.Prefix = prefix
 	return Config{Keys: keys, Etcd: place, Listen: address, Port: port, Advertise: net.IPv4(192, 0, 2, 1), ServiceRange: "10.99.0.0/16"}
 }
@@ -121,9 +112,7 @@ func begin(t *testing.T, c Config, create func(context.Context, Config) (*Server
 		}
 	})
 	client, err := kubernetes.NewForConfig(server.Loopback())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return serving{client}
 }
 
@@ -168,9 +157,7 @@ func (s serving) define(t *testing.T) {
 	t.Helper()
 	err := s.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
 		SetHeader("Content-Type", "application/json").Body([]byte(definition)).Do(t.Context()).Error()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for path, has := range map[string]string{"/openapi/v2": "dev.lifepod.test.v1.Lamp", "/openapi/v3": "apis/test.lifepod.dev/v1"} {
 		s.await(t, path, func() error {
 			answer, err := s.ask(t, path, "application/json")
@@ -202,9 +189,7 @@ func (s serving) defaults(t *testing.T) map[string]any {
 	note("RoleBindings", ownBindings.Items, e)
 	classes, e := s.SchedulingV1().PriorityClasses().List(t.Context(), all)
 	note("PriorityClasses", classes.Items, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return found
 }
 
@@ -275,9 +260,7 @@ func compareV3(t *testing.T, ours, theirs serving) {
 func (s serving) listV3(t *testing.T) map[string]handler3.OpenAPIV3DiscoveryGroupVersion {
 	t.Helper()
 	var list handler3.OpenAPIV3Discovery
-	if err := json.Unmarshal([]byte(s.said(t, "/openapi/v3", "")), &list); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(s.said(t, "/openapi/v3", "")), &list))
 	return list.Paths
 }
 
@@ -307,9 +290,7 @@ func TestRolesAreReconciled(t *testing.T) {
 	roles := s.RbacV1().ClusterRoles()
 	change := func(name string, change func(*rbacv1.ClusterRole)) {
 		role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		change(role)
 		if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -321,9 +302,7 @@ func TestRolesAreReconciled(t *testing.T) {
 		role.Rules = nil
 		role.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}
 	})
-	if err := s.RbacV1().ClusterRoleBindings().Delete(t.Context(), "cluster-admin", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.RbacV1().ClusterRoleBindings().Delete(t.Context(), "cluster-admin", metav1.DeleteOptions{}))
 	serve(t, testConfig(t, place, "/registry"), New) // another server, of the same cluster
 	role, err := roles.Get(t.Context(), "system:discovery", metav1.GetOptions{})
 	if err != nil || len(role.Rules) < 2 || !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }) {

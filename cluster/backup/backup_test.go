@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // state is a running etcd on a data folder with keys.
@@ -29,18 +30,12 @@ type state struct {
 func newState(t *testing.T) *state {
 	t.Helper()
 	runDir, err := os.MkdirTemp("/tmp", "lp") // its sockets' names are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s := &state{t: t, data: filepath.Join(t.TempDir(), "cluster"), runDir: runDir}
 	t.Cleanup(func() { s.stop(); _ = os.RemoveAll(runDir) })
-	if err := os.MkdirAll(filepath.Join(s.data, "pki"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(s.data, "pki"), 0o700))
 	for _, name := range []string{"ca.crt", "ca.key", "service-account.key"} {
-		if err := os.WriteFile(filepath.Join(s.data, "pki", name), []byte("this is "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(s.data, "pki", name), []byte("this is "+name), 0o600))
 	}
 	return s
 }
@@ -51,9 +46,7 @@ func (s *state) start() {
 	if s.server, err = etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.server.AwaitReady(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, s.server.AwaitReady(s.t.Context()))
 	if s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -71,18 +64,14 @@ func (s *state) stop() {
 func (s *state) put(key, value string) int64 {
 	s.t.Helper()
 	r, err := s.client.Put(s.t.Context(), key, value)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	return r.Header.Revision
 }
 
 func (s *state) all() map[string]string {
 	s.t.Helper()
 	r, err := s.client.Get(s.t.Context(), "", clientv3.WithPrefix())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	all := map[string]string{}
 	for _, kv := range r.Kvs {
 		all[string(kv.Key)] = string(kv.Value)
@@ -97,9 +86,7 @@ func (s *state) config() Config {
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -113,18 +100,14 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	then := s.put("b", "2")
 	file := filepath.Join(t.TempDir(), "x")
 	m, err := Save(t.Context(), s.config(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if m.Revision != then || m.Version != "v1" || len(m.Files) != 4 {
 		t.Errorf("manifest %+v, want revision %d and four files", m, then)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("file: %v, %v, want mode 0600", info, err)
 	}
-	if diff := cmp.Diff([]string{"x"}, names(t, filepath.Dir(file))); diff != "" {
-		t.Errorf("beside the backup (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "beside the backup", []string{"x"}, names(t, filepath.Dir(file)))
 	later := s.put("a", "lost")
 	s.stop()
 
@@ -141,9 +124,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 		t.Errorf("in a new folder: %+v, %v", r, err)
 	}
 	r, err := Restore(file, s.data, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if text, err := os.ReadFile(filepath.Join(s.data, "pki", "ca.key")); err != nil || string(text) != "this is ca.key" {
 		t.Errorf("key %q, %v", text, err)
 	}
@@ -151,9 +132,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 		t.Errorf("what was there: %v", err)
 	}
 	s.start()
-	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, s.all()); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "keys", map[string]string{"a": "1", "b": "2"}, s.all())
 	// Who has seen what is lost is told that it is too old, and lists again.
 	watched := <-s.client.Watch(t.Context(), "a", clientv3.WithRev(later))
 	if !errors.Is(watched.Err(), rpctypes.ErrCompacted) {
@@ -175,9 +154,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	}
 	s.stop()
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	before := names(t, filepath.Dir(s.data))
 	for name, text := range map[string][]byte{
 		"empty":      nil,
@@ -188,9 +165,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		"middle":     bytes.Join([][]byte{good[:len(good)/2], {good[len(good)/2] ^ 1}, good[len(good)/2+1:]}, nil),
 		"last byte":  append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1),
 	} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(file, text, 0o600))
 		if _, err := Restore(file, s.data, true); err == nil {
 			t.Errorf("%s: restored", name)
 		}
@@ -203,9 +178,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 func TestHoldIsForOne(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "cluster")
 	release, err := Hold(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := Hold(data); !errors.Is(err, ErrRunning) {
 		t.Errorf("second: %v, want %v", err, ErrRunning)
 	}
@@ -222,26 +195,16 @@ func TestScheduleKeepsTheNewest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backups")
 	schedule := Schedule{Every: time.Hour, Keep: 2, Dir: dir, Log: slog.New(slog.DiscardHandler)}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	if got := schedule.wait(now); got != 0 {
-		t.Errorf("the first is due after %v, want 0", got)
-	}
+	assert.Deep(t, "the first is due after", time.Duration(0), schedule.wait(now))
 	for i := range 3 {
 		if i == 2 {
-			if err := os.WriteFile(filepath.Join(dir, "lifepod-notes.txt"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(filepath.Join(dir, "lifepod-notes.txt"), nil, 0o600))
 		}
-		if err := schedule.once(t.Context(), s.config(), now.Add(time.Duration(i)*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, schedule.once(t.Context(), s.config(), now.Add(time.Duration(i)*time.Hour)))
 	}
 	want := []string{"lifepod-20300101-010000.tar.zst", "lifepod-20300101-020000.tar.zst", "lifepod-notes.txt"}
-	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	if got, want := schedule.wait(now.Add(2*time.Hour+time.Minute)), 59*time.Minute; got != want {
-		t.Errorf("the next is due after %v, want %v", got, want)
-	}
+	assert.Deep(t, "files", want, names(t, dir))
+	assert.Deep(t, "the next is due after", 59*time.Minute, schedule.wait(now.Add(2*time.Hour+time.Minute)))
 }
 
 // What a backup could not finish is gone, and says why.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func cluster() []runtime.Object {
@@ -48,9 +49,7 @@ func cluster() []runtime.Object {
 // serve answers questions at an address on the loopback until the test ends.
 func serve(t *testing.T, h dns.Handler) (address string) {
 	s, err := listen(net.IPv4(127, 0, 0, 1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(s.close)
 	for _, server := range []*dns.Server{{PacketConn: s.udp, Handler: h}, {Listener: s.tcp, Handler: h}} {
 		go func() { _ = server.ActivateAndServe() }() // ends with the sockets
@@ -166,9 +165,7 @@ func TestRecords(t *testing.T) {
 	} {
 		for _, network := range []string{"udp", "tcp"} {
 			t.Run(network+" "+test.kind+" "+test.name, func(t *testing.T) {
-				if diff := cmp.Diff(test.want, brief(ask(t, network, address, test.name, test.kind))); diff != "" {
-					t.Errorf("answer (-want +got):\n%s", diff)
-				}
+				assert.Deep(t, "answer", test.want, brief(ask(t, network, address, test.name, test.kind)))
 			})
 		}
 	}
@@ -180,21 +177,15 @@ func TestRefusals(t *testing.T) {
 	question := new(dns.Msg).SetQuestion("web.shop.svc.cluster.local.", dns.TypeA)
 	question.Question[0].Qclass = dns.ClassCHAOS
 	answer, _, err := new(dns.Client).Exchange(question, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"REFUSED"}, brief(answer)); diff != "" {
-		t.Errorf("class CHAOS (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "class CHAOS", []string{"REFUSED"}, brief(answer))
 }
 
 // Names outside of the cluster are asked of the servers in resolv.conf, as it is at
 // the time, and never of the cluster's own.
 func TestOutside(t *testing.T) {
 	_, port, err := net.SplitHostPort(serve(t, dns.HandlerFunc(world)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	resolv := filepath.Join(t.TempDir(), "resolv.conf")
 	o := &outside{file: resolv, never: "10.43.0.10", port: port, log: slog.New(slog.DiscardHandler)}
 	t.Cleanup(o.close)
@@ -208,17 +199,11 @@ func TestOutside(t *testing.T) {
 		{"nameserver 10.43.0.10\nnameserver 127.0.0.1\n", []string{"NOERROR", "203.0.113.9"}},
 	} {
 		if test.resolv != "" {
-			if err := os.WriteFile(resolv, []byte(test.resolv), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(resolv, []byte(test.resolv), 0o600))
 			at := time.Unix(int64(age), 0) // each is another one than before, however fast
-			if err := os.Chtimes(resolv, at, at); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.Chtimes(resolv, at, at))
 		}
-		if diff := cmp.Diff(test.want, brief(ask(t, "udp", address, "www.example.", "A"))); diff != "" {
-			t.Errorf("resolv.conf %q (-want +got):\n%s", test.resolv, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("resolv.conf %q", test.resolv), test.want, brief(ask(t, "udp", address, "www.example.", "A")))
 	}
 	read, err := o.current()
 	if again, _ := o.current(); again != read || err != nil {
@@ -235,9 +220,7 @@ func TestServes(t *testing.T) {
 	})
 	c := Config{Informers: informers.NewSharedInformerFactory(client, 0)}
 	known, err := c.objects()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c.Informers.Start(t.Context().Done())
 	if !known.wait(t.Context()) {
 		t.Fatal("no objects")
@@ -247,12 +230,8 @@ func TestServes(t *testing.T) {
 		"203.0.113.2:1000": true, "198.51.100.7:1000": true, "203.0.113.3:1000": false, "[2001:db8::1]:1000": false,
 	} {
 		address, err := net.ResolveUDPAddr("udp", from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := (&handler{known: known}).serves(asker{address: address}); got != want {
-			t.Errorf("%s served: %t, want %t", from, got, want)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, fmt.Sprintf("%s served", from), want, (&handler{known: known}).serves(asker{address: address}))
 	}
 }
 
@@ -268,21 +247,15 @@ func (a asker) RemoteAddr() net.Addr { return a.address }
 func TestPublish(t *testing.T) {
 	address, client := begin(t, filepath.Join(t.TempDir(), "absent"))
 	s, err := client.CoreV1().Services("kube-system").Get(t.Context(), "kube-dns", meta.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if s.Spec.ClusterIP != "10.43.0.10" || len(s.Spec.Selector) != 0 {
 		t.Errorf("service %+v", s.Spec)
 	}
 	slice, err := client.DiscoveryV1().EndpointSlices("kube-system").Get(t.Context(), "kube-dns-n1", meta.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, p := range slice.Ports {
 		got = append(got, fmt.Sprintf("%s %s %s", *p.Name, *p.Protocol, net.JoinHostPort(slice.Endpoints[0].Addresses[0], fmt.Sprint(*p.Port))))
 	}
-	if diff := cmp.Diff([]string{"dns UDP " + address, "dns-tcp TCP " + address}, got); diff != "" {
-		t.Errorf("endpoints (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "endpoints", []string{"dns UDP " + address, "dns-tcp TCP " + address}, got)
 }

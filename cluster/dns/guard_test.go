@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The servers of other nodes are endpoints as long as their nodes are ready.
@@ -43,17 +45,13 @@ func TestGuard(t *testing.T) {
 	)
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "own", Address: net.IPv4(192, 0, 2, 2), Log: slog.New(slog.DiscardHandler)}
 	known, err := c.objects()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c.Informers.Start(ctx.Done())
 	if !known.wait(ctx) {
 		t.Fatal("the informers never knew")
 	}
 	changes, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer changes.Stop()
 	go func() { _ = c.guard(ctx, known) }() // ends with the test
 	// await returns when a slice says so. A change may come twice: the fake API server

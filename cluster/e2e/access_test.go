@@ -6,27 +6,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // bearer is a client that has nothing but a token.
 func bearer(t *testing.T, token string) kubernetes.Interface {
 	t.Helper()
 	config, err := up.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	config.BearerToken = token
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
 	made, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return made
 }
 
@@ -34,9 +31,7 @@ func bearer(t *testing.T, token string) kubernetes.Interface {
 func whoAmI(ctx context.Context, t *testing.T, token string) string {
 	t.Helper()
 	review, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return review.Status.UserInfo.Username
 }
 
@@ -58,9 +53,7 @@ func TestDenial(t *testing.T) {
 	if _, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("list secrets: %v, want %s", err, want)
 	}
-	if got := s.kubectl("auth", "can-i", "list", "pods", "--as="+user); got != "yes" {
-		t.Errorf("can-i list pods: %s, want yes", got)
-	}
+	assert.Deep(t, "can-i list pods", "yes", s.kubectl("auth", "can-i", "list", "pods", "--as="+user))
 	if got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user); got != "no" || err == nil {
 		t.Errorf("can-i list secrets: %s, %v, want no and an exit code", got, err)
 	}
@@ -95,9 +88,7 @@ type: kubernetes.io/service-account-token
 		_, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authentication.SelfSubjectReview{}, meta.CreateOptions{})
 		return err
 	})
-	if diff := cmp.Diff("system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, token)); diff != "" {
-		t.Errorf("who has the token (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "who has the token", "system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, token))
 	s.kubectl("delete", "serviceaccount", "robot")
 	s.wait("secret/robot", "delete")
 }
@@ -113,9 +104,7 @@ volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: v
 	for audience, want := range map[string]bool{"vault": true, "other": false} {
 		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		status := review.Status
 		if status.Authenticated != want || want && strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") != "holder" {
 			t.Errorf("for %s: %+v, want authenticated %v as the pod", audience, status, want)

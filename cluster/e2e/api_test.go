@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // All stable and beta versions of the API are served, and kubectl is of the same
@@ -17,9 +17,7 @@ func TestAPI(t *testing.T) {
 	var version struct {
 		ClientVersion, ServerVersion struct{ GitVersion string }
 	}
-	if err := json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version))
 	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.37.2") {
 		t.Errorf("kubectl is %s, the server %s, want both v1.37.2", client, server)
 	}
@@ -28,15 +26,11 @@ func TestAPI(t *testing.T) {
 		return strings.Contains(version, "e2e.lifepod.dev") || strings.HasPrefix(version, "metrics.k8s.io")
 	}) // other tests'
 	slices.Sort(got)
-	if diff := cmp.Diff(strings.Fields(apiVersions), got); diff != "" {
-		t.Errorf("versions of the API (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "versions of the API", strings.Fields(apiVersions), got)
 	if got := strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers")); len(got) < 2 || got[1] != "Healthy" {
 		t.Errorf("component etcd: %s, want it healthy", got)
 	}
-	if got := s.kubectl("get", "--raw", "/readyz"); got != "ok" {
-		t.Errorf("readyz: %s", got)
-	}
+	assert.Deep(t, "readyz", "ok", s.kubectl("get", "--raw", "/readyz"))
 }
 
 // apiVersions are those of 1.37 that are not alpha. The API of volume snapshots is added.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // answer is what a command has printed and how it has ended.
@@ -38,9 +39,7 @@ func lifepod(t *testing.T, root string, args ...string) answer {
 func ownRoot(t *testing.T) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lp-up-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if a := lifepod(t, root, "down", "--purge", "--grace-period", "1s"); a.code != 0 {
 			t.Errorf("down --purge: %+v", a)
@@ -142,9 +141,7 @@ func TestDetached(t *testing.T) {
 		t.Errorf("status without a cluster: %+v", a)
 	}
 	listen, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	kubeconfig := filepath.Join(root, "cluster", "kubeconfig")
 	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
 	if a.code != 0 || !strings.HasPrefix(a.out, "Kubernetes is ready after ") || !strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n") {

@@ -8,6 +8,8 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // configMap makes one that belongs to owners.
@@ -19,9 +21,7 @@ func (s space) configMap(name string, finalizers []string, owners ...*core.Confi
 		object.OwnerReferences = append(object.OwnerReferences, meta.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: o.Name, UID: o.UID, BlockOwnerDeletion: &blocks})
 	}
 	made, err := client.CoreV1().ConfigMaps(s.name).Create(s.t.Context(), object, meta.CreateOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	return made
 }
 
@@ -32,9 +32,7 @@ const held = "lifepod.dev/held"
 func (s space) release(configMap string) {
 	s.t.Helper()
 	_, err := client.CoreV1().ConfigMaps(s.name).Patch(s.t.Context(), configMap, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), meta.PatchOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 }
 
 // What belongs to what was deleted goes after it, before it, or stays as nobody's; what

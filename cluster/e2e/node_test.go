@@ -15,29 +15,16 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ownInstance starts a cluster beside the one that tests share.
 func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 	t.Helper()
 	listen, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
-	i, err := instance.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(i.Log())
-		}
-		if err := i.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return i
+	return instance.New(t, c)
 }
 
 // do runs kubectl on a cluster of a test's own.
@@ -46,9 +33,7 @@ func do(t *testing.T, i *instance.Instance, input string, args ...string) string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := i.Kubectl(ctx, input, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return strings.TrimSpace(out)
 }
 
@@ -73,12 +58,8 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	root, port := ownRoot(t), freePort(t)
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	for path, text := range map[string]string{filepath.Join(root, "containerd.d", "test-handler.toml"): handler, file: kubelet} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	i := ownInstance(t, instance.Config{Root: root, Name: "first", Args: []string{
 		"--config", file, "--port", fmt.Sprint(port), "--feature-gates", "PodLogsQuerySplitStreams=true",
@@ -86,22 +67,16 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	do(t, i, runtimeClass+podOf("pod", podSpec("echo out; echo err >&2; exec sleep --on-term 0 1h", "runtimeClassName: preconfigured")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	got := do(t, i, "", "get", "node", "first", "-o", "jsonpath={.status.capacity.pods} {.status.daemonEndpoints.kubeletEndpoint.Port} {.status.runtimeHandlers[*].name}")
-	if diff := cmp.Diff(fmt.Sprintf("17 %d  runc test-handler", port), got); diff != "" {
-		t.Errorf("pods, port, handlers (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "pods, port, handlers", fmt.Sprintf("17 %d  runc test-handler", port), got)
 	client, err := i.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
 	if string(log) != "err\n" {
 		t.Errorf("the log of stderr is %q (%v)", log, err)
 	}
 	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
 	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer watching.Stop()
 	began := time.Now()
 	i.Stop()
@@ -112,9 +87,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 		t.Errorf("another name: %s", out)
 	}
 	i.Unnamed = true
-	if err := i.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(t.Context()))
 	do(t, i, podOf("new", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/new", "--for=condition=Ready", "--timeout="+patience.String())
 	after := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
@@ -129,9 +102,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return port
 }
 
@@ -139,8 +110,6 @@ func freePort(t *testing.T) int {
 func refusedUp(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	a := lifepod(t, root, append([]string{"up"}, args...)...)
-	if a.code != 125 {
-		t.Errorf("up %v: exit code %d, want 125", args, a.code)
-	}
+	assert.Deep(t, fmt.Sprintf("up %v: exit code", args), 125, a.code)
 	return a.complaint
 }

@@ -9,6 +9,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/ui/browser"
 )
 
@@ -22,20 +23,14 @@ func TestPage(t *testing.T) {
 	command := exec.CommandContext(t.Context(), up.Program, "ui", "--root", up.Root)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = command.Wait()
 	})
 	link, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p := browser.Open(t, strings.TrimSpace(link))
 	p.Size(1280, 800, false)
 	for _, table := range []struct{ name, column, row string }{

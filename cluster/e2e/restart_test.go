@@ -11,6 +11,8 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // lives are the container of a pod and how often it was restarted.
@@ -32,9 +34,7 @@ func TestRestart(t *testing.T) {
 	s.create(podOf("stays", podSpec("exec sleep --on-term 0 1h")))
 	before := lives(s.pod("stays", "run", isReady))
 	up.Stop()
-	if err := up.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, up.Run(t.Context()))
 	s.again("new")
 	after := lives(s.pod("stays", "run", isReady))
 	if diff := cmp.Diff(before, after); diff != "" {
@@ -97,13 +97,9 @@ func TestKillUnderLoad(t *testing.T) {
 	<-enough
 	up.Kill()
 	stop()
-	if err := up.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, up.Run(t.Context()))
 	list, err := client.CoreV1().ConfigMaps(s.name).List(t.Context(), meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	there := map[string]bool{}
 	for _, c := range list.Items {
 		there[c.Name] = true
@@ -142,9 +138,7 @@ func TestBeginAnewAfterDown(t *testing.T) {
 	if out, err := down.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := up.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, up.Run(t.Context()))
 	for i := range pods {
 		pod := s.pod(fmt.Sprintf("client-%d", i), "run again", func(p *core.Pod) bool {
 			return isReady(p) && p.Status.ContainerStatuses[0].RestartCount > 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestServiceOfSystemd: systemd is told once that the service is ready, and again and again
@@ -15,9 +16,7 @@ import (
 func TestServiceOfSystemd(t *testing.T) {
 	t.Parallel()
 	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = systemd.Close() })
 	heard := make(chan string, 1000) // more than one start takes: systemd keeps nobody waiting
 	go func() {

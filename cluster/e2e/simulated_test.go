@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const hello = `
@@ -21,26 +22,20 @@ containers: {main: {runs: [{run: forever, output: [{text: hello}]}]}}
 func TestSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hello.yaml")
-	if err := os.WriteFile(file, []byte(hello), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(hello), 0o600))
 	without := []string{"--disable", "node,services,routes,dns,volumes,folder-volumes,snapshots"}
 	i := ownInstance(t, instance.Config{Args: slices.Concat(without, []string{"--simulated-nodes", "2", "--simulated-scenario", file})})
 	do(t, i, "", "wait", "node/simulated-0", "node/simulated-1", "--for=create", "--timeout="+patience.String())
 	do(t, i, "", "wait", "node", "--all", "--for=condition=Ready", "--timeout="+patience.String())
 	do(t, i, podOf("pod", podSpec("exec sleep 1h", "nodeName: simulated-0")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
-	if got := do(t, i, "", "logs", "pod"); got != "hello" {
-		t.Errorf("the log is %q", got)
-	}
+	assert.Deep(t, "the log is", "hello", do(t, i, "", "logs", "pod"))
 	if out, err := i.Kubectl(t.Context(), "", "exec", "pod", "--", "true"); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
 		t.Errorf("exec: %q, %v", out, err)
 	}
 	i.Stop()
 	i.Args = slices.Concat(without, []string{"--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1]})
-	if err := i.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(t.Context()))
 	do(t, i, "", "wait", "node/simulated-1", "--for=delete", "--timeout="+patience.String())
 	do(t, i, "", "wait", "node/simulated-0", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/simulated-0" {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // space is a test's own namespace.
@@ -26,14 +27,10 @@ type space struct {
 func newSpace(t *testing.T, labels map[string]string) space {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s := space{t: t, name: made.Name}
-	t.Cleanup(func() {
-		if err := client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	assert.AtEnd(t, func() error {
+		return client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{})
 	})
 	await(s, "serviceaccounts", "metadata.name=default", "be there", func(*core.ServiceAccount) bool { return true })
 	return s
@@ -93,11 +90,6 @@ func isReady(p *core.Pod) bool {
 	return false
 }
 
-// command is kubectl in the namespace, not started.
-func (s space) command(ctx context.Context, args ...string) *exec.Cmd {
-	return up.KubectlCommand(ctx, append([]string{"-n", s.name}, args...)...)
-}
-
 // kubectl runs kubectl in the namespace and returns what it prints.
 func (s space) kubectl(args ...string) string {
 	s.t.Helper()
@@ -107,9 +99,7 @@ func (s space) kubectl(args ...string) string {
 func (s space) input(input string, args ...string) string {
 	s.t.Helper()
 	out, err := s.try(input, args...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	return out
 }
 

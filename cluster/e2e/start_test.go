@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // signalAt starts lifepod up and sends it a signal when it logs that its start has come
@@ -20,21 +22,15 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 	defer cancel()
 	command := exec.CommandContext(ctx, up.Program, "up", "--root", root, "--listen", listen, "--node-name", instance.Node, "--log-level", "info")
 	log, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, command.Start())
 	var text strings.Builder
 	sent := false
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
 		if !sent && strings.Contains(lines.Text(), `msg="`+step+`"`) {
 			sent = true
-			if err := command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, command.Process.Signal(signal))
 		}
 	}
 	_ = command.Wait() // the code says it
@@ -53,13 +49,9 @@ func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
 	root := ownRoot(t)
 	listen, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
-		if code := signalAt(t, root, listen, step, syscall.SIGINT); code != 130 {
-			t.Errorf("Ctrl-C at %q: exit code %d, want 130", step, code)
-		}
+		assert.Deep(t, fmt.Sprintf("Ctrl-C at %q: exit code", step), 130, signalAt(t, root, listen, step, syscall.SIGINT))
 		if left := (machine.Root{Dir: root}).Processes(); len(left) > 0 {
 			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
 		}
@@ -68,16 +60,12 @@ func TestInterruptedStart(t *testing.T) {
 		}
 	}
 	for _, step := range []string{"API server made", "API server serves"} {
-		if code := signalAt(t, root, listen, step, syscall.SIGKILL); code != -1 {
-			t.Errorf("kill -9 at %q: exit code %d", step, code)
-		}
+		assert.Deep(t, fmt.Sprintf("kill -9 at %q: exit code", step), -1, signalAt(t, root, listen, step, syscall.SIGKILL))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	i := &instance.Instance{Config: instance.Config{Program: up.Program, Root: root, Args: []string{"--listen", listen}}}
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(ctx))
 	defer i.Stop()
 	if _, err := i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)

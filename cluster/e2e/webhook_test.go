@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const widgets = `
@@ -95,17 +96,11 @@ func judge(w http.ResponseWriter, r *http.Request) {
 func startJudge(t *testing.T, address string, names ...string) (port int, authority []byte) {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey(address, []net.IP{net.ParseIP(address)}, names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(judge))
-	if err := server.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, server.Listener.Close())
 	if server.Listener, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
 		t.Fatal(err)
 	}

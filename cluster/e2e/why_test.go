@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	core "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // unmade are objects for which no pod speaks.
@@ -58,9 +60,7 @@ func TestWhy(t *testing.T) {
 		return err
 	})
 	plugin := filepath.Join(t.TempDir(), "kubectl-lifepod")
-	if err := os.Symlink(up.Program, plugin); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(up.Program, plugin))
 	const restarted = `main at [0-9:]+: exit 3 → \d\w\w restart`
 	for _, tc := range []struct {
 		name, program string

@@ -12,6 +12,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestMain(m *testing.M) {
@@ -26,16 +28,10 @@ func TestMain(m *testing.M) {
 func smallDisk(t *testing.T) Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "lp") // its sockets' names are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	data := filepath.Join(dir, "data")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", data, "tmpfs", 0, "size=32m"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(data, 0o700))
+	assert.Must(t, unix.Mount("tmpfs", data, "tmpfs", 0, "size=32m"))
 	t.Cleanup(func() {
 		_ = unix.Unmount(data, unix.MNT_DETACH)
 		_ = os.RemoveAll(dir)
@@ -46,16 +42,10 @@ func smallDisk(t *testing.T) Config {
 func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 	t.Helper()
 	s, err := Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, s.AwaitReady(t.Context()))
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return s, client
 }
@@ -64,14 +54,10 @@ func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 func fill(t *testing.T, c Config, leave int64) (file string) {
 	t.Helper()
 	free, err := freeSpace(c.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	file = filepath.Join(filepath.Dir(c.Dir), "other")
 	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	at := int64(0)
 	for step := free - leave; step >= 4096; { // somebody may write at the same time
 		if err := unix.Fallocate(int(f.Fd()), 0, at, min(step, free-leave-at)); err == nil {
@@ -83,9 +69,7 @@ func fill(t *testing.T, c Config, leave int64) (file string) {
 			break
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, f.Close())
 	return file
 }
 
@@ -99,14 +83,10 @@ func TestLittleSpace(t *testing.T) {
 	put := func() error { _, err := client.Put(t.Context(), "a", "1"); return err }
 	check := func() {
 		t.Helper()
-		if err := s.checkSpace(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.checkSpace())
 	}
 	check()
-	if err := put(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, put())
 	other := fill(t, c, 3<<20)
 	check()
 	if err := put(); !errors.Is(err, rpctypes.ErrNoSpace) {
@@ -122,9 +102,7 @@ func TestLittleSpace(t *testing.T) {
 	if _, err := client.Delete(t.Context(), "a"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	if err := os.Remove(other); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(other))
 	check()
 	if err := put(); err != nil {
 		t.Errorf("put when there is space again: %v", err)
@@ -148,17 +126,13 @@ func TestQuotaIsLeft(t *testing.T) {
 		t.Fatalf("put: %v, want %v", err, rpctypes.ErrNoSpace)
 	}
 	r, err := client.Delete(t.Context(), "big")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := client.Compact(t.Context(), r.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 { // pages are free when the transactions after have ended
 		s.embedded.Server.Backend().ForceCommit()
-		if err := s.checkSpace(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.checkSpace())
 	}
 	if _, err := client.Put(t.Context(), "a", "1"); err != nil {
 		t.Errorf("put: %v", err)
@@ -186,9 +160,7 @@ func TestDiskFull(t *testing.T) {
 	if want := "etcd can't go on: the disk of " + c.Dir + " is full: "; !strings.HasPrefix(ended, want) {
 		t.Errorf("it ended with %q, want %q", ended, want)
 	}
-	if err := os.Remove(other); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(other))
 	s, client := start(t, c)
 	defer s.Close()
 	for _, key := range acknowledged {

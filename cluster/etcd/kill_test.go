@@ -15,6 +15,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Variables that make the test's program a writer.
@@ -81,12 +83,8 @@ func newWriter(t *testing.T, c Config, run string, size int) said {
 	command.Env = append(os.Environ(), writerDir+"="+c.Dir, writerRun+"="+run, writerSize+"="+strconv.Itoa(size))
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait() // it was killed
@@ -97,9 +95,7 @@ func newWriter(t *testing.T, c Config, run string, size int) said {
 // Nothing that was acknowledged is lost by kill -9, whenever it comes.
 func TestKillLosesNothing(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "lp") // its sockets' names are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	c := Config{Dir: filepath.Join(dir, "data", "etcd")}
 	acknowledged := map[string]bool{}

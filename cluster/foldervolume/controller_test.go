@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/reclaim"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // scene is a controller whose informers know a volume of a claim that has gone.
@@ -43,18 +44,12 @@ func newScene(t *testing.T, change func(*v1.PersistentVolume)) scene {
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeReleased},
 	}
 	file := filepath.Join(volume.Spec.Local.Path, "file")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	change(volume)
 	client := fake.NewClientset(volume)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	if err := shared.Core().V1().PersistentVolumes().Informer().GetStore().Add(volume); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, shared.Core().V1().PersistentVolumes().Informer().GetStore().Add(volume))
 	events := record.NewFakeRecorder(10)
 	return scene{client: client, events: events, file: file, controller: &controller{
 		Config:  Config{Dir: dir, Node: "n1", Client: client, Log: slog.New(slog.DiscardHandler)},
@@ -69,9 +64,7 @@ func (s scene) hasVolume(ctx context.Context) bool {
 
 func TestReleasedVolumeIsDeleted(t *testing.T) {
 	s := newScene(t, func(*v1.PersistentVolume) {})
-	if err := s.sync(t.Context(), "pvc-u1"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), "pvc-u1"))
 	if _, err := os.Stat(filepath.Dir(s.file)); !os.IsNotExist(err) {
 		t.Errorf("folder: %v, want none", err)
 	}
@@ -93,9 +86,7 @@ func TestVolumeIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, change)
-			if err := s.sync(t.Context(), "pvc-u1"); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), "pvc-u1"))
 			if _, err := os.Stat(s.file); err != nil || !s.hasVolume(t.Context()) {
 				t.Errorf("file %v, volume there %v, want both kept", err, s.hasVolume(t.Context()))
 			}
@@ -126,7 +117,5 @@ func TestFolderThatIsNotTheClaimsIsKept(t *testing.T) {
 // A long name is cut where the file system has its limit.
 func TestFolderName(t *testing.T) {
 	ref := &v1.ObjectReference{UID: "0f8f8d2c-1111-4222-8333-444455556666", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("c", 253)}
-	if name := folderName(ref); len(name) != 255 {
-		t.Errorf("%d bytes, want 255", len(name))
-	}
+	assert.Deep(t, "bytes", 255, len(folderName(ref)))
 }

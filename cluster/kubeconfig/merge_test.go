@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const server = "https://127.0.0.1:6443"
@@ -21,13 +22,9 @@ func admin(t *testing.T, server string) (*pki.Folder, string) {
 	t.Helper()
 	dir := t.TempDir()
 	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	path := filepath.Join(dir, "kubeconfig")
-	if err := keys.AdminKubeconfig(path, "lifepod", server); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, keys.AdminKubeconfig(path, "lifepod", server))
 	return keys, path
 }
 
@@ -49,21 +46,15 @@ current-context: work
 func write(t *testing.T, text string, mode fs.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(text), mode))
+	assert.Must(t, os.Chmod(path, mode))
 	return path
 }
 
 func text(t *testing.T, path string) string {
 	t.Helper()
 	all, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(all)
 }
 
@@ -72,40 +63,24 @@ func TestMergeAndRemove(t *testing.T) {
 	_, from := admin(t, server)
 	path := write(t, others, 0o640)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(path, link))
 	plain, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want, err := clientcmd.Write(*plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Merge(Config{Admin: from, Into: File{Path: link}, Context: "lifepod"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, Merge(Config{Admin: from, Into: File{Path: link}, Context: "lifepod"}))
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if config.CurrentContext != "work" || config.Contexts["lifepod"] == nil || config.Clusters["lifepod"].Server != server {
 		t.Errorf("merged: %s", text(t, path))
 	}
 	if len(config.AuthInfos["lifepod"].ClientKeyData) == 0 || config.AuthInfos["me"].Exec.Command != "login" {
 		t.Errorf("merged: %s", text(t, path))
 	}
-	if err := Remove(from); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text(t, path)); diff != "" {
-		t.Errorf("removed (-want +got):\n%s", diff)
-	}
+	assert.Must(t, Remove(from))
+	assert.Deep(t, "removed", string(want), text(t, path))
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := info.Mode().Perm(); got != 0o640 {
 		t.Errorf("mode %o, want 640", got)
 	}
@@ -127,13 +102,9 @@ func TestMergeNew(t *testing.T) {
 	if os.Geteuid() == 0 {
 		into.Owner = &Owner{UID: 65534, GID: 65534}
 	}
-	if err := Merge(Config{Admin: from, Into: into, Context: "lifepod"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Merge(Config{Admin: from, Into: into, Context: "lifepod"}))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("mode %o, want 600", got)
 	}
@@ -173,9 +144,7 @@ func TestMergeRefuses(t *testing.T) {
 		})
 	}
 	path := write(t, others, 0o600)
-	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path+".lock", nil, 0o600))
 	if err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}); err == nil || !strings.Contains(err.Error(), path+".lock is there") {
 		t.Errorf("locked: %v", err)
 	}
@@ -187,24 +156,14 @@ func TestMergeAgain(t *testing.T) {
 	path := write(t, "", 0o600)
 	keys, from := admin(t, server)
 	merge := func(from string) error { return Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}) }
-	if err := merge(from); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, merge(from))
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	config.Contexts["lifepod"].Namespace = "mine"
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, clientcmd.WriteToFile(*config, path))
 	moved := filepath.Join(filepath.Dir(from), "kubeconfig")
-	if err := keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"); err != nil {
-		t.Fatal(err)
-	}
-	if err := Renew(from); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"))
+	assert.Must(t, Renew(from))
 	if config, err = clientcmd.LoadFromFile(path); err != nil {
 		t.Fatal(err)
 	}

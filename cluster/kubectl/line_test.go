@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestParse(t *testing.T) {
@@ -32,9 +34,7 @@ func TestParse(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(line{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "", tc.want, got, cmp.AllowUnexported(line{}))
 		})
 	}
 }
@@ -43,9 +43,7 @@ func TestParse(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
 	there, none := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "none")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(there, nil, 0o600))
 	at := func(path string, err error) func(string) (string, error) {
 		return func(string) (string, error) { return path, err }
 	}
@@ -68,17 +66,13 @@ func TestPrepare(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "the user's")
 			l, err := parse(strings.Fields(tc.args))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			err = l.prepare(tc.of)
 			got := os.Getenv("KUBECONFIG")
 			if err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
+			assert.Deep(t, "", tc.want, got)
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -29,6 +28,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/lifepod/lifepod/cluster/reclaim"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -55,18 +55,14 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 func newDriver(t *testing.T, node string) csi.ControllerClient {
 	t.Helper()
 	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
 	csi.RegisterControllerServer(server, driver)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return csi.NewControllerClient(conn)
 }
 
@@ -136,9 +132,7 @@ func (s scene) know(t *testing.T, objects ...runtime.Object) {
 		default:
 			t.Fatalf("%T", object)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 }
 
@@ -155,9 +149,7 @@ func (s scene) event() string {
 func (s scene) volume(t *testing.T, name string) *v1.PersistentVolume {
 	t.Helper()
 	v, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s.know(t, v)
 	return v
 }
@@ -165,9 +157,7 @@ func (s scene) volume(t *testing.T, name string) *v1.PersistentVolume {
 func (s scene) claim(t *testing.T, name string) *v1.PersistentVolumeClaim {
 	t.Helper()
 	c, err := s.client.CoreV1().PersistentVolumeClaims("shop").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return c
 }
 
@@ -200,9 +190,7 @@ func (s scene) bound(t *testing.T, claim *v1.PersistentVolumeClaim) *v1.Persiste
 
 func TestClaimGetsVolume(t *testing.T) {
 	s := newScene(t, newClaim(nil))
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	want := v1.PersistentVolumeSpec{
 		Capacity:                      v1.ResourceList{v1.ResourceStorage: resource.MustParse("32Mi")},
 		PersistentVolumeSource:        v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: localdriver.Name, VolumeHandle: "n1:pvc-u1", FSType: "ext4"}},
@@ -216,15 +204,9 @@ func TestClaimGetsVolume(t *testing.T) {
 		}}}},
 	}
 	got := s.volume(t, "pvc-u1")
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Errorf("volume (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{reclaim.Finalizer}, got.Finalizers); diff != "" {
-		t.Errorf("finalizers (-want +got):\n%s", diff)
-	}
-	if got, want := s.event(), "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1"; got != want {
-		t.Errorf("event %q, want %q", got, want)
-	}
+	assert.Deep(t, "volume", want, got.Spec)
+	assert.Deep(t, "finalizers", []string{reclaim.Finalizer}, got.Finalizers)
+	assert.Deep(t, "event", "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1", s.event())
 	// Once more, as if the binder had not seen it yet: nothing happens.
 	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
 		t.Errorf("err %v or an event", err)
@@ -274,15 +256,11 @@ func TestSchedulerChoosesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, newClaim(c.change))
-			if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 			if got := s.event(); !strings.Contains(got, c.want) {
 				t.Errorf("event %q, want %q", got, c.want)
 			}
-			if got := s.claim(t, "data").Annotations[selectedNode]; got != "" {
-				t.Errorf("selected node %q, want none", got)
-			}
+			assert.Deep(t, "selected node", "", s.claim(t, "data").Annotations[selectedNode])
 		})
 	}
 }
@@ -315,9 +293,7 @@ func TestImmediateBinding(t *testing.T) {
 		c.Spec.StorageClassName = new("at-once")
 	})
 	s := newScene(t, at, claim)
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	if got := s.volume(t, "pvc-u1").Spec.CSI.VolumeHandle; got != "n2:pvc-u1" {
 		t.Errorf("volume %s, want it on n2", got)
 	}
@@ -328,14 +304,10 @@ func TestImmediateBinding(t *testing.T) {
 func TestCopies(t *testing.T) {
 	first := newClaim(nil)
 	s := newScene(t, first)
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	s.bound(t, first)
 	taken, err := s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s.Dynamic = fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(),
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": snapshotGroup + "/v1", "kind": "VolumeSnapshot", "metadata": map[string]any{"namespace": "shop", "name": "s", "uid": "us"},
@@ -357,9 +329,7 @@ func TestCopies(t *testing.T) {
 			})
 			s.know(t, claim)
 			s.event() // of the source
-			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), item{"shop", name}))
 			if got := s.event(); !strings.Contains(got, "ProvisioningFailed") || !strings.Contains(got, "node n2 was selected, but the source of the volume is on node n1") || !strings.Contains(got, "have the pod run on node n1") {
 				t.Errorf("event %q", got)
 			}
@@ -368,9 +338,7 @@ func TestCopies(t *testing.T) {
 				t.Fatalf("selected node %q, want n1", got)
 			}
 			s.know(t, claim)
-			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), item{"shop", name}))
 			v := s.volume(t, "pvc-"+name)
 			if got := v.Spec.CSI.VolumeHandle; got != "n1:pvc-"+name {
 				t.Errorf("volume %s, want it on the node of its source", got)
@@ -399,9 +367,7 @@ func TestCopyOutsideAllowedTopologies(t *testing.T) {
 	limited.Name = "limited"
 	limited.AllowedTopologies = []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelHostname, Values: []string{"n2"}}}}}
 	s := newScene(t, limited, first)
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	s.bound(t, first)
 	s.event() // of the source
 	s.know(t, newClaim(func(c *v1.PersistentVolumeClaim) {
@@ -420,33 +386,23 @@ func TestCopyOutsideAllowedTopologies(t *testing.T) {
 // A volume grows with its claim: the driver's, the PersistentVolume, and then it is the node's turn.
 func TestExpansion(t *testing.T) {
 	s := newScene(t, newClaim(nil))
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	claim := s.bound(t, newClaim(func(c *v1.PersistentVolumeClaim) {
 		c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("64Mi")
 	}))
 	s.event()
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	if got := s.volume(t, "pvc-u1").Spec.Capacity.Storage(); got.String() != "64Mi" {
 		t.Errorf("capacity of the volume %s, want 64Mi", got)
 	}
 	claim = s.claim(t, claim.Name)
-	if got := claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]; got != v1.PersistentVolumeClaimNodeResizePending {
-		t.Errorf("status %s, want NodeResizePending", got)
-	}
-	if got := claim.Status.AllocatedResources.Storage().String(); got != "64Mi" {
-		t.Errorf("allocated %s, want 64Mi", got)
-	}
+	assert.Deep(t, "status", v1.PersistentVolumeClaimNodeResizePending, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
+	assert.Deep(t, "allocated", "64Mi", claim.Status.AllocatedResources.Storage().String())
 	if len(claim.Status.Conditions) != 1 || claim.Status.Conditions[0].Type != v1.PersistentVolumeClaimFileSystemResizePending {
 		t.Errorf("conditions %v", claim.Status.Conditions)
 	}
 	for _, want := range []string{"Normal Resizing External resizer is resizing volume pvc-u1", "Normal FileSystemResizeRequired Require file system resize of volume on node"} {
-		if got := s.event(); got != want {
-			t.Errorf("event %q, want %q", got, want)
-		}
+		assert.Deep(t, "event", want, s.event())
 	}
 	s.know(t, claim) // it is the node's turn: nothing happens
 	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
@@ -457,9 +413,7 @@ func TestExpansion(t *testing.T) {
 // What is too much may be taken back (KEP-1790).
 func TestExpansionThatIsTakenBack(t *testing.T) {
 	s := newScene(t, newClaim(nil))
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	s.event()
 	s.bound(t, newClaim(func(c *v1.PersistentVolumeClaim) {
 		c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1Ei")
@@ -474,17 +428,13 @@ func TestExpansionThatIsTakenBack(t *testing.T) {
 		t.Errorf("event %q", got)
 	}
 	claim := s.claim(t, "data")
-	if got := claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]; got != v1.PersistentVolumeClaimControllerResizeInfeasible {
-		t.Errorf("status %s, want ControllerResizeInfeasible", got)
-	}
+	assert.Deep(t, "status", v1.PersistentVolumeClaimControllerResizeInfeasible, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
 	claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("48Mi")
 	s.know(t, claim)
 	if _, err := s.client.CoreV1().PersistentVolumeClaims("shop").Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	if got := s.volume(t, "pvc-u1").Spec.Capacity.Storage(); got.String() != "48Mi" {
 		t.Errorf("capacity of the volume %s, want 48Mi", got)
 	}
@@ -504,9 +454,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, newClaim(nil))
-			if err := s.sync(t.Context(), item{"shop", "data"}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 			volume := s.volume(t, "pvc-u1")
 			volume.Status.Phase = v1.VolumeReleased
 			c.change(volume)
@@ -514,9 +462,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.know(t, volume)
-			if err := s.sync(t.Context(), item{name: "pvc-u1"}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, s.sync(t.Context(), item{name: "pvc-u1"}))
 			_, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-u1", metav1.GetOptions{})
 			if there := !apierrors.IsNotFound(err); there != c.stays {
 				t.Errorf("PersistentVolume is there: %v (%v)", there, err)
@@ -534,18 +480,12 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 func TestCapacities(t *testing.T) {
 	s := newScene(t)
 	gone := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "gone.n1", Labels: map[string]string{capacityLabel: localdriver.Name}}, Capacity: new(resource.MustParse("1Gi"))}
-	if err := s.client.Tracker().Add(gone); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.client.Tracker().Add(gone))
 	for range 2 {
-		if err := s.publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, s.publish(t.Context()))
 	}
 	list, err := s.client.StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, c := range list.Items {
 		if c.Capacity.Value() <= 0 {
@@ -557,9 +497,7 @@ func TestCapacities(t *testing.T) {
 		"local.n1 local map[topology.local.csi.lifepod.dev/node:n1]",
 		"local.n2 local map[topology.local.csi.lifepod.dev/node:n2]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("capacities (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "capacities", want, got)
 }
 
 // The class of a lifepod whose volumes were folders gets the driver, and what people have said of it
@@ -570,18 +508,12 @@ func TestClassOfFoldersIsReplaced(t *testing.T) {
 	old.Annotations = map[string]string{isDefault: "false"}
 	client := fake.NewClientset(old)
 	for range 2 {
-		if err := ensureObjects(t.Context(), client); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, ensureObjects(t.Context(), client))
 	}
 	want := class()
 	want.ReclaimPolicy, want.Annotations = old.ReclaimPolicy, old.Annotations
 	got, err := client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	got.ManagedFields, want.TypeMeta = nil, got.TypeMeta
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("class (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "class", want, got)
 }

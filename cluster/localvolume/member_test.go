@@ -14,15 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
 func newMember(t *testing.T, client kubernetes.Interface) Member {
 	t.Helper()
 	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: "n2", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	known := make(chan struct{})
 	close(known)
 	return Member{Driver: driver, Known: known, Client: func() (kubernetes.Interface, error) { return client, nil }, Log: slog.New(slog.DiscardHandler)}
@@ -61,9 +60,7 @@ func TestMemberServesWhereDriverIsInstalled(t *testing.T) {
 		t.Error("the driver is served in a cluster without it")
 	}
 	_, err := client.StorageV1().CSIDrivers().Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: localdriver.Name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !served(socket, 10*time.Second) {
 		t.Error("the driver is not served in a cluster with it")
 	}
@@ -77,9 +74,7 @@ func TestMemberServesItsVolumes(t *testing.T) {
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if !served(v.serve(t), 10*time.Second) {
 		t.Error("the driver is not served")
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -22,18 +23,14 @@ func (s scene) makeVolume(t *testing.T, name string) {
 			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 		}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // hasVolumes is how many volumes the driver of n1 has.
 func (s scene) hasVolumes(t *testing.T) int {
 	t.Helper()
 	list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(list.GetEntries())
 }
 
@@ -102,9 +99,7 @@ func TestVolumeThatMayBeSomebodysIsKept(t *testing.T) {
 // add tells the API of an object that informers have not heard of.
 func (s scene) add(t *testing.T, object runtime.Object) {
 	t.Helper()
-	if err := s.client.Tracker().Add(object); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s.client.Tracker().Add(object))
 }
 
 func (s scene) begin(t *testing.T, name string) {

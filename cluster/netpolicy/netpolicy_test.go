@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	events "k8s.io/api/events/v1"
 	networking "k8s.io/api/networking/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func policy(name string) *networking.NetworkPolicy {
@@ -24,9 +25,7 @@ func policy(name string) *networking.NetworkPolicy {
 func TestWarns(t *testing.T) {
 	client := fake.NewClientset(policy("before"))
 	recorded, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var log bytes.Buffer
 	ctx, end := context.WithCancel(t.Context())
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -39,10 +38,10 @@ func TestWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (<-recorded.ResultChan()).Object.(*events.Event)
-		if diff := cmp.Diff([]string{name, "1234", "Warning", "NotEnforced", Note},
-			[]string{got.Regarding.Name, string(got.Regarding.UID), got.Type, got.Reason, got.Note}); diff != "" {
-			t.Errorf("event (-want +got):\n%s", diff)
-		}
+		assert.Deep(t,
+			"event", []string{name, "1234", "Warning", "NotEnforced", Note},
+			[]string{got.Regarding.Name, string(got.Regarding.UID), got.Type, got.Reason, got.Note})
+
 	}
 	end()
 	if err := <-ended; err != nil {

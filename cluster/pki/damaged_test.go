@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestDamaged: what all trust is never replaced; what it signs is.
@@ -40,13 +42,9 @@ func TestDamaged(t *testing.T) {
 			if text, isFile := whole[tc.text]; isFile {
 				tc.text = text
 			}
-			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			if tc.text == gone {
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.Remove(path))
 			}
 			before := content(t, dir)
 			f, err := Open(c.config(dir))
@@ -59,15 +57,11 @@ func TestDamaged(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if f.CAHash() != hash {
 				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
 			}
-			if diff := cmp.Diff(tc.made, changed(before, content(t, dir))); diff != "" {
-				t.Errorf("made again (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "made again", tc.made, changed(before, content(t, dir)))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package pki
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var day = 24 * time.Hour
@@ -33,9 +34,7 @@ func (c *clock) config(dir string) Config {
 func open(t *testing.T, c Config) *Folder {
 	t.Helper()
 	f, err := Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return f
 }
 
@@ -43,18 +42,14 @@ func open(t *testing.T, c Config) *Folder {
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	all := map[string]string{}
 	for _, file := range files {
 		if file.IsDir() {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		all[file.Name()] = string(text)
 	}
 	return all
@@ -75,9 +70,7 @@ func changed(before, after map[string]string) []string {
 func leafIn(t *testing.T, certificate, key string) *x509.Certificate {
 	t.Helper()
 	whole, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return whole.Leaf
 }
 
@@ -101,9 +94,7 @@ func TestWhoIsWho(t *testing.T) {
 			t.Errorf("%s: subject %q, want %q", tc.certificate, got.Subject, tc.subject)
 		}
 		ca, err := os.ReadFile(tc.ca)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(ca)
 		verify := x509.VerifyOptions{DNSName: tc.host, Roots: pool, CurrentTime: c.now, KeyUsages: []x509.ExtKeyUsage{tc.usage}}
@@ -120,14 +111,10 @@ func TestWhoIsWho(t *testing.T) {
 // TestModes: nobody else can read any of it, whatever the modes were.
 func TestModes(t *testing.T) {
 	dir := t.TempDir() // made with more than 0700
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Chmod(dir, 0o755))
 	f := open(t, newClock().config(dir))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := f.AdminKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, f.AdminKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443"))
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -137,14 +124,10 @@ func TestModes(t *testing.T) {
 		if entry.IsDir() {
 			want = 0o700
 		}
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("%s has mode %o, want %o", path, got, want)
-		}
+		assert.Deep(t, fmt.Sprintf("%s has mode", path), want, info.Mode().Perm())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // TestRefresh: what was signed is made again in time and when it doesn't fit, and
@@ -182,9 +165,7 @@ func TestRefresh(t *testing.T) {
 				tc.config(&next)
 			}
 			f := open(t, next)
-			if diff := cmp.Diff(tc.want, changed(before, content(t, dir))); diff != "" {
-				t.Errorf("made again (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "made again", tc.want, changed(before, content(t, dir)))
 			if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; got.Sub(c.now) < 100*day {
 				t.Errorf("the API server's expires %s at %s", got, c.now)
 			}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRun: files are renewed while the cluster runs, the kubeconfigs, too; what can't
@@ -21,9 +23,7 @@ func TestRun(t *testing.T) {
 		c.Now = nil // the bubble's
 		f := open(t, c)
 		kubeconfig := filepath.Join(dir, "node.kubeconfig")
-		if err := f.NodeKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443", "n1"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, f.NodeKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443", "n1"))
 		first := content(t, dir)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -40,17 +40,13 @@ func TestRun(t *testing.T) {
 		if content(t, dir)["node.kubeconfig"] != first["node.kubeconfig"] {
 			t.Error("a kubeconfig was made without the authority's certificate")
 		}
-		if err := os.Rename(f.CA()+".away", f.CA()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Rename(f.CA()+".away", f.CA()))
 		time.Sleep(day + time.Hour)
 		if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; time.Until(got) < 300*day {
 			t.Errorf("the API server's certificate expires in %s", time.Until(got))
 		}
 		config, err := clientcmd.LoadFromFile(kubeconfig)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		user := config.AuthInfos["lifepod"]
 		if !f.fits(pair{user.ClientCertificateData, user.ClientKeyData}, f.ca, nodeLeaf("n1")) {
 			t.Error("the node's kubeconfig is not renewed")
@@ -69,9 +65,7 @@ func TestKubeconfig(t *testing.T) {
 	path := filepath.Join(dir, "kubeconfig")
 	write := func(cluster, server string) string {
 		t.Helper()
-		if err := f.AdminKubeconfig(path, cluster, server); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, f.AdminKubeconfig(path, cluster, server))
 		return content(t, dir)["kubeconfig"]
 	}
 	first := write("lifepod", "https://127.0.0.1:6443")
@@ -81,9 +75,7 @@ func TestKubeconfig(t *testing.T) {
 	if write("lifepod", "https://127.0.0.1:7443") == first {
 		t.Error("another server is not written")
 	}
-	if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte("half"), 0o600))
 	if write("lifepod", "https://127.0.0.1:6443") == "half" {
 		t.Error("a damaged one is not replaced")
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestOthers(t *testing.T) {
@@ -22,9 +22,7 @@ func TestOthers(t *testing.T) {
 		return "", errors.New("no such thing")
 	}
 	want := []string{"nftables table lifepod_2_services", "nftables table kube-proxy", "iptables chain KUBE-SERVICES"}
-	if diff := cmp.Diff(want, others(t.Context(), machine, "lifepod_1_services", "10.43.0.1")); diff != "" {
-		t.Errorf("others (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "others", want, others(t.Context(), machine, "lifepod_1_services", "10.43.0.1"))
 	if got := others(t.Context(), machine, "lifepod_1_services", "10.43.0.2"); len(got) != 0 {
 		t.Errorf("others with 10.43.0.2: %v, want none", got)
 	}

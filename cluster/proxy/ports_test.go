@@ -14,6 +14,8 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/proxy/healthcheck"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPaths: each path of kube-proxy's ports answers as kube-proxy; /healthz only where the node takes traffic.
@@ -64,9 +66,7 @@ func (w warnings) Write(line []byte) (int, error) {
 // TestTakenPort: a port that is taken is one warning, which says who isn't answered, and is served when it is free.
 func TestTakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	logged := make(warnings, 1) // a second one would hold the test up
 	p := port{taken.Addr().String(), "load balancers", metricsHandler()}
 	ctx, end := context.WithCancel(t.Context())
@@ -79,9 +79,7 @@ func TestTakenPort(t *testing.T) {
 	if !strings.Contains(warning, p.address) || !strings.Contains(warning, "load balancers") || !strings.Contains(warning, "--disable proxy-ports") {
 		t.Errorf("warning %s", warning)
 	}
-	if err := taken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, taken.Close())
 	for {
 		response, err := http.Get("http://" + p.address + "/proxyMode")
 		if err != nil {

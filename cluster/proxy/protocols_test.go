@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/knftables"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A table that is listed as nft does it without /etc/protocols.
@@ -25,9 +27,7 @@ func TestProtocolsByName(t *testing.T) {
 			filling.Add(&knftables.Element{Set: set, Key: strings.Split(key, " . ")})
 		}
 	}
-	if err := table.Run(t.Context(), filling); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, table.Run(t.Context(), filling))
 	for set, want := range map[string][]string{
 		"cluster-ips":          {"10.43.0.6"},
 		"service-ips":          {"10.43.0.6 . tcp . 80", "10.43.0.6 . udp . 6", "10.43.0.6 . udp . 53"},
@@ -36,16 +36,12 @@ func TestProtocolsByName(t *testing.T) {
 		"affinity-of-services": nil,
 	} {
 		elements, err := named{table}.ListElements(t.Context(), "set", set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var got []string
 		for _, e := range elements {
 			got = append(got, strings.Join(e.Key, " . "))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", set, diff)
-		}
+		assert.Deep(t, fmt.Sprint(set), want, got)
 	}
 	if _, err := (named{table}).ListElements(t.Context(), "set", "missing"); !knftables.IsNotFound(err) {
 		t.Errorf("a set that is not there: %v", err)

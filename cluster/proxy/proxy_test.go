@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/knftables"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // watchedTable is a table in memory that says when it has changed.
@@ -120,9 +122,7 @@ func TestFollows(t *testing.T) {
 		case <-table.changed:
 			continue
 		case err := <-ended:
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 		}
 		return
 	}

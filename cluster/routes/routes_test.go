@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -9,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	simulated "github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -85,12 +86,8 @@ func TestWanted(t *testing.T) {
 			}
 			got[p.String()] = h.at.String()
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if refused := strings.Join(slices.Sorted(maps.Keys(p.refused)), " "); refused != test.refused {
-			t.Errorf("%s: refused %q, want %q", name, refused, test.refused)
-		}
+		assert.Deep(t, name, test.want, got)
+		assert.Deep(t, fmt.Sprintf("%s: refused", name), test.refused, strings.Join(slices.Sorted(maps.Keys(p.refused)), " "))
 	}
 }
 
@@ -120,33 +117,23 @@ func alone(t *testing.T) netlink.Link {
 	t.Helper()
 	runtime.LockOSThread()
 	own, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = own.Close() })
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}))
 	for _, name := range []string{"far", "lan"} {
 		link, err := netlink.LinkByName(name)
 		if err == nil {
 			err = netlink.LinkSetUp(link)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	lan, err := netlink.LinkByName("lan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	address, err := netlink.ParseAddr("192.0.2.1/24")
 	if err == nil {
 		err = netlink.AddrAdd(lan, address)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return lan
 }
 
@@ -159,25 +146,19 @@ func TestApply(t *testing.T) {
 		{Gw: netip.MustParseAddr("192.0.2.254").AsSlice()},
 		{LinkIndex: lan.Attrs().Index, Dst: network(netip.MustParsePrefix("10.42.0.0/24")), Scope: netlink.SCOPE_LINK}, // of this machine's pods
 	} {
-		if err := netlink.RouteAdd(&r); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, netlink.RouteAdd(&r))
 	}
 	table := &table{pods: pods, log: slog.New(slog.DiscardHandler), warned: map[string]string{}}
 	have := func(step string, want map[string]string) {
 		t.Helper()
 		for within, want := range map[netip.Prefix]map[string]string{pods: want, foreign: {foreign.String(): "192.0.2.9"}} {
 			list, err := ours(within)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			got := map[string]string{}
 			for p, r := range list {
 				got[p.String()] = r.Gw.String()
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: routes of %s (-want +got):\n%s", step, within, diff)
-			}
+			assert.Deep(t, fmt.Sprintf("%s: routes of %s", step, within), want, got)
 		}
 	}
 	two, three := netip.MustParsePrefix("10.42.2.0/24"), netip.MustParsePrefix("10.42.3.0/24")
@@ -194,9 +175,7 @@ func TestApply(t *testing.T) {
 	have("one moved, one is gone", map[string]string{"10.42.2.0/24": "192.0.2.4"})
 	apply(map[netip.Prefix]hop{two: at("198.51.100.2"), three: at("192.0.2.3")})
 	have("one is behind a router now", map[string]string{"10.42.3.0/24": "192.0.2.3"})
-	if diff := cmp.Diff(map[string]string{"n198.51.100.2": "198.51.100.2"}, table.warned); diff != "" {
-		t.Errorf("told of (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "told of", map[string]string{"n198.51.100.2": "198.51.100.2"}, table.warned)
 	if err := table.apply(map[netip.Prefix]hop{three: at("192.0.2.3"), netip.MustParsePrefix("10.42.0.0/24"): at("192.0.2.2")}); err == nil || !strings.Contains(err.Error(), "10.42.0.0/24 that is not of lifepod") {
 		t.Errorf("a route of somebody else is there: %v", err)
 	}

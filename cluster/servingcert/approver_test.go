@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -54,13 +56,9 @@ func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1
 		change(template, r)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if r.Spec.Request == nil {
 		r.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	}
@@ -97,16 +95,10 @@ func TestDecideNames(t *testing.T) {
 			}
 			return ""
 		}
-		if got, want := asks(func(*x509.CertificateRequest) {}), name+" is not for nodes"; got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		assert.Deep(t, name, name+" is not for nodes", asks(func(*x509.CertificateRequest) {}))
 		upper := strings.ToUpper(name) + "."
-		if got, want := asks(func(in *x509.CertificateRequest) { in.DNSNames[0] = upper }), upper+" is not for nodes"; got != want {
-			t.Errorf("%s: got %q, want %q", upper, got, want)
-		}
-		if got := asks(func(in *x509.CertificateRequest) { in.DNSNames = nil }); got != "" {
-			t.Errorf("only the address of %s: %s", name, got)
-		}
+		assert.Deep(t, upper, upper+" is not for nodes", asks(func(in *x509.CertificateRequest) { in.DNSNames[0] = upper }))
+		assert.Deep(t, fmt.Sprintf("only the address of %s", name), "", asks(func(in *x509.CertificateRequest) { in.DNSNames = nil }))
 	}
 }
 
@@ -126,9 +118,7 @@ func TestDecide(t *testing.T) {
 	simulated := node("sim-0", "192.0.2.2") // on the machine of n2
 	simulated.Labels = map[string]string{nodes.SimulatedLabel: "true"}
 	for _, n := range append(all, simulated) {
-		if err := shared.Informer().GetStore().Add(n); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, shared.Informer().GetStore().Add(n))
 	}
 	for _, tc := range []struct {
 		name   string
@@ -173,9 +163,7 @@ func TestDecide(t *testing.T) {
 			if err := a.decide(request(t, tc.change), reserved); err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			assert.Deep(t, "", tc.want, got)
 		})
 	}
 }
@@ -197,9 +185,7 @@ func TestRun(t *testing.T) {
 			nodes := client.CoreV1().Nodes()
 			come := func(n *v1.Node) error { _, err := nodes.Create(t.Context(), n, metav1.CreateOptions{}); return err }
 			if before != nil {
-				if err := come(before); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, come(before))
 				come = func(n *v1.Node) error {
 					_, err := nodes.UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
 					return err
@@ -229,9 +215,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	changes, err := client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	log, ended := waits{slog.DiscardHandler, make(chan slog.Record, 10)}, make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
@@ -242,9 +226,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	if record := <-log.logged; quiet != (record.Level < slog.LevelInfo) {
 		t.Errorf("it says %q with the level %s", record.Message, record.Level)
 	}
-	if err := come(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, come())
 	for change := range changes.ResultChan() {
 		if change.Type != watch.Modified {
 			continue
@@ -260,9 +242,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	}
 	for _, action := range client.Actions() {
 		if update, is := action.(clienttesting.UpdateAction); is && action.GetSubresource() == "approval" {
-			if name := update.GetObject().(*certificatesv1.CertificateSigningRequest).Name; name != "csr" {
-				t.Errorf("%s is answered", name)
-			}
+			assert.Deep(t, "is answered", "csr", update.GetObject().(*certificatesv1.CertificateSigningRequest).Name)
 		}
 	}
 }

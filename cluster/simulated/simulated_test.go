@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A scenario of nodes is held against the nodes that there will be, before anything starts.
 func TestCheckScenarioOfNodes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nodes.yaml")
 	const text = "apiVersion: lifepod.dev/v1alpha1\nkind: NodeScenario\nnodes:\n- names: simulated-2\n  slow: 2\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, c := range []struct {
 		count int
 		want  string // empty: it is right

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,13 +12,12 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestValidate(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(text, []byte("no certificate"), 0o600))
 	some := []string{"https://etcd1:2379"}
 	for want, p := range map[string]Place{
 		"":                                {},
@@ -39,13 +39,9 @@ func TestValidate(t *testing.T) {
 func TestFound(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer store.Close()
-	if err := store.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, store.AwaitReady(t.Context()))
 	p := Place{Endpoints: []string{store.Endpoint()}}
 	if got, err := p.Find(t.Context()); got != nil || err != nil {
 		t.Fatalf("an empty etcd has the record %+v, error %v", got, err)
@@ -53,12 +49,8 @@ func TestFound(t *testing.T) {
 	first := Record{Services: "10.43.0.0/16", Keys: map[string]string{"ca.crt": "a"}, Founder: "n1"}
 	for _, r := range []Record{first, {Services: "10.44.0.0/16", Founder: "n2"}} {
 		got, err := p.Found(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&first, got); diff != "" {
-			t.Errorf("recorded by %s (-want +got):\n%s", r.Founder, diff)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, fmt.Sprintf("recorded by %s", r.Founder), &first, got)
 	}
 	got, err := p.Find(t.Context())
 	if diff := cmp.Diff(&first, got); diff != "" || err != nil {
@@ -69,14 +61,8 @@ func TestFound(t *testing.T) {
 // shortDir is one whose path leaves room for the name of a socket.
 func shortDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "lps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, func() error { return os.RemoveAll(dir) })
 	return dir
 }
 
@@ -87,9 +73,7 @@ func TestShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := pki.Share(one, two); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, pki.Share(one, two))
 	}
 	want, err := pki.Fingerprints(one)
 	if err != nil || len(want) != 3 {

@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // cluster is an API server that knows StringData of Secrets.
@@ -57,37 +58,23 @@ func writes(client *fake.Clientset) []string {
 // and what isn't lifepod's stays.
 func TestPrepare(t *testing.T) {
 	client, ctx := cluster(), t.Context()
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(writes(client)); got != 17 {
-		t.Errorf("%d writes", got)
-	}
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Prepare(ctx, config(client)))
+	assert.Deep(t, "writes", 17, len(writes(client)))
+	assert.Must(t, Prepare(ctx, config(client)))
 	if got := writes(client); got != nil {
 		t.Errorf("written again: %v", got)
 	}
 	info, err := client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	info.Data["jws-kubeconfig-abcdef"] = "signature"
 	info.Data["kubeconfig"] = "another"
 	if _, err := client.CoreV1().ConfigMaps("kube-public").Update(ctx, info, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}))
 	writes(client)
-	if err := Prepare(ctx, config(client)); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"update configmaps", "create rolebindings"}, writes(client)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Must(t, Prepare(ctx, config(client)))
+	assert.Deep(t, "", []string{"update configmaps", "create rolebindings"}, writes(client))
 	info, err = client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
 	if err != nil || info.Data["jws-kubeconfig-abcdef"] != "signature" || !strings.Contains(info.Data["kubeconfig"], "https://192.0.2.1:6443") {
 		t.Errorf("%v, %v", info.Data, err)
@@ -102,24 +89,18 @@ func TestToken(t *testing.T) {
 	forever := create(ctx, t, client, 0)
 	id, secret, _ := strings.Cut(token, ".")
 	stored, err := client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if stored.Type != "bootstrap.kubernetes.io/token" || string(stored.Data["token-secret"]) != secret {
 		t.Errorf("stored: %v", stored)
 	}
 	want := []string{"auth-extra-groups", "description", "expiration", "token-id", "token-secret", "usage-bootstrap-authentication", "usage-bootstrap-signing"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(stored.Data))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, slices.Sorted(maps.Keys(stored.Data)))
 	list, err := List(ctx, client)
 	if err != nil || len(list) != 2 || list[0].ID != id || !list[1].Expires.IsZero() {
 		t.Errorf("list: %v, %v", list, err)
 	}
 	var out strings.Builder
-	if err := table(&out, list, list[0].Expires.Add(-90*time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, table(&out, list, list[0].Expires.Add(-90*time.Minute)))
 	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
 		t.Errorf("table:\n%s", text)
 	}
@@ -147,22 +128,16 @@ func TestInvitation(t *testing.T) {
 	var pins string
 	for _, name := range []string{"of today", "of tomorrow"} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		c, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 		pins += fmt.Sprintf(" --ca-hash sha256:%x", sha256.Sum256(c.RawSubjectPublicKeyInfo))
 	}
 	client, ctx := cluster(), t.Context()
 	c := config(client)
 	c.Authority = authorities
-	if err := Prepare(ctx, c); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Prepare(ctx, c))
 	got, err := Invitation(ctx, client, "abcdef.0123456789abcdef")
 	want := "echo abcdef.0123456789abcdef | sudo lifepod join https://192.0.2.1:6443" + pins + " --token-file -"
 	if err != nil || got != want {
@@ -173,8 +148,6 @@ func TestInvitation(t *testing.T) {
 func create(ctx context.Context, t *testing.T, client *fake.Clientset, ttl time.Duration) string {
 	t.Helper()
 	token, err := Create(ctx, client, ttl, "for a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return token
 }

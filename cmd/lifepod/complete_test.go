@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // rootWithPods is a state folder on which lifepods serve pods, and a runtime images.
@@ -26,19 +27,13 @@ func rootWithPods(t *testing.T, pods ...*v1.Pod) string {
 	t.Helper()
 	root := t.TempDir()
 	paths, err := bundle.Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	folder := control.Folder(paths.RunDir)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(folder, 0o700))
 	t.Cleanup(func() { _ = os.RemoveAll(paths.RunDir) })
 	for _, pod := range pods {
 		l, err := net.Listen("unix", filepath.Join(folder, string(pod.UID)+".sock"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(v1.PodList{Items: []v1.Pod{*pod}}) // the client may have gone
 		})}
@@ -46,9 +41,7 @@ func rootWithPods(t *testing.T, pods ...*v1.Pod) string {
 		t.Cleanup(func() { _ = server.Close() })
 	}
 	l, err := net.Listen("unix", paths.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, &imageService{})
 	go func() { _ = server.Serve(l) }()
@@ -60,9 +53,7 @@ func rootWithPods(t *testing.T, pods ...*v1.Pod) string {
 func completions(t *testing.T, line ...string) string {
 	t.Helper()
 	out, err := commandLine(t, append([]string{"__complete"}, line...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var offered []string
 	for text := range strings.Lines(out) {
 		if strings.HasPrefix(text, "Completion ended") {
@@ -115,9 +106,7 @@ func TestCompletion(t *testing.T) {
 		"ps ":                       none,
 	} {
 		words := append([]string{"--root", root}, strings.Split(line, " ")...)
-		if diff := cmp.Diff(want, completions(t, words...)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", line, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("%q", line), want, completions(t, words...))
 	}
 }
 

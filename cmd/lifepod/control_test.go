@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestGraceSeconds(t *testing.T) {
@@ -65,9 +67,7 @@ func TestWithResources(t *testing.T) {
 		{"different", amounts("memory", "96Mi"), amounts(), resources(amounts("memory", "96Mi"), amounts())},
 		{"said", amounts("cpu", "2"), amounts("cpu", "500m"), resources(amounts("cpu", "2"), amounts("cpu", "500m"))},
 	} {
-		if diff := cmp.Diff(tc.want, withResources(pod, "main", tc.limits, tc.requests)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		assert.Deep(t, tc.name, tc.want, withResources(pod, "main", tc.limits, tc.requests))
 	}
 }
 

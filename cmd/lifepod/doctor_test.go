@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/leftovers"
 )
 
@@ -44,9 +45,7 @@ func TestDoctorFailsWithAnError(t *testing.T) {
 		t.Errorf("want %v, got %v", errChecksFailed, err)
 	}
 	var results []doctor.Result
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(out), &results))
 	last := results[len(results)-1]
 	if last.Name != "runtime" || last.Status != doctor.Error || last.Found != "connection refused" {
 		t.Errorf("want the runtime's error, got %+v", last)
@@ -62,9 +61,7 @@ func TestDoctorWhoCouldNotLook(t *testing.T) {
 	command.SetOut(io.Discard)
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetArgs([]string{}) // with nil it takes the arguments of the test
-	if code := exitCode(io.Discard, command.ExecuteContext(t.Context()), 0); code != 2 {
-		t.Errorf("exit code %d, want 2", code)
-	}
+	assert.Deep(t, "exit code", 2, exitCode(io.Discard, command.ExecuteContext(t.Context()), 0))
 }
 
 func TestDoctorSweepSaysWhat(t *testing.T) {
@@ -95,25 +92,19 @@ func TestSweepRootRespectsItsUser(t *testing.T) {
 		t.Error("the absent root was made")
 	}
 	paths, err := bundle.Locate(folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if used, err := rootInUse(paths); used || err != nil {
 		t.Errorf("nobody uses it: want false, got %v, %v", used, err)
 	}
 	release, err := paths.Exclude()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if used, err := rootInUse(paths); !used || err != nil {
 		t.Errorf("in use: want true, got %v, %v", used, err)
 	}
 	if _, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); !errors.Is(err, bundle.ErrInUse) {
 		t.Errorf("in use: want %v, got %v", bundle.ErrInUse, err)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, release())
 	if swept, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
 		t.Errorf("clean root: want nothing, got %v, %v", swept, err)
 	}

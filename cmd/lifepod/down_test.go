@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/down"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // usedFolder is a state folder in which nothing runs, with a file of somebody else's.
@@ -18,12 +19,8 @@ func usedFolder(t *testing.T, names ...string) string {
 	root := t.TempDir()
 	for _, name := range append(names, "users.lock", "containerd/images", "runs/1.json", "logs/default_web_1/main/0.log") {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		assert.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
 	}
 	return root
 }
@@ -64,9 +61,7 @@ func TestDown(t *testing.T) {
 // A folder that no lifepod has used is left alone, one that is in use, too.
 func TestDownRefuses(t *testing.T) {
 	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, "pods"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(foreign, "pods"), nil, 0o600))
 	if did, err := endAll(t, foreign, true); err != nil || did != "There is nothing of lifepod in "+foreign+"." {
 		t.Errorf("%q, %v", did, err)
 	}
@@ -75,13 +70,9 @@ func TestDownRefuses(t *testing.T) {
 	}
 	root := usedFolder(t)
 	paths, err := bundle.Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	release, err := paths.Exclude()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = release() }()
 	if _, err := endAll(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
 		t.Errorf("in use: %v", err)
@@ -93,26 +84,16 @@ func TestDownOfDeletedFolder(t *testing.T) {
 	for _, below := range []string{"", "node"} { // a cluster has its pods in the second
 		root := filepath.Join(t.TempDir(), "lifepod")
 		paths, err := bundle.Locate(filepath.Join(root, below), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		release, err := paths.Exclude()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(paths.RunDir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, os.Mkdir(paths.RunDir, 0o700))
 		t.Cleanup(func() { _ = os.Remove(paths.RunDir) })
-		if err := os.RemoveAll(root); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(root))
 		if _, err := endAll(t, root, false); err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf("has been deleted, but process %d still uses it: end it first", os.Getpid())) {
 			t.Errorf("in use: %v", err)
 		}
-		if err := release(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, release())
 		want := root + " has been deleted. Removed what was left of its pods on this machine: 1 leftover."
 		if did, err := endAll(t, root, false); err != nil || did != want {
 			t.Errorf("%q, %v, want %q", did, err, want)
@@ -132,13 +113,9 @@ func TestDownOfDeletedFolder(t *testing.T) {
 func TestDownOfFolderDeletedInPart(t *testing.T) {
 	root := t.TempDir()
 	paths, err := bundle.Locate(root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, folder := range []string{paths.RunDir, filepath.Join(root, "containerd"), filepath.Join(root, "letters")} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Mkdir(folder, 0o700))
 		t.Cleanup(func() { _ = os.Remove(folder) })
 	}
 	want := root + " has been deleted in part. Removed what was left of its pods on this machine: 1 leftover."

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -130,25 +131,19 @@ func hostilePod() (*v1.Pod, []v1.Event) {
 func TestHostilePod(t *testing.T) {
 	pod, events := hostilePod()
 	var out bytes.Buffer
-	if err := show.Describe(&out, pod, events, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, show.Describe(&out, pod, events, time.Now()))
 	oneLine(t, "status", out.String())
 	for _, output := range []string{"", "wide", "yaml", "json"} {
 		out.Reset()
 		command := &cobra.Command{}
 		command.SetOut(&out)
-		if err := printPods(command, []*v1.Pod{pod}, output, true); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, printPods(command, []*v1.Pod{pod}, output, true))
 		oneLine(t, "ps -o "+output, out.String())
 		out.Reset()
 		if output == "" || output == "wide" {
 			continue
 		}
-		if err := printObject(&out, pod, output); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, printObject(&out, pod, output))
 		oneLine(t, "status -o "+output, out.String())
 	}
 }
@@ -229,14 +224,10 @@ func TestHostileErrors(t *testing.T) {
 	harmless(t, "a warning", out.String())
 	out.Reset()
 	results := []doctor.Result{{Name: "network", Status: doctor.Error, Found: hostile, Advice: []string{hostile}}}
-	if err := doctor.Print(&out, results); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, doctor.Print(&out, results))
 	harmless(t, "doctor", out.String())
 	out.Reset()
-	if err := doctor.PrintJSON(&out, results); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, doctor.PrintJSON(&out, results))
 	harmless(t, "doctor -o json", out.String())
 	root := newRootCommand(time.Now(), new(int))
 	root.SetOut(io.Discard)
@@ -266,16 +257,12 @@ func TestHostileImages(t *testing.T) {
 	}}
 	for _, output := range []string{"", "wide", "json"} {
 		var out bytes.Buffer
-		if err := printImages(&out, all, output); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, printImages(&out, all, output))
 		oneLine(t, "image ls -o "+output, out.String())
 	}
 	load := func(context.Context, io.Reader) ([]string, error) { return []string{hostile}, nil }
 	text, err := runImage(t, &imageService{}, load, "load", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	oneLine(t, "image load", text)
 }
 
@@ -286,9 +273,7 @@ func FuzzYAML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		object := map[string]string{"a": strings.ToValidUTF8(text, ""), strings.ToValidUTF8("k"+text, ""): "b"}
 		plain, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		got, err := harmlessYAML(plain)
 		if err != nil {
 			return // it has every control character

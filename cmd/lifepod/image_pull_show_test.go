@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -56,9 +55,7 @@ func TestPullLines(t *testing.T) {
 			lines.report(report)
 		}
 		lines.finish()
-		if diff := cmp.Diff(c.want, out.String()); diff != "" {
-			t.Errorf("terminal %v (-want +got):\n%s", c.size != nil, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("terminal %v", c.size != nil), c.want, out.String())
 	}
 }
 
@@ -76,9 +73,7 @@ func TestLayerLines(t *testing.T) {
 		1:  {"     and 2 unpacked, 1 unpacking, 1 downloaded, 1 downloading, 1 waiting"},
 		-1: nil,
 	} {
-		if diff := cmp.Diff(want, layerLines(layers, most)); diff != "" {
-			t.Errorf("at most %d (-want +got):\n%s", most, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("at most %d", most), want, layerLines(layers, most))
 	}
 	if got := layerLines(layers, 6); len(got) != 6 {
 		t.Errorf("six of them: %q", got)
@@ -101,9 +96,7 @@ func TestPullObjects(t *testing.T) {
 			{"sha256:\x1b[2J", "waiting", 0, 30 * mebi, 0},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, got)
 	text, err := runImage(t, &imageService{}, nil, "pull", "r.io/app", "-o", "json")
 	if err != nil || !strings.HasPrefix(text, `{"type":"pulled","image":"r.io/app:latest","elapsedSeconds":`) || !strings.Contains(text, `"id":"sha256:0123456789abcdef"`) {
 		t.Errorf("%v: %s", err, text)

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -59,27 +59,21 @@ func TestImageRemove(t *testing.T) {
 			service := &imageService{}
 			socket := filepath.Join(t.TempDir(), "cri.sock")
 			listener, err := net.Listen("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			server := grpc.NewServer()
 			runtimeapi.RegisterImageServiceServer(server, service)
 			runtimeapi.RegisterRuntimeServiceServer(server, containerService{containers: tc.uses})
 			go func() { _ = server.Serve(listener) }()
 			defer server.Stop()
 			conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			defer func() { _ = conn.Close() }()
 			var untagged []string
 			session := &imageSession{
 				Store:   images.New(runtimeapi.NewImageServiceClient(conn), images.Options{}),
 				Runtime: runtimeapi.NewRuntimeServiceClient(conn),
 				Untag: func(_ context.Context, id string, names ...string) error {
-					if id != app {
-						t.Errorf("untagged %s", id)
-					}
+					assert.Deep(t, "untagged", app, id)
 					untagged = names
 					return nil
 				},
@@ -89,12 +83,8 @@ func TestImageRemove(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if diff := cmp.Diff([]string{tc.says, tc.err}, []string{said, text}); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([][]string{tc.untags, tc.removes}, [][]string{untagged, service.removed}); diff != "" {
-				t.Errorf("untagged, removed (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "result", []string{tc.says, tc.err}, []string{said, text})
+			assert.Deep(t, "untagged, removed", [][]string{tc.untags, tc.removes}, [][]string{untagged, service.removed})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -69,9 +70,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
@@ -116,12 +115,8 @@ func TestImageList(t *testing.T) {
 	}
 	for _, c := range cases {
 		got, err := runImage(t, &imageService{}, nil, c.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.args, diff)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, fmt.Sprint(c.args), c.want, got)
 	}
 	got, err := runImage(t, &imageService{}, nil, "ls", "-o", "json")
 	if err != nil || !strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\",") {
@@ -131,17 +126,11 @@ func TestImageList(t *testing.T) {
 
 func TestImagePullWithSecretFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600))
 	service := &imageService{}
 	got, err := runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"r.io/app:latest\n", "me"}, []string{got, service.login}); diff != "" {
-		t.Errorf("output and login (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "output and login", []string{"r.io/app:latest\n", "me"}, []string{got, service.login})
 }
 
 func TestImageErrors(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -63,15 +64,11 @@ func TestMessagesArePlain(t *testing.T) {
 	exitCode(&stderr, errors.New("pull: \x1b[2J\u009b31m\rdenied\nmore"), 0)
 	warn(&stderr, "%v", errors.New("\x1b]0;title\a"))
 	want := "lifepod: pull: ^[[2J\\u009b31m\\rdenied\nmore\nwarning: ^[]0;title^G\n"
-	if got := stderr.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Deep(t, "", want, stderr.String())
 	image := images.Image{ID: "sha256:\x1b[2J", Username: "\x1b[2J\u009b", Tags: []string{"\x1b[2J:1"}}
 	for _, output := range []string{"wide", "json"} {
 		var out bytes.Buffer
-		if err := printImages(&out, []images.Image{image}, output); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, printImages(&out, []images.Image{image}, output))
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("image ls -o %s: %q", output, out.String())
 		}
@@ -79,9 +76,7 @@ func TestMessagesArePlain(t *testing.T) {
 	for _, output := range []string{"yaml", "json"} {
 		var out bytes.Buffer
 		pod := &v1.Pod{Status: v1.PodStatus{Message: "\x1b[2J\u009b\x7f: x"}}
-		if err := printObject(&out, pod, output); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, printObject(&out, pod, output))
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("-o %s: %q", output, out.String())
 		}
@@ -98,9 +93,7 @@ func TestSignalWhileOpening(t *testing.T) {
 	cancel()
 	open := func(ctx context.Context) (*imageSession, error) { return nil, context.Cause(ctx) }
 	err := withImages(ctx, open, nil)
-	if code := exitCode(io.Discard, err, 0); code != 130 {
-		t.Errorf("%v: exit code %d, want 130", err, code)
-	}
+	assert.Deep(t, fmt.Sprintf("%v: exit code", err), 130, exitCode(io.Discard, err, 0))
 }
 
 func TestInterruptedDoctor(t *testing.T) {
@@ -120,9 +113,7 @@ func TestRunOwnsItsSignals(t *testing.T) {
 	for _, command := range root.Commands() {
 		command.SetContext(t.Context())
 		cancelOnSignal(command, nil)
-		if owns := command.Context() == t.Context(); owns != (command.Name() == "run") {
-			t.Errorf("%s: owns its signals: %v", command.Name(), owns)
-		}
+		assert.Deep(t, fmt.Sprintf("%s: owns its signals", command.Name()), command.Name() == "run", command.Context() == t.Context())
 	}
 }
 

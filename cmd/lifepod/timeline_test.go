@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -33,8 +35,6 @@ func TestTimelineCheck(t *testing.T) {
 		if err := test.flags.check(command); err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("%+v: %q, want %q", test.flags, got, test.want)
-		}
+		assert.Deep(t, fmt.Sprintf("%+v", test.flags), test.want, got)
 	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -29,8 +31,6 @@ func TestWhyGroupFlags(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != test.want {
-			t.Errorf("%+v %v: %s, want %s", test.flags, test.args, got, test.want)
-		}
+		assert.Deep(t, fmt.Sprintf("%+v %v", test.flags, test.args), test.want, got)
 	}
 }

@@ -109,7 +109,7 @@ func TestRow(t *testing.T) {
 		{"reason of the pod", with(podOf(v1.PodFailed, nil, nil), func(p *v1.Pod) { p.Status.Reason = "DeadlineExceeded" }), "0/0 DeadlineExceeded 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			assert.NoDiff(t, cmp.Diff(tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " ")))
+			assert.Deep(t, "", tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " "))
 		})
 	}
 }
@@ -121,7 +121,7 @@ func with1(c v1.ContainerStatus, signal int32) v1.ContainerStatus {
 
 func TestRowNames(t *testing.T) {
 	pod := podOf(v1.PodRunning, nil, list(runs("a", true)))
-	assert.NoDiff(t, cmp.Diff([]string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now)))
+	assert.Deep(t, "", []string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now))
 	pod.Status.PodIPs = []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
 	assert.Equal(t, "10.0.0.2", show.Row(pod, now)[6], "IP")
 }
@@ -157,7 +157,7 @@ containers
 events
   1s (2 times)   Warning   BackOff   spec.containers{a}   Back-off restarting
 `
-	assert.NoDiff(t, cmp.Diff(want, got.String()))
+	assert.Deep(t, "", want, got.String())
 }
 
 // TestPlain: text of a pod reaches the terminal without control characters, and makes no

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authentication "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestServiceAccountToken: a pod's token is bound to the pod, for an audience of its own, and
@@ -37,24 +37,18 @@ spec:
 `)
 	pod := c.awaitReady("pod")
 	claims := c.claims("/token/token")
-	if diff := cmp.Diff([]string{"vault"}, claims.Audience); diff != "" {
-		t.Errorf("audience (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "audience", []string{"vault"}, claims.Audience)
 	if claims.Kubernetes.Pod.UID != string(pod.UID) || claims.Kubernetes.Node.Name != c.node.Name {
 		t.Errorf("bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
 	}
-	if left := claims.Expires - claims.Issued; left != 600 {
-		t.Errorf("valid for %d s, want 600 s", left)
-	}
+	assert.Deep(t, "seconds it is valid", int64(600), claims.Expires-claims.Issued)
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
+	assert.Deep(t, "what else every pod has", c.namespace+"\n-----BEGIN CERTIFICATE-----\n", access)
 	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
 		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("system:serviceaccount:"+c.namespace+":default", review.Status.User.Username); diff != "" {
-		t.Errorf("whom the API server takes the pod for (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "whom the API server takes the pod for", "system:serviceaccount:"+c.namespace+":default", review.Status.User.Username)
 }
 
 // claims are those of a token.
@@ -109,9 +103,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `)
 		c.await("pod", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
-		if diff := cmp.Diff(want, c.kubectl("logs", "pod")); diff != "" {
-			t.Errorf("the file on the volume (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "the file on the volume", want, c.kubectl("logs", "pod"))
 		c.delete("pod")
 	}
 }
@@ -125,9 +117,7 @@ func TestNodePorts(t *testing.T) {
 		"host":   "hostNetwork: true",
 	} {
 		port, err := machine.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		inside := 8080
 		if name == "host" {
 			inside = port
@@ -147,9 +137,7 @@ spec:
 `))
 		pod := c.awaitReady(name)
 		answer, err := (&http.Client{Timeout: patience}).Get("http://" + net.JoinHostPort(pod.Status.HostIP, fmt.Sprint(port)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		_, err = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != http.StatusOK {

@@ -27,14 +27,7 @@ func (c *cluster) awaitReady(pod string) *v1.Pod {
 	return c.await(pod, "to be ready", isReady)
 }
 
-func isReady(pod *v1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == v1.PodReady {
-			return condition.Status == v1.ConditionTrue
-		}
-	}
-	return false
-}
+func isReady(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == v1.ConditionTrue }
 
 // object is an API object by pointer, of which a zero one can be made.
 type object[T any] interface {

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const podWithCertificate = `
@@ -49,9 +51,7 @@ func TestPodCertificate(t *testing.T) {
 	c.create(strings.ReplaceAll(podWithCertificate, "NAME", "issued"))
 	request := c.awaitRequest("issued")
 	event := c.awaitEvent("issued", v1.EventTypeWarning, "FailedMount")
-	if want := `MountVolume.SetUp failed for volume "tls" : credential bundle is not issued yet`; event.Message != want {
-		t.Errorf("A-CERT-2 the pod waits with %q, want %q", event.Message, want)
-	}
+	assert.Deep(t, "A-CERT-2 the pod waits with", `MountVolume.SetUp failed for volume "tls" : credential bundle is not issued yet`, event.Message)
 	c.decide(request, issue(t, request))
 	c.awaitReady("issued")
 	c.awaitLine("issued", "all")
@@ -107,20 +107,14 @@ func (c *cluster) decide(request *certificatesv1.PodCertificateRequest, status c
 func issue(t *testing.T, request *certificatesv1.PodCertificateRequest) certificatesv1.PodCertificateRequestStatus {
 	t.Helper()
 	proof, err := x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	from := time.Now().Truncate(time.Second)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour)}
 	template.Subject.CommonName = request.Spec.PodName
 	der, err := x509.CreateCertificate(rand.Reader, template, template, proof.PublicKey, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return certificatesv1.PodCertificateRequestStatus{
 		Conditions: []metav1.Condition{{
 			Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Issued", LastTransitionTime: metav1.Now(),

@@ -3,8 +3,9 @@ package agent
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestReadinessGate: somebody else's condition decides, too, and stays as it was set.
@@ -72,15 +73,11 @@ spec:
 	if after.Status.ContainerStatuses[0].ContainerID == before.Status.ContainerStatuses[0].ContainerID {
 		t.Errorf("the container is the same after its image was changed twice:\n%s", summary([]v1.Pod{*waits, *after}))
 	}
-	if diff := cmp.Diff(before.Status.ContainerStatuses[1].ContainerID, after.Status.ContainerStatuses[1].ContainerID); diff != "" {
-		t.Errorf("the other container (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the other container", before.Status.ContainerStatuses[1].ContainerID, after.Status.ContainerStatuses[1].ContainerID)
 
 	c.kubectl("patch", "pod", "pod", `--patch={"spec":{"activeDeadlineSeconds":1}}`)
 	pod := c.await("pod", "to its deadline", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if diff := cmp.Diff("DeadlineExceeded: Pod was active on the node longer than the specified deadline", pod.Status.Reason+": "+pod.Status.Message); diff != "" {
-		t.Errorf("why the pod failed (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "why the pod failed", "DeadlineExceeded: Pod was active on the node longer than the specified deadline", pod.Status.Reason+": "+pod.Status.Message)
 }
 
 // TestObjectsReachRunningPods: what ConfigMaps and Secrets have changes in the volumes of
@@ -108,9 +105,7 @@ spec:
 `)
 	c.awaitReady("pod")
 	shows := "cat /settings/value /password/value /both/value /both/secret; echo $ENV"
-	if diff := cmp.Diff("oneoneoneoneone\n", c.kubectl("exec", "pod", "--", "sh", "-c", shows)); diff != "" {
-		t.Errorf("at the start (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "at the start", "oneoneoneoneone\n", c.kubectl("exec", "pod", "--", "sh", "-c", shows))
 	c.kubectl("patch", "configmap", "settings", `--patch={"data":{"value":"two"}}`)
 	c.kubectl("patch", "secret", "password", `--patch={"stringData":{"value":"two"}}`)
 	c.kubectl("exec", "pod", "--", "sh", "-c", `while [ "$(`+shows+`)" != twotwotwotwoone ]; do sleep 0.05; done`)
@@ -134,17 +129,13 @@ spec:
   volumes: [{name: late, secret: {secretName: late}}]
 `)
 	event := c.awaitEvent("pod", v1.EventTypeWarning, "FailedMount")
-	if diff := cmp.Diff(`MountVolume.SetUp failed for volume "late" : secret "late" not found`, event.Message); diff != "" {
-		t.Errorf("event (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "event", `MountVolume.SetUp failed for volume "late" : secret "late" not found`, event.Message)
 	c.kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
 	pod := c.await("pod", "to want its environment", func(pod *v1.Pod) bool {
 		s := pod.Status.ContainerStatuses
 		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "CreateContainerConfigError"
 	})
-	if diff := cmp.Diff(`configmap "late" not found`, pod.Status.ContainerStatuses[0].State.Waiting.Message); diff != "" {
-		t.Errorf("what it waits for (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "what it waits for", `configmap "late" not found`, pod.Status.ContainerStatuses[0].State.Waiting.Message)
 	c.kubectl("create", "configmap", "late", "--from-literal=A=b")
 	c.awaitReady("pod")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // cdiFolder is where runtimes look for the devices that drivers describe.
@@ -75,14 +76,10 @@ func (d *deviceDriver) begin() {
 
 func (d *deviceDriver) run() {
 	d.t.Helper()
-	if err := os.MkdirAll(filepath.Join(d.node.RootDir(), "plugins", d.name), 0o750); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, os.MkdirAll(filepath.Join(d.node.RootDir(), "plugins", d.name), 0o750))
 	command := exec.Command(plane.Binary(d.arguments[0]), d.arguments[1:]...)
 	process, err := machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, err)
 	d.process = process
 }
 
@@ -92,9 +89,7 @@ func (d *deviceDriver) goOn() { d.signal(syscall.SIGCONT) }
 
 func (d *deviceDriver) signal(signal os.Signal) {
 	d.t.Helper()
-	if err := d.process.Signal(signal); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, d.process.Signal(signal))
 }
 
 // close ends the driver, and removes what a driver that was killed has left. The test's own

@@ -17,6 +17,7 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // healthDriver has one device, and tells how it is. Upstream's test driver tells it only if
@@ -58,13 +59,9 @@ func newHealthDriver(t *testing.T, node *member.Member, name string) *healthDriv
 
 func (d *healthDriver) serve(t *testing.T, socket string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(socket), 0o750))
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	registerapi.RegisterRegistrationServer(server, d)
 	drav1.RegisterDRAPluginServer(server, d)
@@ -120,7 +117,7 @@ func (d *healthDriver) NodeWatchResources(_ *healthapi.NodeWatchResourcesRequest
 func TestHealthOfClaims(t *testing.T) {
 	t.Parallel()
 	plane.Needs(t, "ResourceHealthStatusMessage")
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newHealthDriver(t, node, "health.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))

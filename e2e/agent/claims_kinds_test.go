@@ -33,7 +33,7 @@ spec:
 func TestExtendedResourceOfClaims(t *testing.T) {
 	t.Parallel()
 	plane.Needs(t, "DRAExtendedResource")
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newDeviceDriver(t, node, "extended.example.com")
 	t.Cleanup(func() { _, _ = plane.Kubectl(context.Background(), "", "delete", "deviceclass", "fast."+d.name) })
 	c := newCluster(t, node)
@@ -71,7 +71,7 @@ spec: {devices: {requests: [{name: one, exactly: {deviceClassName: DRIVER, alloc
 // them; each gives back its own (A-DRA-3, A-DRA-8).
 func TestAdminAccess(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newDeviceDriver(t, node, "admin.example.com")
 	c := newCluster(t, node)
 	c.kubectl("label", "namespace", c.namespace, "resource.kubernetes.io/admin-access=true")

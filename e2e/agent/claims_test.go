@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // twoDevices prints which devices it has, and ends when it is told to, to be restarted in
@@ -113,7 +114,7 @@ func TestSharedClaim(t *testing.T) {
 // holds up the end of its pods until it is back (A-DRA-6, A-DRA-9).
 func TestDriverFaults(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newDeviceDriver(t, node, "faults.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))
@@ -133,16 +134,12 @@ func TestDriverFaults(t *testing.T) {
 	d.wantPrepared(1)
 	restart(t, node)
 	d.goOn()
-	if err := c.untilGone(t.Context(), "hangs"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.untilGone(t.Context(), "hangs"))
 	d.wantPrepared(0)
 
 	c.create(strings.ReplaceAll(userOfClaim, "NAME", "orphan")) // at the end of a pod whose driver is away
 	c.awaitReady("orphan")
-	if err := d.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.process.Kill())
 	c.apply(strings.ReplaceAll(strings.ReplaceAll(sharedClaim, "DRIVER", d.name), "{name: gpu}", "{name: another}"))
 	c.create(strings.NewReplacer("NAME", "late", "resourceClaimName: gpu", "resourceClaimName: another").Replace(userOfClaim))
 	c.awaitEvent("late", v1.EventTypeWarning, "FailedPrepareDynamicResources")
@@ -156,7 +153,7 @@ func TestDriverFaults(t *testing.T) {
 // killed. The next agent has the pod go on with that one, and nothing stays prepared (A-DRA-5).
 func TestKilledWhilePreparing(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	first, second := newDeviceDriver(t, node, "a.killed.example.com"), newDeviceDriver(t, node, "b.killed.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", first.name))
@@ -180,23 +177,14 @@ func TestKilledWhilePreparing(t *testing.T) {
 // beginDeletion deletes a pod without waiting for its end.
 func (c *cluster) beginDeletion(pod string) {
 	c.t.Helper()
-	if err := client.CoreV1().Pods(c.namespace).Delete(c.t.Context(), pod, *metav1.NewDeleteOptions(1)); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(c.t.Context(), pod, *metav1.NewDeleteOptions(1)))
 }
 
 // restart ends a node by kill -9 and starts it again.
 func restart(t *testing.T, node *member.Member) {
 	t.Helper()
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Kill(), node.Run())
+	assert.Must(t, node.AwaitHealthy(t.Context()))
 }
 
 func statusOf(pod *v1.Pod, container string) v1.ContainerStatus {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // gpuWorker is examples/ml-worker.yaml with two GPUs: its watcher has all containers
@@ -51,7 +52,7 @@ spec:
 func TestGPUWorker(t *testing.T) {
 	t.Parallel()
 	plane.Needs(t, "RestartAllContainersOnContainerExits")
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newExampleDriver(t, node)
 	c := newCluster(t, node)
 	c.apply(gpuWorker)
@@ -92,16 +93,12 @@ func TestGPUWorker(t *testing.T) {
 	if strings.Contains(string(d.process.LogSinceMark()), "PrepareResourceClaims") {
 		t.Errorf("the devices were prepared again:\n%s", d.process.LogSinceMark())
 	}
-	if err := d.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.process.Kill())
 	c.beginDeletion("worker")
 	c.await("worker", "to have no container that runs", func(pod *v1.Pod) bool { return statusOf(pod, "worker").State.Terminated != nil })
 	restart(t, node)
 	d.wantPrepared(1)
 	d.run()
-	if err := c.untilGone(t.Context(), "worker"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.untilGone(t.Context(), "worker"))
 	d.wantPrepared(0)
 }

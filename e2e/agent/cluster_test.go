@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -33,9 +34,7 @@ func newCluster(t *testing.T, node *member.Member) *cluster {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(),
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := &cluster{t: t, namespace: made.Name, node: node}
 	t.Cleanup(c.end)
 	await(c, "serviceaccounts", "default", "to be made", func(*v1.ServiceAccount) bool { return true })
@@ -95,9 +94,7 @@ func (c *cluster) create(manifest string) *v1.Pod {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
 	}
 	made, err := client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	return made
 }
 
@@ -118,9 +115,7 @@ func (c *cluster) delete(pod string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	if err := client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}))
 	if err := c.untilGone(ctx, pod); err != nil {
 		c.t.Fatalf("pod %s is not gone after its deletion: %v", pod, err)
 	}
@@ -132,9 +127,7 @@ func (c *cluster) kubectl(args ...string) string {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	return out
 }
 
@@ -154,12 +147,8 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 	var complaints strings.Builder
 	follow.Stderr = &complaints
 	out, err := follow.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := follow.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
+	assert.Must(c.t, follow.Start())
 	found := false
 	for lines := bufio.NewScanner(out); !found && lines.Scan(); {
 		found = want.MatchString(lines.Text())

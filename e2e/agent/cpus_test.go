@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pinnable is a pod that says on request on which CPUs it runs.
@@ -73,15 +74,9 @@ func TestExclusiveCPUs(t *testing.T) {
 		t.Errorf("the resize is %s: %s", pending.Reason, pending.Message)
 	}
 
-	if err := c.node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.node.Kill())
+	assert.Must(t, c.node.Run())
+	assert.Must(t, c.node.AwaitReady(t.Context()))
 	c.create(pinnable("later", noCPU))
 	c.awaitReady("later")
 	c.awaitCPUs("later", rest) // A-NUMA-14

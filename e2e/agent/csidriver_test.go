@@ -18,6 +18,7 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -40,9 +41,7 @@ func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	folder := filepath.Join(node.Root.Dir, "plugins_registry")
 	d := &csiDriver{zone: zone, socket: filepath.Join(folder, "own-csi.sock"), statuses: make(chan *registerapi.RegistrationStatus, 100)}
 	listener, err := net.Listen("unix", d.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server := grpc.NewServer()
 	csi.RegisterNodeServer(server, d)
 	registerapi.RegisterRegistrationServer(server, d)
@@ -102,11 +101,9 @@ func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver)
 // also over a kill -9 of the agent, and one that contradicts it does not register (A-CSI-2).
 func TestCSIDriverRegisters(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	object, err := client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	first := csiNode(t, node)
 	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: object.UID}}
 	if diff := cmp.Diff(owner, first.OwnerReferences); diff != "" || first.Annotations[v1.MigratedPluginsAnnotationKey] == "" {
@@ -114,11 +111,9 @@ func TestCSIDriverRegisters(t *testing.T) {
 	}
 	awaitNode := func(what, zone, nodeIDs string) {
 		t.Helper()
-		if err := node.AwaitNode(t.Context(), what, func(n *v1.Node) bool {
+		assert.Must(t, node.AwaitNode(t.Context(), what, func(n *v1.Node) bool {
 			return n.Labels[ownTopology] == zone && n.Annotations["csi.volume.kubernetes.io/nodeid"] == nodeIDs
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 
 	says := storagev1.CSINodeDriver{
@@ -129,20 +124,14 @@ func TestCSIDriverRegisters(t *testing.T) {
 	csiNode(t, node, says)
 	awaitNode("A-CSI-2 topology and node ID", "a", `{"`+ownCSIDriver+`":"own-node"}`)
 
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Kill())
+	assert.Must(t, node.Run())
 	d.wantStatus(t, "")
 	if again := csiNode(t, node, says); again.UID != first.UID {
 		t.Errorf("A-CSI-2 the CSINode was made anew")
 	}
 
-	if err := os.Remove(d.socket); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(d.socket))
 	csiNode(t, node)
 	awaitNode("A-CSI-2 the end of the driver", "a", "")
 	newCSIDriver(t, node, "b").wantStatus(t, "RegisterPlugin error -- plugin registration failed with err: error updating Node object with CSI driver node info: "+

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // dashboard is what is read of docs/grafana.json.
@@ -91,13 +93,9 @@ func TestDashboard(t *testing.T) {
 func queries(t *testing.T) (list []query) {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/grafana.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var d dashboard
-	if err := json.Unmarshal(content, &d); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(content, &d))
 	add := func(of, expression string, labels []string) {
 		expression = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(expression)
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
@@ -145,9 +143,7 @@ func (c *cluster) samples(paths ...string) (all samples) {
 	for _, path := range paths {
 		for _, family := range c.scrape(path) {
 			list, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			assert.Must(c.t, err)
 			for _, sample := range list {
 				sample.Metric[model.InstanceLabel] = "node:10250" // as Prometheus adds it
 			}

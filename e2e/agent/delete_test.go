@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // stubborn is a pod that does not end by itself, polite one that does so at once.
@@ -59,9 +60,7 @@ func TestDelete(t *testing.T) {
 				t.Fatalf("the container had not ended when the object went:\n%s", summary([]v1.Pod{*last}))
 			}
 			got := fmt.Sprintf("phase %s, exit code %d", last.Status.Phase, end.ExitCode)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("end of the pod (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "end of the pod", test.want, got)
 		})
 	}
 }
@@ -127,9 +126,7 @@ func TestDeleteWhatNeverStarted(t *testing.T) {
 				s := pod.Status.ContainerStatuses
 				return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == test.reason
 			})
-			if err := client.CoreV1().Pods(c.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, client.CoreV1().Pods(c.namespace).Delete(t.Context(), "pod", metav1.DeleteOptions{}))
 			c.untilDeleted(pod)
 			c.awaitForgotten(pod)
 		})

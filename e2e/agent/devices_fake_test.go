@@ -13,6 +13,7 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ownPlugin is a device plugin of this process, whose devices the test breaks. It gives
@@ -31,9 +32,7 @@ func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, i
 	dir := filepath.Join(node.Root.Dir, "device-plugins")
 	p := serveOwnPlugin(t, filepath.Join(dir, "own.sock"), resource, ids...)
 	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	request := &api.RegisterRequest{Version: api.Version, Endpoint: "own.sock", ResourceName: string(resource)}
 	if _, err := api.NewRegistrationClient(connection).Register(t.Context(), request); err != nil {
@@ -58,9 +57,7 @@ func foundSocket(node *member.Member) string {
 func serveOwnPlugin(t *testing.T, socket string, resource v1.ResourceName, ids ...string) *ownPlugin {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10), resource: resource}
 	api.RegisterDevicePluginServer(p.server, p)
 	registerapi.RegisterRegistrationServer(p.server, p)

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestFoundDevicePlugin: a device plugin is found by its socket in plugins_registry (A-PLUG-1, A-DEV-2).
@@ -38,13 +39,9 @@ spec:
 	create("second")
 	again.server.Stop()
 
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Kill())
 	found := serveOwnPlugin(t, foundSocket(node), resource, "a", "b")
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Run())
 	awaitDevices(t, node, resource, 2, 2)
 	c.delete("first")
 	create("third")

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const ownResource = "own.example.com/gpu"
@@ -34,9 +35,7 @@ func TestHealthOfDevices(t *testing.T) {
 	c := newCluster(t, node)
 	c.create(usesOwn)
 	c.awaitReady("pod")
-	if diff := cmp.Diff("yes yes g0 g1 device all", c.devicesOf("pod", "main")); diff != "" {
-		t.Errorf("A-DEV-1: what the container has (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-1: what the container has", "yes yes g0 g1 device all", c.devicesOf("pod", "main"))
 	awaitHealth := func(g0, g1 v1.ResourceHealthStatus) *v1.Pod {
 		t.Helper()
 		want := []v1.ResourceStatus{{Name: ownResource, Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: g0}, {ResourceID: "g1", Health: g1}}}}
@@ -53,9 +52,7 @@ func TestHealthOfDevices(t *testing.T) {
 	plugin.tell([]string{"g1"}, "g0")
 	awaitDevices(t, node, ownResource, 2, 1)
 	after := awaitHealth(healthy, unhealthy)
-	if diff := cmp.Diff(lifeOf(before), lifeOf(after), cmp.AllowUnexported(life{})); diff != "" {
-		t.Errorf("A-DEV-12: the pod before and after its device broke (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-12: the pod before and after its device broke", lifeOf(before), lifeOf(after), cmp.AllowUnexported(life{}))
 	plugin.server.Stop()
 	awaitDevices(t, node, ownResource, 2, 0)
 	awaitHealth(healthy, unhealthy)

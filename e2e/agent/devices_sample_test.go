@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // sampleResource is what upstream's sample device plugin has two of, Dev-1 and Dev-2.
@@ -38,16 +39,12 @@ func newSamplePlugin(t *testing.T, node *member.Member) *samplePlugin {
 
 func (p *samplePlugin) run() {
 	p.t.Helper()
-	if err := os.MkdirAll(cdiFolder, 0o755); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Must(p.t, os.MkdirAll(cdiFolder, 0o755))
 	const script = `mount -t tmpfs none /var/lib && mkdir /var/lib/kubelet && mount --bind . /var/lib/kubelet && exec "$0"`
 	command := exec.Command("unshare", "--mount", "sh", "-c", script, plane.Binary("sample-device-plugin"))
 	command.Dir, command.Env = p.node.Root.Dir, append(os.Environ(), "CDI_ENABLED=1")
 	process, err := machine.StartProcess(command, filepath.Join(p.t.TempDir(), "plugin.log"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Must(p.t, err)
 	p.process = process
 }
 
@@ -71,10 +68,8 @@ func (p *samplePlugin) close() {
 // be used.
 func awaitDevices(t *testing.T, node *member.Member, resource v1.ResourceName, has, usable int64) {
 	t.Helper()
-	if err := node.AwaitNode(t.Context(), fmt.Sprintf("to have %d %s, of which %d can be used", has, resource, usable), func(n *v1.Node) bool {
+	assert.Must(t, node.AwaitNode(t.Context(), fmt.Sprintf("to have %d %s, of which %d can be used", has, resource, usable), func(n *v1.Node) bool {
 		all, some := n.Status.Capacity[resource], n.Status.Allocatable[resource]
 		return all.Value() == has && some.Value() == usable
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -1,13 +1,14 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // withDevices prints which devices it has, and ends when it is told to, to be restarted in
@@ -46,16 +47,12 @@ func TestDevicePlugin(t *testing.T) {
 	}
 	wantBoth := func(pod, when string) {
 		t.Helper()
-		if got := c.devicesOf(pod, "main"); got != "CDI-Dev-1 CDI-Dev-2 Dev-1 Dev-2 CDI-Dev-2 all" {
-			t.Errorf("%s container main of %s has %q", when, pod, got)
-		}
+		assert.Deep(t, fmt.Sprintf("%s container main of %s has", when, pod), "CDI-Dev-1 CDI-Dev-2 Dev-1 Dev-2 CDI-Dev-2 all", c.devicesOf(pod, "main"))
 	}
 	create("both", "", "2")
 	before := c.awaitReady("both")
 	wantBoth("both", "A-DEV-1: at first,")
-	if got := c.devicesOf("both", "none"); got != "all" {
-		t.Errorf("the container without devices has %q", got)
-	}
+	assert.Deep(t, "the container without devices has", "all", c.devicesOf("both", "none"))
 
 	create("waits", "", "1") // the scheduler knows that there is none left
 	c.awaitEvents("waits", func(e *v1.Event) bool {
@@ -63,13 +60,9 @@ func TestDevicePlugin(t *testing.T) {
 	})
 	create("refused", "nodeName: "+node.Name, "1")
 	refused := c.await("refused", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if diff := cmp.Diff("UnexpectedAdmissionError", refused.Status.Reason); diff != "" {
-		t.Errorf("A-DEV-8: reason (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-8: reason", "UnexpectedAdmissionError", refused.Status.Reason)
 	const message = "Pod was rejected: Allocate failed due to requested number of devices unavailable for example.com/resource. Requested: 1, Available: 0, which is unexpected"
-	if diff := cmp.Diff(message, refused.Status.Message); diff != "" {
-		t.Errorf("A-DEV-8: message (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-8: message", message, refused.Status.Message)
 
 	c.kubectl("exec", "both", "--container=main", "--", "touch", "/end")
 	c.await("both", "to have restarted", func(pod *v1.Pod) bool {
@@ -78,15 +71,7 @@ func TestDevicePlugin(t *testing.T) {
 	})
 	wantBoth("both", "A-DEV-10: after a restart in place,")
 
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, node)
 	awaitDevices(t, node, sampleResource, 0, 0) // its plugin looks for the agent after 10 s
 	c.kubectl("exec", "both", "--container=main", "--", "touch", "/end")
 	after := c.await("both", "to have restarted again", func(pod *v1.Pod) bool {
@@ -94,20 +79,14 @@ func TestDevicePlugin(t *testing.T) {
 		return status.RestartCount == 2 && status.State.Running != nil
 	})
 	wantBoth("both", "A-DEV-10: after a kill -9 of the agent,")
-	if diff := cmp.Diff(statusOf(before, "none").ContainerID, statusOf(after, "none").ContainerID); diff != "" {
-		t.Errorf("A-DEV-10: the container that was to go on (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-10: the container that was to go on", statusOf(before, "none").ContainerID, statusOf(after, "none").ContainerID)
 	awaitDevices(t, node, sampleResource, 2, 2) // it has seen that its socket is gone, and has registered again
 
-	if err := plugin.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plugin.process.Kill())
 	awaitDevices(t, node, sampleResource, 2, 0)
 	plugin.run()
 	awaitDevices(t, node, sampleResource, 2, 2)
 	c.delete("both")
 	c.awaitReady("waits")
-	if got := c.devicesOf("waits", "main"); got != "CDI-Dev-1 Dev-1 CDI-Dev-1 all" {
-		t.Errorf("A-DEV-9: the pod that waited for devices of the one before has %q", got)
-	}
+	assert.Deep(t, "A-DEV-9: the pod that waited for devices of the one before has", "CDI-Dev-1 Dev-1 CDI-Dev-1 all", c.devicesOf("waits", "main"))
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestWorkerWithDevices: the example's worker keeps its two devices when all containers of the pod are
@@ -20,19 +20,13 @@ func TestWorkerWithDevices(t *testing.T) {
 	newSamplePlugin(t, node)
 	c := newCluster(t, node)
 	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-devices.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c.create(string(manifest))
 	pod := c.await("ml-worker-devices", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
-	if restarts := statusOf(pod, "worker").RestartCount; restarts != 1 {
-		t.Errorf("the worker was restarted %d times, want 1", restarts)
-	}
+	assert.Deep(t, "how often the worker was restarted", int32(1), statusOf(pod, "worker").RestartCount)
 	const devices = "CDI-Dev-1\nCDI-Dev-2\nDev-1\nDev-2\n"
 	want := "going on from the checkpoint, with the devices of both runs\n" + devices + devices
-	if diff := cmp.Diff(want, c.kubectl("logs", pod.Name, "--container=worker")); diff != "" {
-		t.Errorf("A-DEV-10: the worker's log (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "A-DEV-10: the worker's log", want, c.kubectl("logs", pod.Name, "--container=worker"))
 }
 
 // TestWorkerWithClaim: so does the example's worker with two GPUs of a claim (A-DRA-7). It is not run
@@ -43,9 +37,7 @@ func TestWorkerWithClaim(t *testing.T) {
 	newExampleDriver(t, node)
 	c := newCluster(t, node)
 	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-claim.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c.apply(string(manifest))
 	c.await("ml-worker-claim", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	log := c.kubectl("logs", "ml-worker-claim", "--container=worker")

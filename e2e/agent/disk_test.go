@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -117,9 +118,7 @@ func newDiskNode(t *testing.T) *diskNode {
 	dir := t.TempDir()
 	n := &diskNode{disk: filepath.Join(dir, "disk"), block: filepath.Join(dir, "block")}
 	image := filepath.Join(dir, "image")
-	if err := os.WriteFile(n.block, make([]byte, mebi), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(n.block, make([]byte, mebi), 0o600))
 	for _, command := range [][]string{
 		{"mkdir", n.disk}, {"truncate", "-s", fmt.Sprintf("%dM", diskMiB), image},
 		{"mkfs.ext4", "-q", "-m", "0", "-N", strconv.Itoa(diskInodes), image}, {"mount", "-o", "loop", image, n.disk},
@@ -133,7 +132,7 @@ func newDiskNode(t *testing.T) *diskNode {
 			t.Errorf("umount: %v\n%s", err, out)
 		}
 	})
-	node := startNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
+	node := newNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"nodefs.available": fmt.Sprintf("%dMi", shortOfMiB), "nodefs.inodesFree": strconv.Itoa(shortOfFiles)},
 		"evictionPressureTransitionPeriod": "3s",
 		"imageGCHighThresholdPercent":      100,
@@ -146,9 +145,7 @@ func newDiskNode(t *testing.T) *diskNode {
 func (n *diskNode) left() (left struct{ mib, files int }) {
 	n.t.Helper()
 	var s unix.Statfs_t
-	if err := unix.Statfs(n.disk, &s); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, unix.Statfs(n.disk, &s))
 	left.mib, left.files = int(s.Bavail*uint64(s.Bsize)/mebi), int(s.Ffree)
 	return left
 }
@@ -160,9 +157,7 @@ func (n *diskNode) filled(manifest, name string, count int) string {
 // awaitPressure waits until the Node's DiskPressure is of that status.
 func (n *diskNode) awaitPressure(status v1.ConditionStatus) {
 	n.t.Helper()
-	if err := n.node.AwaitNode(n.t.Context(), "to have DiskPressure "+string(status), under(v1.NodeDiskPressure, status)); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, n.node.AwaitNode(n.t.Context(), "to have DiskPressure "+string(status), under(v1.NodeDiskPressure, status)))
 }
 
 // evicted waits until a pod was evicted, and looks at what its status says (B-EVI-9).
@@ -188,9 +183,7 @@ func (c *cluster) evicted(name, resource, amounts string) {
 func (c *cluster) wantVictims(names ...string) {
 	c.t.Helper()
 	list, err := client.CoreV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=Evicted"})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	times := map[string]int32{}
 	for i := range list.Items {
 		times[list.Items[i].InvolvedObject.Name] += list.Items[i].Count

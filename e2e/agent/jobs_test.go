@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // job is a Job whose pods run a script.
@@ -35,14 +37,10 @@ func TestIndexedJob(t *testing.T) {
 	c := newCluster(t, shared)
 	c.apply(job("indexed", "completionMode: Indexed\n  completions: 3\n  parallelism: 2", "echo index $JOB_COMPLETION_INDEX"))
 	c.kubectl("wait", "--for=condition=Complete", "job/indexed", "--timeout=60s")
-	if diff := cmp.Diff("0-2", c.kubectl("get", "job", "indexed", "--output=jsonpath={.status.completedIndexes}")); diff != "" {
-		t.Errorf("indexes that are done (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "indexes that are done", "0-2", c.kubectl("get", "job", "indexed", "--output=jsonpath={.status.completedIndexes}"))
 	for _, index := range []string{"0", "1", "2"} {
 		log := c.kubectl("logs", "--selector=batch.kubernetes.io/job-completion-index="+index)
-		if diff := cmp.Diff("index "+index+"\n", log); diff != "" {
-			t.Errorf("log of a pod that has ended (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "log of a pod that has ended", "index "+index+"\n", log)
 	}
 }
 
@@ -57,9 +55,7 @@ func TestJobFails(t *testing.T) {
 	for name, want := range map[string]string{"limited": "BackoffLimitExceeded 1", "ruled": "PodFailurePolicy 1"} {
 		c.kubectl("wait", "--for=condition=Failed", "job/"+name, "--timeout=60s")
 		got := c.kubectl("get", "job", name, `--output=jsonpath={.status.conditions[?(@.type=="Failed")].reason} {.status.failed}`)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("job %s (-want +got):\n%s", name, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("job %s", name), want, got)
 	}
 }
 
@@ -73,50 +69,8 @@ func TestJobIgnoresDisruptions(t *testing.T) {
   podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}`, "exec sleep 3600"))
 	pods := c.awaitPods("job-name=patient", "to run", func(pods []v1.Pod) bool { return phases(pods)[v1.PodRunning] == 1 })
 	c.evict(pods[0].Name)
-	if end := c.untilDeleted(&pods[0]); end.Status.Phase != v1.PodFailed {
-		t.Errorf("the evicted pod ended in phase %s, want Failed", end.Status.Phase)
-	}
+	assert.Deep(t, "the evicted pod ended in phase", v1.PodFailed, c.untilDeleted(&pods[0]).Status.Phase)
 	c.kubectl("wait", "--for=jsonpath={.status.ready}=0", "job/patient", "--timeout=60s")
 	got := c.kubectl("get", "job", "patient", "--output=jsonpath={.status.failed}{.status.conditions}{.status.uncountedTerminatedPods}")
-	if diff := cmp.Diff("{}", got); diff != "" {
-		t.Errorf("failed pods, conditions and pods to be counted (-want +got):\n%s", diff)
-	}
-}
-
-// TestSuspendedJob: its pods end and come back.
-func TestSuspendedJob(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, shared)
-	c.apply(job("paused", "suspend: true", "exec sleep 3600"))
-	running := func(pods []v1.Pod) bool { return phases(pods)[v1.PodRunning] == 1 }
-	c.kubectl("wait", "--for=condition=Suspended", "job/paused", "--timeout=60s")
-	c.kubectl("patch", "job", "paused", "--patch", `{"spec":{"suspend":false}}`)
-	c.awaitPods("job-name=paused", "to run", running)
-	c.kubectl("patch", "job", "paused", "--patch", `{"spec":{"suspend":true}}`)
-	c.awaitPods("job-name=paused", "to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
-}
-
-// TestCronJob: a job of it runs, and is removed when its time is over.
-func TestCronJob(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, shared)
-	c.apply(`
-apiVersion: batch/v1
-kind: CronJob
-metadata: {name: monthly}
-spec:
-  schedule: "0 0 1 * *"
-  jobTemplate:
-    spec:
-      ttlSecondsAfterFinished: 0
-      template:
-        spec:
-          restartPolicy: OnFailure
-          nodeSelector: {kubernetes.io/hostname: NODE}
-          containers:
-          - {name: main, image: TOOLBOX, command: ["true"], resources: {limits: {memory: 64Mi}}}
-`)
-	c.kubectl("create", "job", "now", "--from=cronjob/monthly")
-	c.kubectl("wait", "--for=delete", "job/now", "--timeout=60s")
-	c.awaitPods("", "to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
+	assert.Deep(t, "failed pods, conditions and pods to be counted", "{}", got)
 }

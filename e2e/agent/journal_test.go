@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 )
@@ -49,9 +48,7 @@ spec:
 		t.Fatalf("pods %+v, %v", pods, err)
 	}
 	record, err := cluster.Read(pods[0].UID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	checkRestarts(t, record)
 
 	plugin := c.plugin("timeline", "crash", "--namespace", c.namespace)
@@ -64,9 +61,7 @@ spec:
 	}
 
 	api, uid := client.CoreV1().Pods(c.namespace), record.Pod.UID
-	if err := api.Delete(t.Context(), "crash", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, api.Delete(t.Context(), "crash", metav1.DeleteOptions{}))
 	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
 	until := func(what string, is func(*journal.Record) bool) {
 		t.Helper()
@@ -87,9 +82,7 @@ spec:
 	somebody := rest.CopyConfig(plane.RESTConfig())
 	somebody.Impersonate.UserName = "somebody"
 	theirs, err := kubernetes.NewForConfig(somebody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	of.Client = theirs.CoreV1().RESTClient()
 	if record, err := of.Read(uid); err == nil {
 		t.Errorf("somebody else is told %+v", record)
@@ -99,14 +92,9 @@ spec:
 // plugin runs lifepod as kubectl lifepod does.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), binary, args...)
-	command.Args[0] = "kubectl-lifepod"
-	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
-	out, err := command.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("kubectl lifepod: %v\n%s", err, out)
-	}
-	return string(out)
+	out, err := plane.Plugin(c.t.Context(), binary, args...)
+	assert.Must(c.t, err)
+	return out
 }
 
 // checkRestarts checks that nothing is missing, and that every restart follows from an exit.

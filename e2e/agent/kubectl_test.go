@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // kubectlFails runs kubectl, which must fail, and returns what it complained about.
@@ -46,15 +48,11 @@ spec:
 		s := pod.Status.ContainerStatuses
 		return len(s) == 1 && s[0].RestartCount == 1 && s[0].State.Running != nil
 	})
-	if diff := cmp.Diff("first\n", c.kubectl("logs", "pod", "--previous", "--follow")); diff != "" {
-		t.Errorf("log of the container before (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "log of the container before", "first\n", c.kubectl("logs", "pod", "--previous", "--follow"))
 	c.awaitLine("pod", "second")
 	c.kubectl("exec", "pod", "--", "touch", "/v/end")
 	c.awaitLine("pod", "last")
-	if diff := cmp.Diff("last\n", c.kubectl("logs", "pod", "--tail=1")); diff != "" {
-		t.Errorf("last line (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "last line", "last\n", c.kubectl("logs", "pod", "--tail=1"))
 	if err := c.kubectlFails("logs", "pod", "--container=other"); !strings.Contains(err, "container other is not valid for pod pod") {
 		t.Errorf("log of a container that there isn't: %s", err)
 	}
@@ -77,9 +75,7 @@ func TestExec(t *testing.T) {
 	shell.Await("ready")
 	shell.Press("keys\n")
 	shell.Await("typed keys")
-	if code := shell.End(); code != 5 {
-		t.Errorf("exit code %d on a terminal, want 5", code)
-	}
+	assert.Deep(t, "exit code on a terminal", 5, shell.End())
 }
 
 // TestAttach: the terminal of a container's main process, as kubectl run opens it.
@@ -126,13 +122,9 @@ spec:
 `)
 	c.awaitReady("pod")
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "there", "below"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Join(dir, "there", "below"), 0o755))
 	want := strings.Repeat("lifepod ", 100_000)
-	if err := os.WriteFile(filepath.Join(dir, "there", "below", "file"), []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "there", "below", "file"), []byte(want), 0o600))
 	c.kubectl("cp", filepath.Join(dir, "there"), "pod:/scratch")
 	c.kubectl("cp", "pod:/scratch/there", filepath.Join(dir, "back"))
 	got, err := os.ReadFile(filepath.Join(dir, "back", "below", "file"))
@@ -161,12 +153,8 @@ spec:
 	defer cancel()
 	forward := plane.KubectlCommand(ctx, "--namespace", c.namespace, "port-forward", "pod/pod", ":8080", "--address=127.0.0.1")
 	out, err := forward.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := forward.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, forward.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
 	if err != nil || !found {

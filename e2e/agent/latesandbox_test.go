@@ -8,6 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -17,9 +18,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)
 	endpoint, err := cri.Dial("unix://" + c.node.Root.RunDir() + "/containerd.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = endpoint.Close() }() // no call is under way
 	runtime := endpoint.Runtime
 	c.create(polite)
@@ -32,15 +31,11 @@ func TestSandboxThatComesLate(t *testing.T) {
 		Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
 		Annotations: map[string]string{criconfig.NodeAnnotation: c.node.Name},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	began := time.Now()
 	for {
 		list, err := runtime.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if !slices.ContainsFunc(list.Items, func(s *runtimeapi.PodSandbox) bool { return s.Id == late.PodSandboxId }) {
 			t.Logf("the sandbox was gone after %v", time.Since(began).Round(time.Second))
 			return

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // sleeper is a pod that says hello and does nothing more.
@@ -32,30 +33,8 @@ func TestPodLives(t *testing.T) {
 		t.Errorf("status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
 	}
 	c.awaitLine("sleeper", "hello")
-	if diff := cmp.Diff("inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside")); diff != "" {
-		t.Errorf("kubectl exec (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "kubectl exec", "inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside"))
 	c.delete("sleeper")
-}
-
-// TestPodEnds: what a pod came to is in its status.
-func TestPodEnds(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, shared)
-	c.create(`
-metadata: {name: fails}
-spec:
-  restartPolicy: Never
-  containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "exit 3"]
-    resources: {limits: {memory: 64Mi}}
-`)
-	pod := c.await("fails", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if end := pod.Status.ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 3 || end.Reason != "Error" {
-		t.Errorf("the container came to %+v, want exit code 3 and reason Error", end)
-	}
 }
 
 // TestRestartOfTheAgentIsInvisible kills the agent, and ends it in order: the pod
@@ -70,20 +49,14 @@ func TestRestartOfTheAgentIsInvisible(t *testing.T) {
 		name string
 		do   func() error
 	}{{"kill -9", node.Kill}, {"SIGTERM", node.Stop}} {
-		if err := end.do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Run(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, end.do())
+		assert.Must(t, node.Run())
 		if err := node.AwaitHealthy(t.Context()); err != nil {
 			t.Fatalf("after %s: %v", end.name, err)
 		}
 		c.awaitLine("sleeper", "hello")
 	}
-	if diff := cmp.Diff(lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{})); diff != "" {
-		t.Errorf("the pod before and after (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the pod before and after", lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{}))
 	c.delete("sleeper")
 }
 

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -74,24 +75,12 @@ func TestLabelChange(t *testing.T) {
 	c.create(fast("stays", "restartPolicy: Always"))
 	before := c.awaitReady("stays")
 	c.kubectl("label", "node", c.node.Name, "example.com/disk-")
-	if err := c.node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, c.node)
 	c.kubectl("exec", "stays", "--", "true")
-	if diff := cmp.Diff(lifeOf(before), lifeOf(c.awaitReady("stays")), cmp.AllowUnexported(life{})); diff != "" {
-		t.Errorf("the pod before and after (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the pod before and after", lifeOf(before), lifeOf(c.awaitReady("stays")), cmp.AllowUnexported(life{}))
 	c.create(fast("refused", "nodeName: "+c.node.Name))
 	pod := c.await("refused", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if diff := cmp.Diff("NodeAffinity", pod.Status.Reason); diff != "" {
-		t.Errorf("reason (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "reason", "NodeAffinity", pod.Status.Reason)
 }
 
 // checkFull: a pod more than the node takes is refused (A-ADM-4).
@@ -100,9 +89,7 @@ func (c *cluster) checkFull() {
 	c.create(onNode("toomany", c.node.Name, "nodeName: "+c.node.Name))
 	pod := c.await("toomany", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	want := "OutOfpods: Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 2"
-	if diff := cmp.Diff(want, pod.Status.Reason+": "+pod.Status.Message); diff != "" {
-		c.t.Errorf("why the pod was refused (-want +got):\n%s", diff)
-	}
+	assert.Deep(c.t, "why the pod was refused", want, pod.Status.Reason+": "+pod.Status.Message)
 	c.delete("toomany")
 }
 
@@ -120,17 +107,13 @@ func TestRoomOnTheNode(t *testing.T) {
 	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Status == v1.ConditionTrue })
 	want := fmt.Sprintf("Deferred: Node didn't have enough resource: cpu, requested: 400, used: %d, capacity: %d", cpu-300, cpu)
 	pending := conditionOf(waits, v1.PodResizePending)
-	if diff := cmp.Diff(want, pending.Reason+": "+pending.Message); diff != "" {
-		t.Errorf("the resize that waits (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the resize that waits", want, pending.Reason+": "+pending.Message)
 	c.kubectl("delete", "pod", "big", "--wait=false")
 	c.untilDeleted(big)
 	after := c.await("grows", "to its new size", func(pod *v1.Pod) bool {
 		return pod.Status.ContainerStatuses[0].AllocatedResources.Cpu().MilliValue() == 400 && len(pod.Status.Conditions) == 5
 	})
-	if diff := cmp.Diff(grows.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID); diff != "" {
-		t.Errorf("the container after the resize (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "the container after the resize", grows.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID)
 	critical := onNode("critical", c.node.Name, "priorityClassName: system-node-critical\n  nodeName: "+c.node.Name)
 	c.create(strings.Replace(critical, "limits:", fmt.Sprintf("requests: {cpu: %dm}, limits:", cpu-100), 1))
 	victim := c.await("grows", "to make room", func(pod *v1.Pod) bool { return lifecycle.Terminal(pod.Status.Phase) })
@@ -148,8 +131,6 @@ func TestRoomOnTheNode(t *testing.T) {
 func (c *cluster) allocatableCPU() int64 {
 	c.t.Helper()
 	var node v1.Node
-	if err := client.CoreV1().RESTClient().Get().Resource("nodes").Name(c.node.Name).Do(c.t.Context()).Into(&node); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, client.CoreV1().RESTClient().Get().Resource("nodes").Name(c.node.Name).Do(c.t.Context()).Into(&node))
 	return node.Status.Allocatable.Cpu().MilliValue()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // newNode is a node for one test alone, ready, which it may kill. When the test
@@ -15,9 +16,7 @@ func newNode(t *testing.T, config member.Config) *member.Member {
 		config.Program = binary
 	}
 	node, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
@@ -26,8 +25,6 @@ func newNode(t *testing.T, config member.Config) *member.Member {
 			t.Error(err)
 		}
 	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.AwaitReady(t.Context()))
 	return node
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPodResources: a program on the node asks which devices containers have, those of plugins and those
@@ -34,9 +36,7 @@ func TestPodResources(t *testing.T) {
 	c.await("ended", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 
 	connection, err := grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	asked := api.NewPodResourcesListerClient(connection)
 	device := func(id string) *api.ContainerDevices {
@@ -55,9 +55,7 @@ func TestPodResources(t *testing.T) {
 		if err != nil {
 			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
 		}
-		if diff := cmp.Diff(pod, list.PodResources[1], protocmp.Transform()); diff != "" {
-			t.Errorf("A-DEV-13: %s pod (-want +got):\n%s", when, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("A-DEV-13: %s pod", when), pod, list.PodResources[1], protocmp.Transform())
 		got := map[string]int{}
 		for _, container := range list.PodResources[0].Containers {
 			for _, claim := range container.DynamicResources {
@@ -68,20 +66,10 @@ func TestPodResources(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(map[string]int{"both": 2, "second": 2}, got); diff != "" {
-			t.Errorf("A-DEV-13: %s devices of claims, by container (-want +got):\n%s", when, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("A-DEV-13: %s devices of claims, by container", when), map[string]int{"both": 2, "second": 2}, got)
 	}
 	ask("at first,")
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, node)
 	ask("after a kill -9,")
 	plugin.server.Stop()
 	newOwnPlugin(t, node, ownResource, "g0", "g1", "g2").tell([]string{"g1"}, "g0", "g2")

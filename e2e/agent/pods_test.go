@@ -60,16 +60,6 @@ func phases(pods []v1.Pod) map[v1.PodPhase]int {
 	return count
 }
 
-// readySince is when the pod became ready.
-func readySince(pod *v1.Pod) metav1.Time {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == v1.PodReady {
-			return condition.LastTransitionTime
-		}
-	}
-	return metav1.Time{}
-}
-
 // untilDeleted waits until a pod's object is gone, and returns it as it was last.
 func (c *cluster) untilDeleted(pod *v1.Pod) *v1.Pod {
 	c.t.Helper()

@@ -8,6 +8,8 @@ import (
 	plaintext "google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPodsAPI: a program on the node follows its pods without the API server (A-NODE-9).
@@ -15,14 +17,10 @@ func TestPodsAPI(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)
 	connection, err := grpc.NewClient("unix:"+filepath.Join(shared.Root.Dir, "pods-api", "pods-api.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	stream, err := api.NewPodsClient(connection).WatchPods(t.Context(), &api.WatchPodsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	hears := func(what string, wanted func(event api.EventType, pod *v1.Pod) bool) {
 		t.Helper()
 		for {
@@ -31,9 +29,7 @@ func TestPodsAPI(t *testing.T) {
 				t.Fatalf("A-NODE-9 did not hear that the pod %s: %v", what, err)
 			}
 			var pod v1.Pod
-			if err := pod.Unmarshal(event.Pod); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, pod.Unmarshal(event.Pod))
 			if pod.Namespace == c.namespace && wanted(event.Type, &pod) {
 				return
 			}

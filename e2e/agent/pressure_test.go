@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
 )
 
@@ -46,9 +47,7 @@ spec:
 // transition is over (B-EVI-5, B-EVI-6, B-EVI-7, B-EVI-9, B-EVI-10).
 func TestMemoryPressure(t *testing.T) {
 	memory, err := stats.ReadMemory("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	left := memory.Limit - memory.WorkingSet()
 	node := nodeUnder(t, fmt.Sprintf("%dMi", left/mebi-1500), nil)
 	c := newCluster(t, node)
@@ -84,26 +83,7 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 		"evictionPressureTransitionPeriod": "5s",
 	}
 	maps.Copy(kubelet, more)
-	return startNode(t, member.Config{Kubelet: kubelet})
-}
-
-// startNode starts a node of the control plane, which is there until the test ends.
-func startNode(t *testing.T, config member.Config) *member.Member {
-	t.Helper()
-	config.Plane, config.Program = plane, binary
-	node, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return node
+	return newNode(t, member.Config{Kubelet: kubelet})
 }
 
 // under says that the Node has a condition of that status.
@@ -122,15 +102,11 @@ func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Nod
 func (c *cluster) wantNodeEvent(reason, message string) {
 	c.t.Helper()
 	node, err := client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	list, err := client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",involvedObject.uid=" + string(node.UID) + ",reason=" + reason,
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	for i := range list.Items {
 		if list.Items[i].Message == message && list.Items[i].Type == v1.EventTypeWarning {
 			return
@@ -143,9 +119,7 @@ func (c *cluster) wantNodeEvent(reason, message string) {
 func logOf(t *testing.T, node *member.Member, words ...string) {
 	t.Helper()
 	file, err := os.Open(node.LogFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		for _, word := range words {

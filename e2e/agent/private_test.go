@@ -1,23 +1,16 @@
 package agent
 
 import (
-	"io"
-	"log"
-	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	oci "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPrivateRegistry: an image that nobody may have but those with a password comes by the
@@ -53,47 +46,22 @@ spec:
 	c.create(manifest("by-account", "serviceAccountName: puller"))
 	c.awaitReady("by-account")
 	event := c.awaitEvent("by-account", v1.EventTypeNormal, "Pulling")
-	if diff := cmp.Diff(`Pulling image "`+image+`"`, event.Message); diff != "" {
-		t.Errorf("event (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "event", `Pulling image "`+image+`"`, event.Message)
 }
 
 // pushPrivate puts the carried image into a registry on loopback, which is there until the
 // test ends and wants a password.
 func (c *cluster) pushPrivate(password string) (image string) {
 	c.t.Helper()
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, given, _ := r.BasicAuth(); given != password {
-			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-			return
-		}
-		inner.ServeHTTP(w, r)
-	}))
+	server := httptest.NewServer(imageregistry.Private(password))
 	c.t.Cleanup(server.Close)
-	archives, err := filepath.Glob(filepath.Join(c.node.Root.Dir, "bundle/*/images/*.tar"))
-	if err != nil || len(archives) != 1 {
-		c.t.Fatalf("carried archives %v, %v", archives, err)
-	}
-	tag, err := name.NewTag("lifepod.dev/toolbox:1")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	content, err := tarball.ImageFromPath(archives[0], &tag)
+	content, err := imageregistry.Toolbox(c.node.Root.Dir)
 	if err == nil { // one that others have not, who might need the password for it then
 		content, err = mutate.Config(content, oci.Config{Env: []string{"PATH=/bin"}, Labels: map[string]string{"private": c.namespace}})
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	image = strings.TrimPrefix(server.URL, "http://") + "/private:1"
-	reference, err := name.ParseReference(image, name.Insecure)
 	if err == nil {
-		err = remote.Write(reference, content, remote.WithAuth(&authn.Basic{Username: "me", Password: password}))
+		image, err = imageregistry.Push(strings.TrimPrefix(server.URL, "http://"), password, "private", content)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	return image
 }

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
 )
 
@@ -32,10 +33,8 @@ func TestPIDPressure(t *testing.T) {
 	t.Parallel()
 	const processes = 250 // each has several threads, which count
 	now, err := stats.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := startNode(t, member.Config{Kubelet: map[string]any{
+	assert.Must(t, err)
+	node := newNode(t, member.Config{Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"pid.available": strconv.FormatInt(*now.MaxPID-*now.NumOfRunningProcesses-2*processes, 10)},
 		"evictionPressureTransitionPeriod": "3s",
 	}})
@@ -45,9 +44,7 @@ func TestPIDPressure(t *testing.T) {
 	c.create(strings.ReplaceAll(bomb, "COUNT", strconv.Itoa(processes)))
 	pressed := func(status v1.ConditionStatus) {
 		t.Helper()
-		if err := node.AwaitNode(t.Context(), "to have PIDPressure "+string(status), under(v1.NodePIDPressure, status)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, node.AwaitNode(t.Context(), "to have PIDPressure "+string(status), under(v1.NodePIDPressure, status)))
 	}
 	pressed(v1.ConditionTrue)
 	c.evicted("bomb", "pids", `Threshold quantity: [0-9]+, available: [0-9]+`)
@@ -62,7 +59,7 @@ func TestPIDPressure(t *testing.T) {
 func TestProcessesOfAPod(t *testing.T) {
 	t.Parallel()
 	const limit = 100
-	node := startNode(t, member.Config{Kubelet: map[string]any{"podPidsLimit": limit}})
+	node := newNode(t, member.Config{Kubelet: map[string]any{"podPidsLimit": limit}})
 	c := newCluster(t, node)
 	c.create(modest)
 	neighbour := c.awaitReady("modest")
@@ -90,9 +87,7 @@ func filesOfCgroup(t *testing.T, pod *v1.Pod, file string) []string {
 	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
 		for depth := "*"; strings.Count(depth, "*") < 6; depth += "/*" {
 			files, err := filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			found = append(found, files...)
 		}
 	}

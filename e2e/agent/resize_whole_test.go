@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestResizeWhole: the resources of a pod as a whole grow and shrink while it runs, in its cgroup and in those of the containers that
@@ -85,12 +86,8 @@ func TestResizeWholeDeferred(t *testing.T) {
 	if pending := conditionOf(waits, v1.PodResizePending); pending.Reason+": "+pending.Message != want || waits.Status.AllocatedResources.Cpu().String() != "100m" {
 		t.Errorf("the resize that waits: %s: %s, allocated %v, want %s", pending.Reason, pending.Message, waits.Status.AllocatedResources, want)
 	}
-	if err := c.node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.node.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.node.Kill())
+	assert.Must(t, c.node.Run())
 	c.kubectl("delete", "pod", "big", "--wait=false")
 	c.untilDeleted(ends)
 	after := c.await("grows", "to its new size", func(pod *v1.Pod) bool {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestStatefulSet: its pods begin and end one after the other, each with a volume and a
@@ -19,9 +21,7 @@ func TestStatefulSet(t *testing.T) {
 	class := c.namespace
 	for i := range 2 {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Mkdir(dir, 0o755))
 		c.localVolume(class, fmt.Sprintf("%s-%d", class, i), dir)
 	}
 	c.apply(strings.ReplaceAll(`
@@ -50,14 +50,12 @@ spec:
 `, "CLASS", class))
 	c.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
 	first, second := c.awaitReady("db-0"), c.awaitReady("db-1")
-	if ready := readySince(first); second.CreationTimestamp.Before(&ready) {
+	if ready := conditionOf(first, v1.PodReady).LastTransitionTime; second.CreationTimestamp.Before(&ready) {
 		t.Errorf("db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
 	}
 	c.kubectl("delete", "pod", "db-0")
 	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
-	if diff := cmp.Diff("db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names")); diff != "" {
-		t.Errorf("what is on the volume (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "what is on the volume", "db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names"))
 	c.kubectl("scale", "statefulset/db", "--replicas=0")
 	for gone := false; !gone; {
 		pods := c.awaitPods("", "to have one less", func([]v1.Pod) bool { return true })

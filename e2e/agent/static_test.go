@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestStaticPod: its mirror pod shows it to kubectl; deleting that changes nothing, and
@@ -31,12 +31,8 @@ spec:
 	t.Cleanup(func() { _ = os.Remove(file) })                                          // before the node ends
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(fresh, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(fresh, file); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(fresh, []byte(text), 0o600))
+		assert.Must(t, os.Rename(fresh, file))
 	}
 	name := "fixed-" + c.node.Name
 	write(strings.Replace(manifest, "GENERATION", "one", 1))
@@ -48,20 +44,14 @@ spec:
 
 	c.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
 	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
-	if diff := cmp.Diff(containerIDs(first), containerIDs(second)); diff != "" {
-		t.Errorf("containers after the mirror pod was deleted (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "containers after the mirror pod was deleted", containerIDs(first), containerIDs(second))
 
 	write(strings.Replace(manifest, "GENERATION", "two", 1))
 	c.untilDeleted(second)
 	c.awaitReady(name)
 	c.awaitLine(name, "two")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.untilGone(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(file))
+	assert.Must(t, c.untilGone(t.Context(), name))
 }
 
 // TestForgedMirrorPod: a pod with the annotation of a mirror pod and the UID of another
@@ -80,9 +70,7 @@ spec:
 `))
 	attacker.await("forged", "to be deleted by the node", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 	victim.kubectl("delete", "pod", "pod", "--wait=false")
-	if last := victim.untilDeleted(pod); last.Status.Phase != v1.PodFailed {
-		t.Errorf("phase %s when the object went, want Failed", last.Status.Phase)
-	}
+	assert.Deep(t, "phase when the object went", v1.PodFailed, victim.untilDeleted(pod).Status.Phase)
 	forged := attacker.await("forged", "to be looked at", func(*v1.Pod) bool { return true })
 	if forged.Status.Phase != v1.PodPending || len(forged.Status.ContainerStatuses) > 0 {
 		t.Errorf("the forged pod has a status:\n%s", summary([]v1.Pod{*forged}))

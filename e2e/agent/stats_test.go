@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // busy is a pod with something to tell of each figure.
@@ -50,9 +52,7 @@ func TestSummary(t *testing.T) {
 	c.create(busy)
 	c.awaitReady("busy")
 	var summary statsapi.Summary
-	if err := json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary))
 	checkNodeStats(t, summary.Node)
 	pod := podStats(t, summary, c.namespace)
 	if names := containerNames(pod); !cmp.Equal(names, []string{"main", "side"}) {
@@ -88,9 +88,7 @@ func TestSummary(t *testing.T) {
 	}
 
 	var little statsapi.Summary
-	if err := json.Unmarshal([]byte(c.nodeAPI("stats/summary?only_cpu_and_memory=true")), &little); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary?only_cpu_and_memory=true")), &little))
 	pod = podStats(t, little, c.namespace)
 	if pod.CPU == nil || pod.Memory == nil || pod.Network != nil || pod.VolumeStats != nil || little.Node.Fs != nil {
 		t.Errorf("only CPU and memory: %+v", pod)
@@ -148,9 +146,7 @@ func TestMetrics(t *testing.T) {
 	pod := c.awaitReady("busy")
 
 	resource := c.scrape("metrics/resource")
-	if got := value(resource, "resource_scrape_error"); got != 0 {
-		t.Errorf("resource_scrape_error %v", got)
-	}
+	assert.Deep(t, "resource_scrape_error", float64(0), value(resource, "resource_scrape_error"))
 	for _, name := range []string{"container_cpu_usage_seconds_total", "container_memory_working_set_bytes", "container_start_time_seconds"} {
 		for _, container := range []string{"main", "side"} {
 			c.checkFigure(resource, name, "pod", "busy", "container", container)

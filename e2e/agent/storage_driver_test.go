@@ -22,6 +22,7 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -42,9 +43,7 @@ type storageDriver struct {
 func newStorageDriver(t *testing.T, node *member.Member, name, spec string) *storageDriver {
 	t.Helper()
 	local, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	d := &storageDriver{t: t, name: name, node: node, local: local}
 	object := "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
 	if _, err := plane.Kubectl(t.Context(), object, "apply", "--filename=-"); err != nil {
@@ -63,13 +62,9 @@ func (d *storageDriver) run() {
 	csi.RegisterNodeServer(d.server, d.local)
 	registerapi.RegisterRegistrationServer(d.server, registration{driver: d})
 	for _, socket := range []string{d.socket(), d.registrationSocket()} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(socket), 0o750), removeIfThere(socket)); err != nil {
-			d.t.Fatal(err)
-		}
+		assert.Must(d.t, os.MkdirAll(filepath.Dir(socket), 0o750), removeIfThere(socket))
 		listener, err := net.Listen("unix", socket)
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		assert.Must(d.t, err)
 		d.served.Go(func() { _ = d.server.Serve(listener) }) // until it is stopped
 	}
 	d.eventually("CSINode with the driver", func(ctx context.Context) (bool, error) {
@@ -91,17 +86,6 @@ func (d *storageDriver) socket() string {
 
 func (d *storageDriver) registrationSocket() string {
 	return filepath.Join(d.node.Root.Dir, "plugins_registry", d.name+"-reg.sock")
-}
-
-// killAgent kills the agent of the node, and starts another one.
-func (d *storageDriver) killAgent() {
-	d.t.Helper()
-	if err := errors.Join(d.node.Kill(), d.node.Run()); err != nil {
-		d.t.Fatal(err)
-	}
-	if err := d.node.AwaitHealthy(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
 }
 
 // stop ends the driver, which leaves what it has mounted.
@@ -149,9 +133,7 @@ func (d *storageDriver) volume(name string, block bool) string {
 	made, err := d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 64 << 20}, VolumeCapabilities: []*csi.VolumeCapability{capability},
 	})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, err)
 	return made.Volume.VolumeId
 }
 
@@ -160,9 +142,7 @@ func (d *storageDriver) expand(c *cluster) {
 	d.t.Helper()
 	name := c.namespace + "-data"
 	volume, err := client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, err)
 	if _, err := d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: 128 << 20},
 	}); err != nil {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // claimOfDriver is a claim that is bound to a volume of a driver.
@@ -72,7 +73,7 @@ spec:
 // for what is not there; nothing is left (A-CSI-4, A-CSI-6, A-CSI-7, A-CSI-10, A-CSI-12).
 func TestStorageDriver(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "storage.example.com", "{attachRequired: false, fsGroupPolicy: File}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeFilesystem)
@@ -98,7 +99,7 @@ func TestStorageDriver(t *testing.T) {
 	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
 	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
 	c.awaitLine("one", "runs 2")
-	d.killAgent()
+	restart(t, node)
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
 	c.awaitReady("two")
 	c.awaitLine("two", "runs 3")
@@ -114,9 +115,7 @@ func TestStorageDriver(t *testing.T) {
 func (d *storageDriver) wantNothing() {
 	d.t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, err)
 	for _, m := range mounts {
 		if strings.Contains(m.Mountpoint, "csi") {
 			d.t.Errorf("%s is still mounted", m.Mountpoint)
@@ -136,7 +135,7 @@ func (d *storageDriver) wantNothing() {
 // the node expands it (A-CSI-8, A-CSI-15).
 func TestStorageDevice(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "devices.example.com", "{attachRequired: false}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeBlock)
@@ -156,12 +155,10 @@ spec:
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
-	d.killAgent()
+	restart(t, node)
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
 	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
-	if line := c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"); line != "hello\n" {
-		t.Errorf("the device begins with %q", line)
-	}
+	assert.Deep(t, "the device begins with", "hello\n", c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"))
 	d.wantCalls()
 	c.delete("pod")
 	d.wantCalls("NodeUnpublishVolume", "NodeUnstageVolume")
@@ -184,7 +181,7 @@ spec:
 // for and an attacher, here the test, does (A-CSI-5).
 func TestAttachedVolume(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, member.Config{})
+	node := newNode(t, member.Config{})
 	d := newStorageDriver(t, node, "attached.example.com", "{attachRequired: true}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeFilesystem)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSystemLogs: an administrator reads a log of the machine, and asks for that of a
@@ -13,16 +15,12 @@ import (
 func TestSystemLogs(t *testing.T) {
 	t.Parallel()
 	file, err := os.CreateTemp("/var/log", "lp-e2e-*.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })
 	if _, err := file.WriteString("of the machine"); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, file.Close())
 	name := filepath.Base(file.Name())
 	for _, at := range []string{name, "?query=/" + name, "?query=" + strings.TrimSuffix(name, ".log")} {
 		got, err := plane.Kubectl(t.Context(), "", "get", "--raw", fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/%s", shared.Name, at))

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // newTakenOver is a node of a kubelet, whose place another program takes.
@@ -27,19 +28,11 @@ func newTakenOver(t *testing.T, configuration map[string]any) *member.Member {
 // succeed ends a node's program and has another take its place.
 func succeed(t *testing.T, node *member.Member, program string) {
 	t.Helper()
-	if err := node.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Stop())
 	node.Become(program)
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Run())
+	assert.Must(t, node.AwaitHealthy(t.Context()))
+	assert.Must(t, node.AwaitReady(t.Context()))
 }
 
 // unharmed fails the test unless a pod is the same that it was, and runs.

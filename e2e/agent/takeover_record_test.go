@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // record is every version of every pod of a namespace that a watch shows.
@@ -125,9 +127,7 @@ func (r *record) restartsOnly(t *testing.T, from, to *v1.Pod) {
 func (c *cluster) all(selector string) map[string]*v1.Pod {
 	c.t.Helper()
 	list, err := client.CoreV1().Pods(c.namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	byName := map[string]*v1.Pod{}
 	for i := range list.Items {
 		byName[list.Items[i].Name] = &list.Items[i]

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // startRuntime starts a container runtime that the programs of a node use one
@@ -11,9 +12,7 @@ import (
 func startRuntime(t *testing.T) string {
 	t.Helper()
 	runtime, err := member.StartRuntime(t.Context(), binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of the runtime:\n%s", runtime.LastLines(20))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // steady is a workload to which nothing may happen: a pod with all that a pod can
@@ -181,9 +182,7 @@ func (c *takeover) begin() {
 		c.create(whole)
 	}
 	text := strings.ReplaceAll(static, "NAMESPACE", c.namespace)
-	if err := os.WriteFile(filepath.Join(c.manifests, "static.yaml"), []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, os.WriteFile(filepath.Join(c.manifests, "static.yaml"), []byte(text), 0o600))
 	c.t.Cleanup(func() { _ = os.Remove(filepath.Join(c.manifests, "static.yaml")) }) // before the namespace goes
 	c.kubectl("wait", "--for=condition=Complete", "job/done", "--timeout=60s")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
@@ -204,9 +203,7 @@ func (c *takeover) swap(program string) {
 	c.t.Helper()
 	c.create(leaving)
 	c.awaitReady("leaving")
-	if err := client.CoreV1().Pods(c.namespace).Delete(c.t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(c.t.Context(), "leaving", metav1.DeleteOptions{}))
 	by := fmt.Sprint("by-", len(c.programs)-1)
 	c.create(strings.ReplaceAll(sleeper, "sleeper", by))
 	c.awaitReady(by)
@@ -216,20 +213,14 @@ func (c *takeover) swap(program string) {
 	c.stop()
 	c.programs = append(c.programs, program)
 	c.node.Become(program)
-	if err := c.node.Run(); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := c.node.AwaitHealthy(c.t.Context()); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, c.node.Run())
+	assert.Must(c.t, c.node.AwaitHealthy(c.t.Context()))
 }
 
 // stop ends the node's program. Until the next runs, nobody writes a status.
 func (c *takeover) stop() {
 	c.t.Helper()
-	if err := c.node.Stop(); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, c.node.Stop())
 	c.stops = append(c.stops, c.all(""))
 }
 
@@ -324,11 +315,4 @@ func (c *takeover) keptFiles() {
 	}
 }
 
-func restarts(pod *v1.Pod, container string) int32 {
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == container {
-			return s.RestartCount
-		}
-	}
-	return 0
-}
+func restarts(pod *v1.Pod, container string) int32 { return statusOf(pod, container).RestartCount }

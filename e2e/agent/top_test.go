@@ -2,13 +2,7 @@ package agent
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/metricsserver"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTop: a real metrics-server reads the node, and kubectl top shows it and its
@@ -26,7 +21,9 @@ func TestTop(t *testing.T) {
 	c := newCluster(t, shared)
 	c.create(busy)
 	c.awaitReady("busy")
-	startMetricsServer(t)
+	metricsserver.Start(t, metricsserver.Cluster{
+		Program: plane.Binary("metrics-server"), Kubeconfig: plane.Kubeconfig(), Nodes: v1.LabelHostname + "=" + shared.Name, Address: nodeAddress(t), Kubectl: plane.Kubectl,
+	})
 	for _, want := range []struct {
 		args  []string
 		lines []string
@@ -70,109 +67,11 @@ func (c *cluster) awaitKubectl(args ...string) string {
 	}
 }
 
-// metricsServer is its Service, without a selector, and its place in the API.
-const metricsServer = `
-apiVersion: v1
-kind: Service
-metadata: {name: metrics-server, namespace: kube-system}
-spec:
-  ports: [{port: 443, targetPort: PORT}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: metrics-server, namespace: kube-system, labels: {kubernetes.io/service-name: metrics-server}}
-addressType: IPv4
-endpoints: [{addresses: [ADDRESS]}]
-ports: [{port: PORT}]
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1beta1.metrics.k8s.io}
-spec:
-  service: {name: metrics-server, namespace: kube-system, port: 443}
-  group: metrics.k8s.io
-  version: v1beta1
-  insecureSkipTLSVerify: true
-  groupPriorityMinimum: 100
-  versionPriority: 100
-`
-
-// startMetricsServer runs one for as long as the test. It is in the API only while
-// it answers: namespaces can't be deleted while a part of the API is missing.
-func startMetricsServer(t *testing.T) {
-	t.Helper()
-	program := plane.Binary("metrics-server")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v: run `make metrics-server` first", err)
-	}
-	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	process, err := machine.StartProcess(exec.Command(program,
-		"--kubeconfig="+plane.Kubeconfig(), "--authentication-kubeconfig="+plane.Kubeconfig(), "--authorization-kubeconfig="+plane.Kubeconfig(),
-		"--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
-		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=9s",
-		"--node-selector="+v1.LabelHostname+"="+shared.Name,
-	), filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))
-		}
-		if err := process.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	awaitLive(t, process, port)
-	manifest := strings.NewReplacer("PORT", strconv.Itoa(port), "ADDRESS", nodeAddress(t)).Replace(metricsServer)
-	t.Cleanup(func() {
-		if _, err := plane.Kubectl(context.Background(), manifest, "delete", "--filename=-"); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := plane.Kubectl(t.Context(), manifest, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// awaitLive waits until metrics-server answers.
-func awaitLive(t *testing.T, process *machine.Process, port int) {
-	t.Helper()
-	browser := insecure()
-	for ctx := t.Context(); ; {
-		response, err := browser.Get(fmt.Sprintf("https://127.0.0.1:%d/livez", port))
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-process.Ended():
-			t.Fatal("metrics-server has ended")
-		case <-ctx.Done():
-			t.Fatal(ctx.Err())
-		case <-time.After(50 * time.Millisecond): // it tells nobody
-		}
-	}
-}
-
-// insecure is a client that trusts every server.
-func insecure() *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test's own server
-}
-
 // nodeAddress is where the machine can be reached.
 func nodeAddress(t *testing.T) string {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, a := range node.Status.Addresses {
 		if a.Type == v1.NodeInternalIP {
 			return a.Address

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/relay"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
@@ -28,9 +29,7 @@ func TestTraces(t *testing.T) {
 	c := newCluster(t, node)
 	uid := string(c.create(sleeper).UID)
 	c.awaitReady("sleeper")
-	if out := c.kubectl("exec", "sleeper", "--", "echo", "heard"); out != "heard\n" {
-		t.Errorf("exec printed %q", out)
-	}
+	assert.Deep(t, "exec printed", "heard\n", c.kubectl("exec", "sleeper", "--", "echo", "heard"))
 	c.delete("sleeper")
 	start := c.awaitSpan(collector, "syncPod", uid)
 	for _, step := range []struct{ name, call string }{
@@ -103,11 +102,7 @@ func listenIn(t *testing.T, endpoint string) *listener {
 	if p.Relay, err = relay.Listen(endpoint, p.hear); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.AtEnd(t, p.Close)
 	return p
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ParseGates reads feature gates as people write them: NAME=true,NAME=false.
@@ -49,9 +51,7 @@ func (c *ControlPlane) Has(t *testing.T, gate string) bool {
 		return true
 	}
 	on, err := c.featureOn(t.Context(), gate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return on
 }
 
@@ -62,8 +62,6 @@ func (c *ControlPlane) Needs(t *testing.T, gate string) {
 		return
 	}
 	version, err := c.client.Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Skipf("the API server %s does not have the feature %s, or has it off", version.GitVersion, gate)
 }

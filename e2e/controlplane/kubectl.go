@@ -36,3 +36,15 @@ func (c *ControlPlane) Kubectl(ctx context.Context, stdin string, args ...string
 	}
 	return out.String(), nil
 }
+
+// Plugin runs lifepod as kubectl lifepod does, as an administrator.
+func (c *ControlPlane) Plugin(ctx context.Context, lifepod string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, lifepod, args...)
+	command.Args[0] = "kubectl-lifepod"
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl lifepod: %w\n%s", err, out)
+	}
+	return string(out), nil
+}

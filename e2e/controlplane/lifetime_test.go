@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // programs are those of a control plane.
@@ -47,56 +47,36 @@ func processesIn(dir string) map[int]string {
 
 func checkAllRun(t *testing.T, processes map[int]string) {
 	t.Helper()
-	if diff := cmp.Diff(programs(), slices.Sorted(maps.Values(processes))); diff != "" {
-		t.Errorf("running programs (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "running programs", programs(), slices.Sorted(maps.Values(processes)))
 }
 
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	own, err := controlplane.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := own.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, own.Close)
 	client, err := kubernetes.NewForConfig(own.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	configMaps := client.CoreV1().ConfigMaps("default")
 	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
 	if _, err := configMaps.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := own.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, own.StopAPIServer())
 	if _, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("while the API server is stopped a request gave %v, want an error of the connection", err)
 	}
-	if err := own.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, own.StartAPIServer(t.Context()))
 	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(kept.Data, got.Data); diff != "" {
-		t.Errorf("data after the API server came back (-want +got):\n%s", diff)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "data after the API server came back", kept.Data, got.Data)
 	if err := own.StartAPIServer(t.Context()); err == nil {
 		t.Error("the API server was started twice, want an error")
 	}
 
 	checkAllRun(t, processesIn(own.Dir()))
-	if err := own.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, own.Close())
 	if left := processesIn(own.Dir()); len(left) > 0 {
 		t.Errorf("processes after Close: %v", left)
 	}
@@ -124,22 +104,14 @@ func TestItDiesWithItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := caller.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, caller.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("the caller started nothing: %v", err)
 	}
 	dir := strings.TrimSpace(line)
-	t.Cleanup(func() {
-		if err := state(dir).RemoveCluster(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.AtEnd(t, func() error { return state(dir).RemoveCluster() })
 	processes := processesIn(dir)
 	checkAllRun(t, processes)
 	var ends []unix.PollFd
@@ -152,9 +124,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 		ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, caller.Process.Kill())
 	_ = caller.Wait() // says that it was killed
 	for i := range ends {
 		if n, err := unix.Poll(ends[i:i+1], 30_000); n != 1 {
@@ -170,7 +140,5 @@ func TestMissingPrograms(t *testing.T) {
 	if err == nil {
 		t.Fatalf("it started (and closed with %v), want an error", own.Close())
 	}
-	if diff := cmp.Diff(empty+"/etcd is missing: run `make controlplane` first", err.Error()); diff != "" {
-		t.Errorf("error (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "error", empty+"/etcd is missing: run `make controlplane` first", err.Error())
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestComplaintsIn(t *testing.T) {
@@ -17,7 +17,5 @@ panic: last
 `
 	got := complaintsIn([]byte(log), 3)
 	want := []string{`{"level":"warn","ts":"2026-11-20T18:17:39.720598Z"}`, "W1120 " + strings.Repeat("x", complaintBytes-6), "panic: last"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("complaints (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "complaints", want, got)
 }

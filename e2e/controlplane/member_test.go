@@ -10,32 +10,23 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestProcessThatEndsIsAnError: nobody waits for a node that cannot come, and
 // nothing is left of it.
 func TestProcessThatEndsIsAnError(t *testing.T) {
 	plane, err := controlplane.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, plane.Close)
 	program := filepath.Join(t.TempDir(), "kubelet")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"my flags: $*\"; exit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"my flags: $*\"; exit 3\n"), 0o700))
 	dir := filepath.Join(t.TempDir(), "node")
 	m, err := member.Start(t.Context(), member.Config{
 		Plane: plane, Program: program, Name: "broken", Dir: dir, Bootstrap: true,
 		Kubelet: map[string]any{"maxPods": 7, "clusterDomain": "example"}, Flags: []string{"--more"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	err = m.AwaitReady(t.Context())
 	for _, want := range []string{
 		"wait for broken to be ready: its process has ended",
@@ -57,16 +48,12 @@ func TestProcessThatEndsIsAnError(t *testing.T) {
 func checkConfiguration(t *testing.T, m *member.Member) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got struct {
 		MaxPods, Port, HealthzPort int
 		ClusterDomain, PodLogsDir  string
 	}
-	if err := yaml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.Unmarshal(text, &got))
 	if got.MaxPods != 7 || got.ClusterDomain != "example" || got.Port != m.Port || got.HealthzPort != m.HealthPort {
 		t.Errorf("configuration %+v, want maxPods 7, clusterDomain example, ports %d and %d", got, m.Port, m.HealthPort)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // manyPorts makes the test binary another process that is given that many ports, and prints them.
@@ -19,9 +20,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	if count, err := strconv.Atoi(os.Getenv(manyPorts)); err == nil {
 		for range count {
 			port, err := machine.FreePort()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			fmt.Println("port", port)
 		}
 		return
@@ -30,9 +29,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	mine := map[string]bool{}
 	for range each {
 		port, err := machine.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if mine[strconv.Itoa(port)] {
 			t.Errorf("port %d was given twice", port)
 		}

@@ -1,27 +1,21 @@
 package controlplane_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
 	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, p.Kill)
 	return p
 }
 
@@ -31,23 +25,17 @@ func TestLastLines(t *testing.T) {
 	p := startShell(t, log, "echo three; echo four")
 	<-p.Ended()
 	for count, want := range map[int]string{0: "", 1: "four\n", 3: "two\nthree\nfour\n", 9: "one\ntwo\nthree\nfour\n"} {
-		if diff := cmp.Diff(want, string(p.LastLines(count))); diff != "" {
-			t.Errorf("last %d lines (-want +got):\n%s", count, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("last %d lines", count), want, string(p.LastLines(count)))
 	}
 }
 
 func TestKillEndsWhatIgnoresSignals(t *testing.T) {
 	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Signal(syscall.SIGSTOP))
 	if p.HasEnded() {
 		t.Fatal("it has ended before it was killed")
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.Kill())
 	if !p.HasEnded() {
 		t.Error("Kill returned before the end")
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestAPIServerAway stops the API server for a while: pods go on being restarted
@@ -37,9 +38,7 @@ func TestAPIServerAway(t *testing.T) {
 		n.awaitStarts(t, restarting, before+1)
 	})
 	n.awaitStarts(t, restarting, n.starts(restarting)+2)
-	if err := os.Remove(filepath.Join(manifests, "static.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(filepath.Join(manifests, "static.yaml")))
 	n.remove(t, steady)
 	n.remove(t, restarting)
 	n.awaitNoPods(t)
@@ -49,9 +48,7 @@ func TestAPIServerAway(t *testing.T) {
 // withoutAPIServer stops the API server, and judges pods when it is back.
 func (n *node) withoutAPIServer(t *testing.T, restarting *v1.Pod, meanwhile func()) {
 	t.Helper()
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StopAPIServer())
 	away := true
 	defer func() {
 		if away { // the test has failed; others want it
@@ -60,17 +57,13 @@ func (n *node) withoutAPIServer(t *testing.T, restarting *v1.Pod, meanwhile func
 	}()
 	meanwhile()
 	away = false
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StartAPIServer(t.Context()))
 	back := time.Now()
 	n.awaitLease(t, back)
 	lease := time.Since(back)
 	n.awaitRight(t, restarting)
 	right := time.Since(back)
-	if err := n.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.AwaitReady(t.Context()))
 	t.Logf("without API server for %v: the Lease was renewed %v after it was back; statuses were right after %v",
 		*outage, lease.Round(time.Millisecond), right.Round(time.Millisecond))
 }
@@ -91,9 +84,7 @@ spec:
     resources: {limits: {memory: 64Mi}}
   volumes: [{name: w, hostPath: {path: ` + n.dir + `}}]
 `
-	if err := os.WriteFile(filepath.Join(manifests, "static.yaml"), []byte(strings.TrimSpace(text)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(manifests, "static.yaml"), []byte(strings.TrimSpace(text)), 0o600))
 	eventually(t, "for the static pod", func() string {
 		if _, err := os.Stat(filepath.Join(n.dir, "static")); err != nil {
 			return err.Error()

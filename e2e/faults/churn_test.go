@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestChurn creates pods and deletes them, again and again: after each cycle nothing
@@ -74,9 +75,7 @@ func (n *node) size(t *testing.T) (s size) {
 	t.Helper()
 	profile, err := admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
 		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	found := profileTotal.FindSubmatch(profile)
 	if found == nil {
 		t.Fatalf("no total in %.200q", profile)
@@ -84,14 +83,10 @@ func (n *node) size(t *testing.T) (s size) {
 	_, _ = fmt.Sscan(string(found[1]), &s.goroutines)
 	process := fmt.Sprintf("/proc/%d", n.Process().PID())
 	files, err := os.ReadDir(process + "/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s.files = len(files)
 	status, err := os.ReadFile(process + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if rss, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			s.memory = strings.TrimSpace(rss)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestKillContainerd kills the bundled containerd, at times with the agent: pods go
@@ -31,9 +32,7 @@ func TestKillContainerd(t *testing.T) {
 			n.kill(t)
 		}
 		n.runtimeKills++
-		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, syscall.Kill(victim, syscall.SIGKILL))
 		if i%2 == 1 {
 			pass(lots, 500*time.Millisecond)
 			n.run(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // startBehindProxy starts a node on a containerd that is not its own, through a
@@ -22,14 +23,10 @@ import (
 func startBehindProxy(t *testing.T) (*node, *criProxy) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lp-faults-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	root := machine.Root{Dir: dir}
 	runtime, err := bundle.Open(t.Context(), bundle.Config{Root: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if err := runtime.Close(context.Background()); err != nil {
 			t.Error(err)

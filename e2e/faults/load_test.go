@@ -13,6 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // load is what a node is busy with while something is done to it: pods that stay,
@@ -114,9 +116,7 @@ func (l *load) settle(t *testing.T) {
 	t.Helper()
 	l.end()
 	n := l.n
-	if err := os.WriteFile(filepath.Join(n.dir, "stop"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(n.dir, "stop"), nil, 0o600))
 	n.awaitGone(t, l.brief...)
 	for _, pod := range l.stay {
 		eventually(t, "for "+pod.Name+" to be right", func() string { return l.rests(pod) })
@@ -167,9 +167,7 @@ func (l *load) rests(pod *v1.Pod) string {
 func (l *load) remove(t *testing.T) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
-	if err := admin.BatchV1().Jobs("default").Delete(t.Context(), l.job.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, admin.BatchV1().Jobs("default").Delete(t.Context(), l.job.Name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	for _, pod := range l.stay {
 		l.n.remove(t, pod)
 	}

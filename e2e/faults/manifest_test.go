@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // witness begins every container's script: w writes one line, in one write, to
@@ -73,13 +75,9 @@ func (n *node) pod(t *testing.T, name string, spec map[string]any) *v1.Pod {
 			"annotations": map[string]any{"restart.lifepod.dev/back-off": "none"},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict(text, pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict(text, pod))
 	return pod
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestNetworkCut cuts the network between agent and API server in four ways: it is
@@ -55,9 +56,7 @@ func (n *node) cutOff(t *testing.T, between *network, name string, cut func()) {
 	n.await(t, "running", []*v1.Pod{restarting, doomed}, func(c *podHistory) bool { return c.pod.Status.Phase == v1.PodRunning })
 	cut()
 	before := n.starts(restarting)
-	if err := admin.CoreV1().Pods("default").Delete(t.Context(), doomed.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, admin.CoreV1().Pods("default").Delete(t.Context(), doomed.Name, metav1.DeleteOptions{}))
 	fresh := n.create(t, n.shortLived(t, "fresh-"+name))
 	time.Sleep(*outage)                    // this is the fault, not a wait
 	n.awaitStarts(t, restarting, before+1) // it goes on with its pods (B-LOST-8)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // node is a member of the cluster that something is done to, with all that is
@@ -36,9 +37,7 @@ type node struct {
 func startNode(t *testing.T, config member.Config) *node {
 	t.Helper()
 	n := newNode(t, config)
-	if err := n.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.AwaitReady(t.Context()))
 	return n
 }
 
@@ -47,9 +46,7 @@ func newNode(t *testing.T, config member.Config) *node {
 	t.Helper()
 	config.Plane, config.Program = plane, program
 	m, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	n := &node{Member: m, t: t, dir: t.TempDir(), runtimeDir: m.Root.Dir}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.history = watch(ctx, m.Name)
@@ -83,9 +80,7 @@ func (n *node) judge() {
 // show keeps what a failure is understood by, and prints the most of it.
 func (n *node) show() {
 	dir, err := os.MkdirTemp("", "lp-faults-failed-")
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	n.history.mu.Lock()
 	defer n.history.mu.Unlock()
 	for uid, c := range n.history.pods {
@@ -118,9 +113,7 @@ func (n *node) keep(path string, text []byte) {
 func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	created, err := admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return created
 }
 
@@ -130,25 +123,19 @@ func (n *node) kill(t *testing.T) {
 	if n.Process().HasEnded() {
 		t.Fatal("the agent has ended by itself")
 	}
-	if err := n.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Kill())
 }
 
 // run starts the agent again.
 func (n *node) run(t *testing.T) {
 	t.Helper()
-	if err := n.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.Run())
 }
 
 // remove deletes a pod with its own grace.
 func (n *node) remove(t *testing.T, pod *v1.Pod) {
 	t.Helper()
-	if err := admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
 }
 
 // await waits until all of some pods are as wanted.

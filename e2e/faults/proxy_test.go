@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // network stands between an agent and the API server: it can be cut without a
@@ -28,13 +30,9 @@ type network struct {
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	server, err := url.Parse(plane.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	n := &network{listener: listener, to: server.Host, whole: make(chan struct{}), open: map[net.Conn]bool{}}
 	close(n.whole)
 	var serving sync.WaitGroup
@@ -52,18 +50,12 @@ func newNetwork(t *testing.T) *network {
 func (n *network) kubeconfig(t *testing.T, node string) string {
 	t.Helper()
 	file, err := plane.NodeKubeconfig(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	through := strings.ReplaceAll(string(text), plane.URL(), "https://"+n.listener.Addr().String())
-	if err := os.WriteFile(path, []byte(through), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(through), 0o600))
 	return path
 }
 

@@ -16,24 +16,17 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/jobset/agents"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestAgentsInPods: JobSet's example with an agent in each pod, and no annotation of lifepod's, does on nodes of lifepod
 // what it does on one of the kubelet: to lifepod these are pods like any other (B-GRP-1).
 func TestAgentsInPods(t *testing.T) {
 	address, err := nodes[0].Address(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	served, err := agents.Serve(agents.Config{Plane: plane, Address: address, Module: controller.Module()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := served.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, served.Close)
 	t.Run("lifepod", func(t *testing.T) { newAgentGroup(t, served, nodes...).restarts() })
 	t.Run("kubelet", func(t *testing.T) { newAgentGroup(t, served, startKubelet(t)).restarts() })
 }
@@ -46,28 +39,16 @@ func startKubelet(t *testing.T) *member.Member {
 		t.Fatalf("%v: run `make kubelet` first", err)
 	}
 	runtime, err := member.StartRuntime(t.Context(), binary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := runtime.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, runtime.Close)
 	node, err := member.Start(t.Context(), member.Config{
 		Plane: plane, Program: kubelet, Kubelet: map[string]any{"containerRuntimeEndpoint": runtime.Endpoint()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{})); err != nil {
-			t.Error(err)
-		}
+	assert.Must(t, err)
+	assert.AtEnd(t, func() error {
+		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.AwaitReady(t.Context()))
 	return node
 }
 
@@ -77,17 +58,13 @@ type agentGroup struct{ *groupOf }
 func newAgentGroup(t *testing.T, served *agents.Agents, on ...*member.Member) agentGroup {
 	t.Helper()
 	j := agentGroup{newGroup(t)}
-	if err := served.Allow(t.Context(), j.namespace); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, served.Allow(t.Context(), j.namespace))
 	var names []string
 	for _, node := range on {
 		names = append(names, node.Name)
 	}
 	text, err := served.Into(strings.NewReplacer("STRATEGY", "InPlaceRestart", "DIR", j.dir).Replace(manifest), names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			j.showAgents(on)
@@ -159,8 +136,6 @@ func (j agentGroup) awaitInstances(attempt int, before []v1.Pod) []v1.Pod {
 func (j agentGroup) wantAgentRestarts(pods []v1.Pod, want int32) {
 	j.Helper()
 	for i := range pods {
-		if got := pods[i].Status.InitContainerStatuses[0].RestartCount; got != want {
-			j.Errorf("the agent of %s: restartCount %d, want %d", pods[i].Name, got, want)
-		}
+		assert.Deep(j, fmt.Sprintf("the agent of %s: restartCount", pods[i].Name), want, pods[i].Status.InitContainerStatuses[0].RestartCount)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -86,9 +87,7 @@ func newGroup(t *testing.T) *groupOf {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(),
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	j := &groupOf{T: t, namespace: made.Name, dir: t.TempDir()}
 	t.Cleanup(j.end)
 	return j
@@ -122,9 +121,7 @@ func (j *groupOf) kubectlWith(stdin string, args ...string) string {
 	ctx, cancel := context.WithTimeout(j.Context(), patience)
 	defer cancel()
 	out, err := plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)
-	if err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, err)
 	return out
 }
 
@@ -136,9 +133,7 @@ func (j *groupOf) apply(strategy string) {
 // grant lets nodes read JobSets.
 func (j *groupOf) grant() {
 	j.Helper()
-	if err := controller.Grant(j.Context()); err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, controller.Grant(j.Context()))
 }
 
 // fail has the workers of pods exit that run now.
@@ -160,32 +155,24 @@ func (j *groupOf) slow(pod string) { j.mark("slow-" + pod) }
 
 func (j *groupOf) quick(pod string) {
 	j.Helper()
-	if err := os.Remove(filepath.Join(j.dir, "slow-"+pod)); err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, os.Remove(filepath.Join(j.dir, "slow-"+pod)))
 }
 
 func (j *groupOf) evict(pod string) {
 	j.Helper()
 	eviction := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: j.namespace, Name: pod}}
-	if err := client.PolicyV1().Evictions(j.namespace).Evict(j.Context(), eviction); err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, client.PolicyV1().Evictions(j.namespace).Evict(j.Context(), eviction))
 }
 
 func (j *groupOf) mark(name string) {
 	j.Helper()
-	if err := os.WriteFile(filepath.Join(j.dir, name), nil, 0o600); err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, os.WriteFile(filepath.Join(j.dir, name), nil, 0o600))
 }
 
 func (j *groupOf) all() []v1.Pod {
 	j.Helper()
 	all, err := client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})
-	if err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, err)
 	return all.Items
 }
 
@@ -292,9 +279,7 @@ func (j *groupOf) wantStatus(want string) {
 			Previous *int32 `json:"previousInPlaceRestartAttempt"`
 		} `json:"status"`
 	}
-	if err := json.Unmarshal([]byte(j.kubectl("get", "jobset", "train", "--output=json")), &object); err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, json.Unmarshal([]byte(j.kubectl("get", "jobset", "train", "--output=json")), &object))
 	if s := object.Status; s.Current == nil || s.Previous == nil || fmt.Sprint(*s.Current, " ", *s.Previous) != want {
 		j.Errorf("the JobSet has %+v, want %s", s, want)
 	}

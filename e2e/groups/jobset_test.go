@@ -3,7 +3,6 @@ package groups
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -86,23 +86,16 @@ func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 // plugin runs lifepod as kubectl lifepod does.
 func (j *groupOf) plugin(args ...string) string {
 	j.Helper()
-	command := exec.CommandContext(j.Context(), binary, args...)
-	command.Args[0] = "kubectl-lifepod"
-	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
-	out, err := command.CombinedOutput()
-	if err != nil {
-		j.Fatalf("kubectl lifepod: %v\n%s", err, out)
-	}
-	return string(out)
+	out, err := plane.Plugin(j.Context(), binary, args...)
+	assert.Must(j, err)
+	return out
 }
 
 // documented are the arguments of a command of docs/groups.md.
 func (j *groupOf) documented(begins string) []string {
 	j.Helper()
 	docs, err := os.ReadFile("../../docs/groups.md")
-	if err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, err)
 	_, after, found := strings.Cut(string(docs), "\n"+begins)
 	if !found {
 		j.Fatalf("docs/groups.md has no command %q", begins)

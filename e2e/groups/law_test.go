@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // ran is one run of a worker: where in the log it says for the first and the last time that it runs.
@@ -65,9 +67,7 @@ func (j *groupOf) awaitRuns(want int) {
 func (j *groupOf) wantRuns(want int) {
 	j.Helper()
 	runs := j.runs()
-	if len(runs) != want {
-		j.Errorf("B-GRP-5: %d workers have started, want %d", len(runs), want)
-	}
+	assert.Deep(j, "B-GRP-5 workers have started", want, len(runs))
 	for _, starts := range runs {
 		for _, ended := range runs {
 			for _, other := range runs {
@@ -83,9 +83,7 @@ func (j *groupOf) wantRuns(want int) {
 func (j *groupOf) wantEvents(allowed ...string) {
 	j.Helper()
 	events, err := client.CoreV1().Events(j.namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})
-	if err != nil {
-		j.Fatal(err)
-	}
+	assert.Must(j, err)
 	for _, e := range events.Items {
 		if !slices.Contains(allowed, e.Reason) {
 			j.Errorf("%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
@@ -112,9 +110,7 @@ func (j *groupOf) wantInPlace(before, after []v1.Pod, want int) {
 func (j *groupOf) wantRestarts(pods []v1.Pod, want int32) {
 	j.Helper()
 	for i := range pods {
-		if got := pods[i].Status.ContainerStatuses[0].RestartCount; got != want {
-			j.Errorf("%s: restartCount %d, want %d", pods[i].Name, got, want)
-		}
+		assert.Deep(j, fmt.Sprintf("%s: restartCount", pods[i].Name), want, pods[i].Status.ContainerStatuses[0].RestartCount)
 	}
 }
 

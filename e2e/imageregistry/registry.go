@@ -2,16 +2,11 @@ package imageregistry
 
 import (
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // Registry is a registry on loopback, which containerd reaches without TLS.
@@ -25,7 +20,7 @@ type Registry struct {
 func Serve(listener net.Listener) *Registry {
 	r := &Registry{
 		host: listener.Addr().String(), ended: make(chan error, 1),
-		server: &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0))), ReadHeaderTimeout: time.Minute},
+		server: &http.Server{Handler: Private(""), ReadHeaderTimeout: time.Minute},
 	}
 	go func() { r.ended <- r.server.Serve(listener) }()
 	return r
@@ -33,12 +28,7 @@ func Serve(listener net.Listener) *Registry {
 
 // Push puts an image into the registry, and returns its reference.
 func (r *Registry) Push(repository string, content v1.Image) (string, error) {
-	image := r.host + "/" + repository + ":1"
-	reference, err := name.ParseReference(image, name.Insecure)
-	if err != nil {
-		return "", err
-	}
-	return image, remote.Write(reference, content)
+	return Push(r.host, "", repository, content)
 }
 
 // Close ends the registry. Runtimes that have pulled an image keep it.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -23,9 +24,7 @@ func TestAnnotate(t *testing.T) {
 	if got := n.read(web.Name).Annotations; got[key] != "3" || got["kept"] != "yes" {
 		t.Errorf("B-GRP-14: the object has %v", got)
 	}
-	if got := n.writes.Load(); got != 1 {
-		t.Errorf("B-GRP-3: %d writes for a status and an annotation", got)
-	}
+	assert.Deep(t, "B-GRP-3 writes for a status and an annotation", int64(1), n.writes.Load())
 	patch := []byte(`{"metadata":{"annotations":{"` + key + `":"4"}}}`)
 	_, err := n.client.CoreV1().Pods(web.Namespace).Patch(t.Context(), web.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if !apierrors.IsForbidden(err) {

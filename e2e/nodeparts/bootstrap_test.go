@@ -11,23 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/join"
 )
 
 func bootstrap(t *testing.T) string {
 	t.Helper()
 	path, err := plane.BootstrapKubeconfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	data, err := os.ReadFile(path) // each token overwrites the file
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	own := filepath.Join(t.TempDir(), "bootstrap.conf")
-	if err := os.WriteFile(own, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(own, data, 0o600))
 	return own
 }
 
@@ -35,9 +30,7 @@ func bootstrap(t *testing.T) string {
 func requestsOf(t *testing.T, node string) []string {
 	t.Helper()
 	list, err := admin(t).CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var names []string
 	for _, r := range list.Items {
 		if strings.Contains(commonName(t, r.Spec.Request), node) {
@@ -68,9 +61,7 @@ func TestBootstrap(t *testing.T) {
 		}
 	}
 	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got := config.AuthInfos["default-auth"]; got.ClientCertificate != current || got.ClientKey != current {
 		t.Errorf("kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
 	}
@@ -92,12 +83,8 @@ func TestKilledBootstrap(t *testing.T) {
 	path := bootstrap(t)
 	bindings := admin(t).RbacV1().ClusterRoleBindings()
 	binding, err := bindings.Get(t.Context(), autoApprove, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bindings.Delete(t.Context(), autoApprove, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, bindings.Delete(t.Context(), autoApprove, metav1.DeleteOptions{}))
 	restored := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: autoApprove}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
 	t.Cleanup(func() { restore(t, restored) })
 
@@ -112,9 +99,7 @@ func TestKilledBootstrap(t *testing.T) {
 	}
 	keyFile := filepath.Join(o.CertDir, "kubelet-client.key.tmp")
 	key, err := os.ReadFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 
 	c, end := start(t, o)
 	approve(t, first[0])
@@ -123,12 +108,8 @@ func TestKilledBootstrap(t *testing.T) {
 	end()
 
 	// As if killed between the certificate and the kubeconfig.
-	if err := os.Remove(o.Kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(o.Kubeconfig))
+	assert.Must(t, os.WriteFile(keyFile, key, 0o600))
 	c, _ = start(t, o)
 	<-c.Joined()
 	expectUser(t, c, "system:node:killed")
@@ -140,20 +121,14 @@ func TestKilledBootstrap(t *testing.T) {
 // TestAPIServerAway: the node waits until there is an API server.
 func TestJoinAPIServerAway(t *testing.T) {
 	path := bootstrap(t)
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StopAPIServer())
 	o, log := options(t, "early")
 	o.BootstrapKubeconfig = path
 	c, err := join.Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	go c.Run(t.Context())
 	log.await(t, "no certificate for the node yet")
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StartAPIServer(t.Context()))
 	<-c.Joined()
 	expectUser(t, c, "system:node:early")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/connrotation"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -27,9 +28,7 @@ type network struct {
 func newNetwork(t *testing.T, to string) *network {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	n := &network{Listener: listener, to: to, cut: make(chan struct{})}
 	n.mend()
 	t.Cleanup(func() { _ = listener.Close(); n.mend() })
@@ -94,17 +93,11 @@ func (n *network) mend() {
 // connections, and its Lease is renewed when the network is mended.
 func TestNetworkCut(t *testing.T) {
 	file, err := plane.NodeKubeconfig("cut")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	between := newNetwork(t, server.Host)
 	config.Host = "https://" + between.Addr().String()
 	connections := connrotation.NewDialer((&net.Dialer{}).DialContext)

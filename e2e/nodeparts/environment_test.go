@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -21,6 +20,7 @@ import (
 	config "k8s.io/kubelet/config/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/objects"
 )
 
@@ -36,9 +36,7 @@ func background(t *testing.T, f func(context.Context)) {
 func made[T any](t *testing.T) func(T, error) T {
 	return func(object T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return object
 	}
 }
@@ -48,62 +46,11 @@ func namespace(t *testing.T, name string) {
 	made[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
 }
 
-// eventually asks again as long as the watch has not brought the news.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	limit, tick := time.After(machine.Patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("never %s", what)
-		}
-	}
-}
-
-// A-ENV-7: the API server's own Service at once, one that is made later when it is
-// there, a headless one never.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	namespace(t, "shop")
-	s, err := objects.NewServices(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	background(t, s.Run)
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: new(true)}}
-	variables := func() map[string]string {
-		list, err := s.Variables(t.Context(), pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := map[string]string{}
-		for _, v := range list {
-			out[v.Name] = v.Value
-		}
-		return out
-	}
-	master := made[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
-	eventually(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
-	for name, ip := range map[string]string{"web-shop": "", "headless": v1.ClusterIPNone} {
-		made[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 8080}}},
-		}, metav1.CreateOptions{}))
-	}
-	eventually(t, "the namespace's service", func() bool { return variables()["WEB_SHOP_SERVICE_PORT"] == "8080" })
-	if _, found := variables()["HEADLESS_SERVICE_HOST"]; found {
-		t.Error("A-ENV-7: a headless service has variables")
-	}
-}
-
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes, err := objects.NewRuntimeClasses(nodeClient(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	classes, err := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	assert.Must(t, err)
 	background(t, classes.Run)
 	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
 		t.Errorf("a class that is not there: %v", err)
@@ -111,7 +58,7 @@ func TestRuntimeClass(t *testing.T) {
 	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
 	}, metav1.CreateOptions{}))
-	eventually(t, "the class", func() bool {
+	machine.Until(t, "the class", func() bool {
 		handler, err := classes.Handler("sandboxed")
 		return err == nil && handler == "runsc"
 	})
@@ -130,12 +77,12 @@ func TestProviderToken(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       v1.PodSpec{NodeName: nodeName, ServiceAccountName: "robot", Containers: []v1.Container{{Name: "main", Image: "r.io/app"}}},
 	}, metav1.CreateOptions{}))
-	client := nodeClient(t)
+	client := clientOf(t, nodeName)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
 	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}
 	providers, request := provider(t, accounts, log)
-	eventually(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
+	machine.Until(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
 	asked := request()
 	if asked.ServiceAccountAnnotations["team"] != "shop" {
 		t.Errorf("annotations %v", asked.ServiceAccountAnnotations)
@@ -175,27 +122,21 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	dir := t.TempDir()
 	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
 	script := fmt.Sprintf("#!/bin/sh\ncat > %s/request\necho '%s'\n", dir, answer)
-	if err := os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700))
 	providers, err := objects.NewCredentialProviders([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
 			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
 		},
 	}}, dir, accounts, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return providers, func() (read asked) {
 		t.Helper()
 		data, err := os.ReadFile(filepath.Join(dir, "request"))
 		if err == nil {
 			err = json.Unmarshal(data, &read)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return read
 	}
 }
@@ -208,8 +149,6 @@ func payload(t *testing.T, token string) string {
 		t.Fatalf("%q is no token", token)
 	}
 	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(data)
 }

@@ -13,17 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/join"
 )
-
-func admin(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // messages is a log of which single lines can be awaited.
 type messages struct {
@@ -79,9 +71,7 @@ func options(t *testing.T, name string) (join.Options, *messages) {
 func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 	t.Helper()
 	c, err := join.Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
@@ -94,14 +84,8 @@ func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 func expectUser(t *testing.T, c *join.Connection, want string) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := answer.Status.UserInfo.Username; got != want {
-		t.Errorf("the API server knows %q, want %q", got, want)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "the API server knows", want, answer.Status.UserInfo.Username)
 }

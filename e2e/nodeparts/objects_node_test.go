@@ -15,9 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -35,41 +34,17 @@ type testNode struct {
 
 func newObjectsNode(t *testing.T) *testNode {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := admin(t)
 	made, err := admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
-		Client: nodeClient(t), Log: slog.New(slog.DiscardHandler),
+		Client: clientOf(t, nodeName), Log: slog.New(slog.DiscardHandler),
 		Changed:    func(_ types.UID, because string) { n.changes <- because },
 		NodeLabels: func() (map[string]string, error) { return map[string]string{v1.LabelHostname: nodeName}, nil },
 	})
 	n.awaitDefaults()
 	return n
-}
-
-// nodeClient has the rights of the node, and no more.
-func nodeClient(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	path, err := plane.NodeKubeconfig(nodeName)
-	var config *rest.Config
-	if err == nil {
-		config, err = clientcmd.BuildConfigFromFlags("", path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
 }
 
 // awaitDefaults waits for what the controllers put into each namespace.
@@ -127,9 +102,7 @@ func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
 	}
 	pod.Spec.Containers = []v1.Container{c}
 	pod, err := n.admin.CoreV1().Pods(n.namespace).Create(n.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		n.Fatal(err)
-	}
+	assert.Must(n, err)
 	n.Register(pod)
 	return pod
 }
@@ -137,11 +110,7 @@ func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
 // folder is a pod's, removed with its mounts after the test.
 func (n *testNode) folder(pod *v1.Pod) string {
 	dir := filepath.Join(n.TempDir(), string(pod.UID))
-	n.Cleanup(func() {
-		if err := volumes.Remove(dir); err != nil {
-			n.Error(err)
-		}
-	})
+	assert.AtEnd(n, func() error { return volumes.Remove(dir) })
 	return dir
 }
 
@@ -154,9 +123,7 @@ func (n *testNode) read(m volumes.Mounted, volume, name string) string {
 	n.Helper()
 	path, _ := m.Path(volume)
 	content, err := os.ReadFile(filepath.Join(path, name))
-	if err != nil {
-		n.Fatal(err)
-	}
+	assert.Must(n, err)
 	return string(content)
 }
 
@@ -173,8 +140,6 @@ func (n *testNode) refused(pod *v1.Pod, dir, want string) error {
 func (n *testNode) rootCertificate() string {
 	n.Helper()
 	root, err := n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})
-	if err != nil {
-		n.Fatal(err)
-	}
+	assert.Must(n, err)
 	return root.Data["ca.crt"]
 }

@@ -1,16 +1,13 @@
 package nodeparts
 
 import (
-	"strings"
 	"testing"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -20,74 +17,6 @@ func configMapVolume(name string) v1.Volume {
 
 func newConfigMap(name, value string) *v1.ConfigMap {
 	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": value}}
-}
-
-// TestAPIAccess: A-VOL-5, what every pod gets is complete, and the token says who the pod is.
-func TestAPIAccess(t *testing.T) {
-	n := newObjectsNode(t)
-	pod := n.bind()
-	began := time.Now()
-	m, err := volumes.Prepare(t.Context(), pod, n.folder(pod), n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("mounted in %v", time.Since(began))
-	access := pod.Spec.Volumes[0].Name
-	if !strings.HasPrefix(access, "kube-api-access-") {
-		t.Fatalf("volume %s", access)
-	}
-	if got := n.read(m, access, "namespace"); got != n.namespace {
-		t.Errorf("namespace %q", got)
-	}
-	if got := n.read(m, access, "ca.crt"); !strings.HasPrefix(got, "-----BEGIN CERTIFICATE-----") {
-		t.Errorf("ca.crt %q", got)
-	}
-	review, err := n.admin.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: n.read(m, access, "token")},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := review.Status.User.Username, "system:serviceaccount:"+n.namespace+":default"; got != want {
-		t.Errorf("the token is of %q (%s), want %q", got, review.Status.Error, want)
-	}
-	if got := review.Status.User.Extra["authentication.kubernetes.io/pod-uid"]; len(got) != 1 || got[0] != string(pod.UID) {
-		t.Errorf("the token is bound to pod %v, want %s", got, pod.UID)
-	}
-}
-
-// TestChanges: A-VOL-5, a pod that waits for a ConfigMap goes on as soon as it is
-// there, and a change reaches its volume at once.
-func TestChanges(t *testing.T) {
-	n := newObjectsNode(t)
-	pod := n.bind(configMapVolume("conf"))
-	dir := n.folder(pod)
-	_, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	want := `MountVolume.SetUp failed for volume "conf" : configmap "conf" not found`
-	if err == nil || err.Error() != want {
-		t.Fatalf("A-SYNC-8 error = %v\nwant %s", err, want)
-	}
-	configMaps := n.admin.CoreV1().ConfigMaps(n.namespace)
-	if _, err := configMaps.Create(t.Context(), newConfigMap("conf", "1"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	n.hears("ConfigMap conf is there")
-	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	if _, err := configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	n.hears("ConfigMap conf changed")
-	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.read(m, "conf", "a"); got != "2" {
-		t.Errorf("a is %q, want 2", got)
-	}
-	t.Logf("from the change to the file: %v", time.Since(began))
 }
 
 // TestAPIServerAway: what is known stays known, and changes are heard when it is back.
@@ -100,68 +29,18 @@ func TestObjectsAPIServerAway(t *testing.T) {
 	pod := n.bind(configMapVolume("conf"))
 	dir := n.folder(pod)
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, plane.StopAPIServer())
 	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
 		t.Errorf("refresh while the API server is away: %v", err)
 	}
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StartAPIServer(t.Context()))
 	if _, err := configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	n.hears("ConfigMap conf changed")
-	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.read(m, "conf", "a"); got != "2" {
-		t.Errorf("a is %q, want 2", got)
-	}
-}
-
-// TestLocalClaim: a claim that the control plane has bound to a local volume.
-func TestLocalClaim(t *testing.T) {
-	n := newObjectsNode(t)
-	disk := t.TempDir()
-	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
-	modes := []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
-	bound, err := n.admin.CoreV1().PersistentVolumes().Create(t.Context(), &v1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "local-"},
-		Spec: v1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: modes, StorageClassName: n.namespace,
-			PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: disk}},
-			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{nodeName}}},
-			}}}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := n.bind(v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}})
-	dir := n.folder(pod)
-	n.await("a claim that is missing", func() error {
-		return n.refused(pod, dir, `failed to fetch PVC from API server: persistentvolumeclaims "data" not found`)
-	})
-	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{
-		StorageClassName: &n.namespace, AccessModes: modes, Resources: v1.VolumeResourceRequirements{Requests: size},
-	}}
-	if _, err := n.admin.CoreV1().PersistentVolumeClaims(n.namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	var m volumes.Mounted
-	n.await("a claim that is bound", func() (err error) {
-		m, err = volumes.Prepare(t.Context(), pod, dir, n.sources())
-		return err
-	})
-	if path, _ := m.Path("data"); !strings.HasSuffix(path, "/volumes/kubernetes.io~local-volume/"+bound.Name) {
-		t.Errorf("A-VOL-1 path %s", path)
-	}
+	assert.Must(t, volumes.Refresh(t.Context(), pod, dir, n.sources()))
+	assert.Deep(t, "a is", "2", n.read(m, "conf", "a"))
 }
 
 // TestTrustBundles: by name, by signer, and changed meanwhile.
@@ -185,12 +64,8 @@ func TestTrustBundles(t *testing.T) {
 	}
 	n.hears("ClusterTrustBundles changed")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := n.read(m, "trust", "anchors.pem"); got != bundle.Spec.TrustBundle {
-		t.Errorf("anchors %q, want %q", got, bundle.Spec.TrustBundle)
-	}
+	assert.Must(t, err)
+	assert.Deep(t, "anchors", bundle.Spec.TrustBundle, n.read(m, "trust", "anchors.pem"))
 }
 
 // TestForbidden: what no pod of the node uses is refused, and the pod's event says why.

@@ -14,11 +14,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -44,34 +44,19 @@ func joinAs(t testing.TB, config publish.WriterConfig) *statusNode {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-"), joined.Add(1))
 	n := &statusNode{t: t, name: name, log: &lines{}, shown: make(chan *v1.Pod, 10000)}
-	var err error
-	if n.admin, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
-	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
-	if _, err := n.admin.CoreV1().Nodes().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	path, err := plane.NodeKubeconfig(n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection.QPS, connection.ContentType = -1, runtime.ContentTypeProtobuf
-	connection.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method != http.MethodGet {
-				n.writes.Add(1)
-			}
-			return next.RoundTrip(r)
+	n.admin = admin(t)
+	_, err := n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, metav1.CreateOptions{})
+	assert.Must(t, err)
+	n.client = clientOf(t, n.name, func(connection *rest.Config) {
+		connection.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodGet {
+					n.writes.Add(1)
+				}
+				return next.RoundTrip(r)
+			})
 		})
 	})
-	if n.client, err = kubernetes.NewForConfig(connection); err != nil {
-		t.Fatal(err)
-	}
 	config.Client, config.Log = n.client, slog.New(slog.NewTextHandler(n.log, nil))
 	n.Writer = publish.NewWriter(config)
 	n.run()
@@ -144,18 +129,14 @@ func (n *statusNode) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 		f(pod)
 	}
 	pod, err := n.admin.CoreV1().Pods("default").Create(n.t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	return publish.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 func (n *statusNode) read(name string) *v1.Pod {
 	n.t.Helper()
 	pod, err := n.admin.CoreV1().Pods("default").Get(n.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, err)
 	return pod
 }
 

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -27,14 +27,10 @@ func TestJoin(t *testing.T) {
 		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
 	}
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
-		if diff := cmp.Diff([]string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures); diff != "" {
-			t.Errorf("declared features (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "declared features", []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures)
 	}
 	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
@@ -42,30 +38,7 @@ func TestJoin(t *testing.T) {
 	}
 	lease := leaseOf(t, "join", func(*coordinationv1.Lease) bool { return true })
 	want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "join", UID: node.UID}}
-	if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
-		t.Errorf("owner of the lease (-want +got):\n%s", diff)
-	}
-}
-
-// The scheduler puts pods on the node, within what it has.
-func TestScheduled(t *testing.T) {
-	run(t, "scheduled", func(c *register.Config) { c.Labels = map[string]string{"for": "scheduled"} })
-	await(t, "scheduled", "Ready without a taint", func(n *v1.Node) bool { return isReady(n) && len(n.Spec.Taints) == 0 })
-	manifest := `
-apiVersion: v1
-kind: Pod
-metadata: {name: scheduled}
-spec:
-  nodeSelector: {for: scheduled}
-  containers: [{name: a, image: "toolbox:1", resources: {requests: {cpu: 100m}}}]
-`
-	if out, err := plane.Kubectl(t.Context(), manifest, "apply", "-f", "-"); err != nil {
-		t.Fatal(out, err)
-	}
-	out, err := plane.Kubectl(t.Context(), "", "wait", "pod/scheduled", "--for=condition=PodScheduled", "--timeout=60s")
-	if err != nil {
-		t.Fatal(out, err)
-	}
+	assert.Deep(t, "owner of the lease", want, lease.OwnerReferences)
 }
 
 // An agent that is started again finds its node, and nothing flips.
@@ -103,14 +76,10 @@ func TestAPIServerAway(t *testing.T) {
 	node := run(t, "away", nil)
 	await(t, "away", "Ready", isReady)
 	before := leaseOf(t, "away", func(*coordinationv1.Lease) bool { return true })
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StopAPIServer())
 	node.runtime.set(true)
 	node.RuntimeChanged()
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StartAPIServer(t.Context()))
 	back := time.Now()
 	await(t, "away", "not Ready", func(n *v1.Node) bool { return !isReady(n) })
 	t.Logf("status %v after the API server", time.Since(back).Round(time.Millisecond))
@@ -123,9 +92,7 @@ func leaseOf(t *testing.T, name string, wanted func(*coordinationv1.Lease) bool)
 	t.Helper()
 	leases := newClient(t, plane.RESTConfig()).CoordinationV1().Leases("kube-node-lease")
 	changes, err := leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer changes.Stop()
 	timeout := time.After(patience)
 	for {

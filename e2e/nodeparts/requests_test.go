@@ -10,15 +10,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func parsed(t *testing.T, request []byte) *x509.CertificateRequest {
 	t.Helper()
 	block, _ := pem.Decode(request)
 	out, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return out
 }
 
@@ -29,9 +29,7 @@ func approve(t *testing.T, name string) {
 	t.Helper()
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
 	request, err := requests.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue, Reason: "Test", Message: "approved by the test",
 	})
@@ -47,9 +45,7 @@ func awaitRequest(t *testing.T, signer, node string, seen map[string]bool) *cert
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
 	// A watch without a version begins with all that there are.
 	events, err := requests.Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer events.Stop()
 	for event := range events.ResultChan() {
 		request, ok := event.Object.(*certificatesv1.CertificateSigningRequest)

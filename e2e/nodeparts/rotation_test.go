@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/join"
 )
 
@@ -32,21 +33,15 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := join.Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	expectUser(t, c, "system:node:rotating")
 	runToEnd(t, c)
 	log.await(t, "using new credentials")
 	expectUser(t, c, "system:node:rotating")
 	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	current, err := os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if first := config.AuthInfos["system:node:rotating"].ClientCertificateData; bytes.HasPrefix(current, first) {
 		t.Error("the current certificate is still that of the kubeconfig")
 	}
@@ -70,21 +65,15 @@ func TestServingCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := join.Join(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client, err := kubernetes.NewForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	so := join.ServingOptions{
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: o.CertDir, NodeName: "serving", Client: client, Log: log.log(),
 	}
 	s, err := join.NewServing(so)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(t.Context()) }()
 	t.Cleanup(func() { <-done })
@@ -107,9 +96,7 @@ func TestServingCertificate(t *testing.T) {
 	verify(t, s, "10.1.2.4")
 
 	again, err := join.NewServing(so)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	verify(t, again, "10.1.2.4")
 	if got := time.Until(again.Expires()); got < 24*time.Hour {
 		t.Errorf("expires in %s", got)
@@ -120,9 +107,7 @@ func TestServingCertificate(t *testing.T) {
 func verify(t *testing.T, s *join.Serving, name string) {
 	t.Helper()
 	ca, err := os.ReadFile(plane.CAFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	near, far := net.Pipe()

@@ -16,8 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -44,35 +45,17 @@ func newSourceNode(t *testing.T, name string) *sourceNode {
 	t.Helper()
 	n := &sourceNode{T: t, name: name, network: &sourceNetwork{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		pods: map[types.UID]*v1.Pod{}, heard: map[roster.Source]bool{}, called: make(chan struct{}, 1)}
-	path, err := plane.NodeKubeconfig(name)
-	must(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	must(t, err)
-	config.QPS, config.ContentType, config.Dial = -1, "application/vnd.kubernetes.protobuf", n.network.dial
-	n.client, err = kubernetes.NewForConfig(config)
-	must(t, err)
-	admin := plane.RESTConfig()
-	admin.QPS, admin.ContentType = -1, "application/vnd.kubernetes.protobuf"
-	n.admin, err = kubernetes.NewForConfig(admin)
-	must(t, err)
-	_, err = n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	n.client = clientOf(t, name, func(config *rest.Config) { config.Dial = n.network.dial })
+	n.admin = admin(t)
+	_, err := n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	assert.Must(t, err)
+	assert.AtEnd(t, func() error {
+		return n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 	n.mirrors = &source.Mirrors{Client: n.client, NodeName: name, Log: n.log, Refused: func(pod *v1.Pod, err error) {
 		n.note(func() { n.wrong = append(n.wrong, err.Error()) })
 	}}
 	return n
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run runs parts until the test ends.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -42,18 +43,16 @@ func TestManyPods(t *testing.T) {
 				return err
 			})
 		}
-		must(t, all.Wait())
+		assert.Must(t, all.Wait())
 	}
 	create(0, count)
 	_, err := pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})
-	must(t, err)
+	assert.Must(t, err)
 
 	start := time.Now()
 	n.run(n.api().Run)
 	n.until("all pods", func() bool { return n.heard[roster.API] })
-	if len(n.pods) != count {
-		t.Errorf("%d pods were heard, want %d", len(n.pods), count)
-	}
+	assert.Deep(t, "pods were heard", count, len(n.pods))
 	t.Logf("%d pods heard after %v", count, time.Since(start).Round(time.Millisecond))
 
 	uids := map[string]types.UID{}
@@ -65,10 +64,10 @@ func TestManyPods(t *testing.T) {
 	}
 	n.network.cut()
 	for i := range 4 {
-		must(t, pods.Delete(t.Context(), fmt.Sprintf("many-%d", i), now))
+		assert.Must(t, pods.Delete(t.Context(), fmt.Sprintf("many-%d", i), now))
 	}
 	create(3, 4)
-	must(t, plane.StopAPIServer(), plane.StartAPIServer(t.Context()))
+	assert.Must(t, plane.StopAPIServer(), plane.StartAPIServer(t.Context()))
 	create(count, count+1)
 	n.network.mend()
 	n.until("the difference", func() bool {
@@ -80,15 +79,15 @@ func TestManyPods(t *testing.T) {
 			names["many-3"] != "" && names["many-3"] != uids["many-3"]
 	})
 
-	must(t, pods.Delete(t.Context(), "many-9", metav1.DeleteOptions{}))
+	assert.Must(t, pods.Delete(t.Context(), "many-9", metav1.DeleteOptions{}))
 	n.until("deletion", func() bool {
 		pod := n.pods[uids["many-9"]]
 		return pod != nil && pod.DeletionTimestamp != nil
 	})
-	must(t, pods.Delete(t.Context(), "many-9", now))
+	assert.Must(t, pods.Delete(t.Context(), "many-9", now))
 	n.until("end", func() bool { return n.pods[uids["many-9"]] == nil })
-	must(t, pods.DeleteCollection(t.Context(), now, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name}))
-	must(t, pods.Delete(t.Context(), "elsewhere", now))
+	assert.Must(t, pods.DeleteCollection(t.Context(), now, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name}))
+	assert.Must(t, pods.Delete(t.Context(), "elsewhere", now))
 	n.until("end of all", func() bool { return len(n.pods) == 0 })
 }
 
@@ -128,7 +127,7 @@ func TestMirrorPods(t *testing.T) {
 	n := newSourceNode(t, "mirrors")
 	dir := t.TempDir()
 	write := func(name, text string) {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	file := &source.File{Objects: &source.Objects{}, Path: dir, NodeName: n.name, Feed: n, Log: n.log}
 	write("web.yaml", staticWeb)
@@ -149,31 +148,31 @@ func TestMirrorPods(t *testing.T) {
 	n.until("mirror pod", isAnother)
 	first := static
 	shown, err := pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	if shown.UID != mirror || shown.Annotations[v1.MirrorPodAnnotationKey] != string(static) ||
 		shown.Annotations[source.WithoutDataAnnotation] != "spec.volumes[0], spec.containers[0].env[0]" || *shown.Spec.Priority != 2000001000 {
 		t.Errorf("shown: %v %v", shown.ObjectMeta, shown.Spec)
 	}
 
-	must(t, pods.Delete(t.Context(), shown.Name, metav1.DeleteOptions{}))
+	assert.Must(t, pods.Delete(t.Context(), shown.Name, metav1.DeleteOptions{}))
 	n.until("mirror pod after a delete", isAnother)
-	must(t, pods.Delete(t.Context(), shown.Name, now))
+	assert.Must(t, pods.Delete(t.Context(), shown.Name, now))
 	n.until("mirror pod after a forced delete", isAnother)
 	if static != first {
 		t.Errorf("deleting a mirror pod made a static pod of UID %s of %s", static, first)
 	}
 
 	n.network.cut()
-	must(t, pods.Delete(context.WithoutCancel(t.Context()), shown.Name, now))
+	assert.Must(t, pods.Delete(context.WithoutCancel(t.Context()), shown.Name, now))
 	write("web.yaml", staticWeb+"  terminationGracePeriodSeconds: 3\n")
 	n.until("change without the API server", func() bool { return len(n.pods) == 1 && n.pods[first] == nil })
 	n.network.mend()
 	n.until("mirror pod after an outage", isAnother)
 
-	must(t, os.Remove(filepath.Join(dir, "web.yaml")))
+	assert.Must(t, os.Remove(filepath.Join(dir, "web.yaml")))
 	n.until("end of the mirror pod", func() bool { return n.mirrors.Count() == 0 })
 	list, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
-	if must(t, err); len(list.Items) != 0 {
+	if assert.Must(t, err); len(list.Items) != 0 {
 		t.Errorf("left: %v", list.Items)
 	}
 }
@@ -182,12 +181,12 @@ func TestMirrorPods(t *testing.T) {
 func TestOrphanedMirrorPod(t *testing.T) {
 	n := newSourceNode(t, "orphans")
 	node, err := n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	orphan := podOf(n.name, "orphan")
 	orphan.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
 	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: new(true)}}
 	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	n.run(n.api().Run, n.mirrors.Run)
 	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[roster.API] })
 	n.mirrors.AllHeard()

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/publish"
 )
 
@@ -58,9 +58,7 @@ func TestFull(t *testing.T) {
 	})
 	seen := make(chan error, 1)
 	n.Set(web, full(), func(err error) { seen <- err })
-	if err := <-seen; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-seen)
 	want := full()
 	want.StartTime = new(metav1.NewTime(time.Unix(1e9, 0)))
 	want.HostIPs[1].IP, want.PodIPs[1].IP, want.QOSClass = "2001:db8::1", "fd00::5", v1.PodQOSBestEffort
@@ -68,9 +66,7 @@ func TestFull(t *testing.T) {
 		cmpopts.EquateApproxTime(time.Second), cmpopts.EquateEmpty(),
 		cmpopts.SortSlices(func(a, b v1.PodCondition) bool { return a.Type < b.Type }),
 	}
-	if d := cmp.Diff(want, n.read(web.Name).Status, same); d != "" {
-		t.Errorf("status (-want +got):\n%s", d)
-	}
+	assert.Deep(t, "status", want, n.read(web.Name).Status, same)
 
 	gate := []byte(`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`)
 	if _, err := n.admin.CoreV1().Pods("default").Patch(t.Context(), web.Name, types.StrategicMergePatchType, gate, metav1.PatchOptions{}, "status"); err != nil {
@@ -78,9 +74,7 @@ func TestFull(t *testing.T) {
 	}
 	n.until("the gate", func(p *v1.Pod) bool { return len(p.Status.Conditions) == 7 })
 	n.Set(web, full(), func(err error) { seen <- err })
-	if err := <-seen; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-seen)
 	if writes := n.writes.Load(); writes != 1 {
 		t.Errorf("%d writes, want 1; log:\n%s", writes, n.log)
 	}
@@ -133,36 +127,6 @@ func TestEndedContainer(t *testing.T) {
 	}
 }
 
-// TestDelete: a deleted pod goes when nothing is left of it; one with finalizers
-// keeps its last status (B-DEL-7, B-DEL-9, B-DEL-10).
-func TestDelete(t *testing.T) {
-	n := joinAs(t, publish.WriterConfig{})
-	pods := n.admin.CoreV1().Pods("default")
-	web := n.pod("web")
-	kept := n.pod("kept", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
-	for _, ref := range []publish.Ref{web, kept} {
-		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning}, nil)
-		n.until("Running", func(p *v1.Pod) bool { return p.UID == ref.UID && p.Status.Phase == v1.PodRunning })
-		if err := pods.Delete(t.Context(), ref.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		n.Delete(ref, v1.PodStatus{Phase: v1.PodFailed, Message: "end"})
-	}
-	n.until("the end of the kept", func(p *v1.Pod) bool {
-		return p.UID == kept.UID && p.Status.Message == "end" && *p.DeletionGracePeriodSeconds == 0
-	})
-	for gone := false; !gone; time.Sleep(10 * time.Millisecond) {
-		_, err := pods.Get(t.Context(), web.Name, metav1.GetOptions{})
-		gone = apierrors.IsNotFound(err)
-		if t.Context().Err() != nil {
-			t.Fatal("the pod does not go")
-		}
-	}
-	if _, err := pods.Patch(t.Context(), kept.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestSuccessor: when a pod is deleted by force, what its worker still says does
 // not reach the next one of the same name, whether the watch has told of that or
 // not (B-FIN-10).
@@ -174,9 +138,7 @@ func TestSuccessor(t *testing.T) {
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning}, nil)
 			n.until("Running", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
 			n.blind.Store(watch == "blind")
-			if err := n.admin.CoreV1().Pods("default").Delete(t.Context(), first.Name, *metav1.NewDeleteOptions(0)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, n.admin.CoreV1().Pods("default").Delete(t.Context(), first.Name, *metav1.NewDeleteOptions(0)))
 			second := n.pod("web")
 			seen := make(chan error, 1)
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning, Message: "of the first"}, func(err error) { seen <- err })
@@ -211,9 +173,7 @@ func TestOutage(t *testing.T) {
 		}
 		return up == count
 	})
-	if err := plane.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StopAPIServer())
 	late := make(chan error, count)
 	for i := range 5 {
 		for _, ref := range refs {
@@ -232,9 +192,7 @@ func TestOutage(t *testing.T) {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "after"}, nil)
 	}
 	before := n.writes.Load()
-	if err := plane.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, plane.StartAPIServer(t.Context()))
 	began := time.Now()
 	done := map[types.UID]bool{}
 	n.until("all after", func(p *v1.Pod) bool {

@@ -18,6 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -55,30 +56,30 @@ func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest,
 	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "1", RepoTags: []string{"toolbox:1"}, Size: 7}}}, nil
 }
 
-// clientOf is one with the rights of a node, as the agent's.
-func clientOf(t *testing.T, node string) kubernetes.Interface {
+// clientOf is one with the rights of a node, as the agent's; change may change its connection.
+func clientOf(t testing.TB, node string, change ...func(*rest.Config)) kubernetes.Interface {
 	t.Helper()
 	file, err := plane.NodeKubeconfig(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		t.Fatal(err)
+	assert.Must(t, err)
+	for _, f := range change {
+		f(config)
 	}
 	return newClient(t, config)
 }
 
-func newClient(t *testing.T, config *rest.Config) kubernetes.Interface {
+func newClient(t testing.TB, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return client
 }
+
+// admin is an administrator.
+func admin(t testing.TB) kubernetes.Interface { return newClient(t, plane.RESTConfig()) }
 
 // running is a node that is kept by package register.
 type running struct {
@@ -102,9 +103,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 		change(&config)
 	}
 	node, err := register.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); node.Run(ctx) }()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 )
@@ -22,9 +23,7 @@ import (
 func TestAgentsFiles(t *testing.T) {
 	const pods = 60
 	binary, err := machine.Binary("../..", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	socket, _ := serveRuntime(t)
 	client := admin(t)
 	node := startMember(t, client, member.Config{
@@ -33,9 +32,7 @@ func TestAgentsFiles(t *testing.T) {
 	before := openFiles(t, node)
 	ns := namespace(t, client)
 	for i := range pods {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
 	awaitAll(t, client, ns, "Ready", pods, isReady)
 	const others = pods / 3 // what probes and looks at the runtime have open for a moment
@@ -64,18 +61,12 @@ func TestAgentsFiles(t *testing.T) {
 	if n != pods || err != nil {
 		t.Errorf("%d pods have a lifepod, %v", n, err)
 	}
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Kill())
 	if n, _, err := living(); n != 0 || err != nil {
 		t.Errorf("after a kill -9 %d pods have a lifepod, %v", n, err)
 	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Run())
+	assert.Must(t, node.AwaitHealthy(t.Context()))
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		again, more, err := living()
 		return again == pods && more > entries, err
@@ -83,9 +74,7 @@ func TestAgentsFiles(t *testing.T) {
 	if err != nil {
 		t.Errorf("the next agent does not go on with all pods: %v", err)
 	}
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	if n, _, err := living(); n != 0 || err != nil {
 		t.Errorf("%d pods that are gone have a lifepod, %v", n, err)
@@ -95,8 +84,6 @@ func TestAgentsFiles(t *testing.T) {
 func openFiles(t *testing.T, node *member.Member) int {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return len(files)
 }

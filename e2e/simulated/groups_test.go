@@ -8,13 +8,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/jobset"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -58,9 +60,7 @@ spec:
 // process take part in groups by one watch.
 func TestSimulatedGroup(t *testing.T) {
 	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
@@ -75,9 +75,7 @@ func TestSimulatedGroup(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
@@ -86,11 +84,7 @@ func TestSimulatedGroup(t *testing.T) {
 	awaitAll(t, client, ns, "running in attempt 1", members, func(pod *v1.Pod) bool {
 		return runsIn(pod, "1") && pod.Status.ContainerStatuses[0].RestartCount == 1
 	})
-	for deadline := time.Now().Add(patience); !seen.all("1"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the watch has not shown it")
-		}
-	}
+	machine.Until(t, "the watch to show it", func() bool { return seen.all("1") })
 	seen.check(t)
 	status, err := plane.Kubectl(t.Context(), "", "--namespace", ns, "get", "jobset", "train",
 		"--output=jsonpath={.status.currentInPlaceRestartAttempt} {.status.previousInPlaceRestartAttempt}")
@@ -115,25 +109,17 @@ func TestSimulatedMembers(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	join(t, client, nodes.Options{Count: 3, Prefix: "members-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
-	create := func(i int) {
-		t.Helper()
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), memberPod(i, size), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for i := range size - 1 {
-		create(i)
+		create(t, client, ns, memberPod(i, size))
 	}
 	awaitAll(t, client, ns, "waiting for the last one", size-1, func(pod *v1.Pod) bool {
 		s := pod.Status.ContainerStatuses
 		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "WaitingForGroup"
 	})
-	create(size - 1)
+	create(t, client, ns, memberPod(size-1, size))
 	inAttempt := func(attempt string, restarts int32) func(*v1.Pod) bool {
 		return func(pod *v1.Pod) bool {
 			return runsIn(pod, attempt) && pod.Status.ContainerStatuses[0].RestartCount == restarts
@@ -148,11 +134,9 @@ func TestSimulatedMembers(t *testing.T) {
 	}
 
 	t.Log("one is created again: the whole group begins the next attempt (B-GRP-20)")
-	if err := client.CoreV1().Pods(ns).Delete(t.Context(), "p0", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).Delete(t.Context(), "p0", metav1.DeleteOptions{}))
 	awaitAll(t, client, ns, "left", size-1, func(*v1.Pod) bool { return true })
-	create(0)
+	create(t, client, ns, memberPod(0, size))
 	awaitAll(t, client, ns, "running in attempt 2", size, func(pod *v1.Pod) bool {
 		if pod.Name == "p0" {
 			return inAttempt("2", 0)(pod)
@@ -273,9 +257,7 @@ func (h *history) check(t *testing.T) {
 	if len(h.broken) > 0 {
 		t.Error(strings.Join(h.broken, "\n"))
 	}
-	if len(h.writes) != members {
-		t.Errorf("%d pods have restarted, want %d", len(h.writes), members)
-	}
+	assert.Deep(t, "pods have restarted", members, len(h.writes))
 	for name, n := range h.writes {
 		if n > mostWrites {
 			t.Errorf("the status of %s was written %d times for one restart", name, n)

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -31,16 +33,12 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	ns := namespace(t, client)
 	began := time.Now()
 	for i := range pods {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
 	awaitAll(t, client, ns, "Ready", pods, isReady)
 	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
 	began = time.Now()
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	t.Logf("all are gone %v after they were deleted", time.Since(began).Round(100*time.Millisecond))
 	if left := runtime.Running(); left != 0 {
@@ -52,20 +50,11 @@ func TestKubeletRuns200Pods(t *testing.T) {
 func startMember(t *testing.T, client kubernetes.Interface, config member.Config) *member.Member {
 	t.Helper()
 	node, err := member.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+	assert.Must(t, err)
+	assert.AtEnd(t, func() error {
+		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, node.AwaitReady(t.Context()))
 	return node
 }
 
@@ -73,18 +62,12 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	t.Helper()
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	runtime, err = live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := live.Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {

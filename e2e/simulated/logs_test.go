@@ -3,13 +3,13 @@ package simulated
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -47,16 +48,12 @@ func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLo
 // refused at once with the reason.
 func TestNodesAPI(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, talks)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "api-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
 	for _, node := range []string{"api-0", "api-2"} {
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf("on-"+node, node), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, podOf("on-"+node, node))
 	}
 	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return isReady(pod) && crashed(pod) })
 
@@ -72,9 +69,7 @@ func TestNodesAPI(t *testing.T) {
 		{v1.PodLogOptions{SinceSeconds: new(int64(3600))}, "second\nlater\n"},
 		{v1.PodLogOptions{SinceTime: &metav1.Time{Time: time.Now().Add(time.Hour)}}, ""},
 	} {
-		if diff := cmp.Diff(tc.want, logOf(t, client, ns, pod, tc.options)); diff != "" {
-			t.Errorf("logs %+v (-want +got):\n%s", tc.options, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("logs %+v", tc.options), tc.want, logOf(t, client, ns, pod, tc.options))
 	}
 	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
 	at, text, _ := strings.Cut(line, " ")
@@ -95,9 +90,7 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
 	for _, want := range []string{"second\n", "later\n"} {
@@ -117,9 +110,7 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).
 			Param("container", "main").Param("command", "true").Param("stdout", "true").URL()
 		executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, to.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		began := time.Now()
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
@@ -129,13 +120,9 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	}
 	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if err := forwarder.ForwardPorts(); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no network") {
 		t.Errorf("port-forward: %v", err)
 	}
@@ -156,9 +143,7 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 		}
 	}
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(pods), "on-api-2") {
 		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -27,18 +29,14 @@ func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return client
 }
 
 func scenarioOf(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := file.ReadForAny(manifest.Source{Name: t.Name(), Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -55,23 +53,27 @@ func podOf(name, node string) *v1.Pod {
 	return pod
 }
 
+func create(t *testing.T, client kubernetes.Interface, ns string, pod *v1.Pod) {
+	t.Helper()
+	_, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})
+	assert.Must(t, err)
+}
+
+// removeNodes removes all simulated ones.
+func removeNodes(client kubernetes.Interface) error {
+	return client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: nodes.SimulatedLabel})
+}
+
 // namespace makes one of its own for a test, whose service account is there.
 func namespace(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "simulated-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
-			return made.Name
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the namespace has no service account")
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	assert.Must(t, err)
+	machine.Until(t, "the namespace's service account", func() bool {
+		_, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	return made.Name
 }
 
 // awaitAll waits until all pods of a namespace are as wanted, and want is how many there are.

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -42,16 +44,12 @@ func TestNodeFaults(t *testing.T) {
 	client := admin(t)
 	ns := namespace(t, client)
 	says, err := nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	scenarios, err := file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	happened := make(chan string, 20)
 	join(t, client, nodes.Options{
 		Count: 5, Prefix: "faulty-", Pods: &live.Pods{Scenarios: scenarios},
@@ -81,9 +79,7 @@ func TestNodeFaults(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"deleted", "ends"} {
-		if err := client.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, client.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	f.create("new", "faulty-0")
 
@@ -92,12 +88,8 @@ func TestNodeFaults(t *testing.T) {
 	f.unknown("faulty-0")
 	f.unknown("faulty-2")
 	f.cutOff()
-	if what := <-happened; what != "faulty-1 starts again" {
-		t.Errorf("told %q", what)
-	}
-	if what := <-happened; what != "faulty-0 reaches the API server again" {
-		t.Errorf("told %q", what)
-	}
+	assert.Deep(t, "told", "faulty-1 starts again", <-happened)
+	assert.Deep(t, "told", "faulty-0 reaches the API server again", <-happened)
 	f.back()
 	f.lost()
 	if err := client.CoreV1().Nodes().Delete(t.Context(), "faulty-2", metav1.DeleteOptions{}); err != nil {
@@ -123,26 +115,20 @@ func (f *simulatedNodes) create(name, node string) {
 	case "slow", "usual":
 		pod.Spec.Containers[0].Image = "example.test/app:1"
 	}
-	if _, err := f.client.CoreV1().Pods(f.ns).Create(f.Context(), pod, metav1.CreateOptions{}); err != nil {
-		f.Fatal(err)
-	}
+	create(f.T, f.client, f.ns, pod)
 }
 
 func (f *simulatedNodes) node(name string) *v1.Node {
 	f.Helper()
 	node, err := f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.Must(f, err)
 	return node
 }
 
 func (f *simulatedNodes) pod(name string) *v1.Pod {
 	f.Helper()
 	pod, err := f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.Must(f, err)
 	return pod
 }
 
@@ -163,15 +149,10 @@ func (f *simulatedNodes) await(name, what string, is func(*v1.Pod) bool) *v1.Pod
 // gone waits until a pod is gone.
 func (f *simulatedNodes) gone(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	machine.Until(f, name+" to be gone", func() bool {
 		list, err := f.client.CoreV1().Pods(f.ns).List(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-		if err == nil && len(list.Items) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			f.Fatalf("%s is not gone: %v", name, err)
-		}
-	}
+		return err == nil && len(list.Items) == 0
+	})
 }
 
 // event waits for an event about something.
@@ -180,9 +161,7 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 	seen := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		list, err := f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.Must(f, err)
 		seen = ""
 		for _, e := range list.Items {
 			if e.Type == kind && e.Reason == reason && strings.Contains(e.Message, message) {
@@ -235,16 +214,11 @@ func (f *simulatedNodes) slow() {
 // unknown waits until the controller has missed a node.
 func (f *simulatedNodes) unknown(name string) {
 	f.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		for _, c := range f.node(name).Status.Conditions {
-			if c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			f.Fatalf("%s is silent, and not unknown", name)
-		}
-	}
+	machine.Until(f, name+" to be unknown", func() bool {
+		return slices.ContainsFunc(f.node(name).Status.Conditions, func(c v1.NodeCondition) bool {
+			return c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown
+		})
+	})
 }
 
 // cutOff checks the pods of the node that can't reach the API server.

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -33,8 +35,7 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
-		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
+		if err := removeNodes(client); err != nil {
 			t.Error(err)
 		}
 	})
@@ -54,9 +55,7 @@ func TestSimulatedNodes(t *testing.T) {
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
 		file.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
 	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
@@ -72,9 +71,7 @@ func TestSimulatedNodes(t *testing.T) {
 		if i == 0 {
 			pod.Annotations = map[string]string{file.Annotation: "crash"}
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready, the one that crashes after a restart", pods, func(pod *v1.Pod) bool {
 		return isReady(pod) && (pod.Name != "p0" || crashed(pod))
@@ -82,9 +79,7 @@ func TestSimulatedNodes(t *testing.T) {
 	t.Logf("%d pods on %d nodes are Ready %v after the first was created", pods, count, time.Since(began).Round(100*time.Millisecond))
 	addresses := map[string]bool{}
 	list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, pod := range list.Items {
 		addresses[pod.Status.PodIP] = true
 	}
@@ -102,9 +97,7 @@ func crashed(pod *v1.Pod) bool {
 
 func deleteAll(t *testing.T, client kubernetes.Interface, ns string) {
 	t.Helper()
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 }
 
@@ -115,24 +108,17 @@ func TestUnknownScenario(t *testing.T) {
 	ns := namespace(t, client)
 	pod := podOf("p", "other-0")
 	pod.Annotations = map[string]string{file.Annotation: "absent"}
-	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(events.Items) > 0 {
-			const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
-			if got := events.Items[0].Message; !strings.Contains(got, want) {
-				t.Errorf("the event says %q, want %q", got, want)
-			}
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was said")
-		}
+	create(t, client, ns, pod)
+	var events *v1.EventList
+	machine.Until(t, "an event", func() (is bool) {
+		var err error
+		events, err = client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+		assert.Must(t, err)
+		return len(events.Items) > 0
+	})
+	const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
+	if got := events.Items[0].Message; !strings.Contains(got, want) {
+		t.Errorf("the event says %q, want %q", got, want)
 	}
 	deleteAll(t, client, ns)
 }

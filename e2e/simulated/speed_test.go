@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifepodtest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -23,9 +24,7 @@ import (
 // server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 1, Prefix: "fast-", Time: nodes.Time{Speed: 60}, Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -33,9 +32,7 @@ func TestSpeed(t *testing.T) {
 	seen := watched(t, client, ns)
 	pod := podOf("crash", "fast-0")
 	pod.Spec.Containers[0].ReadinessProbe = nil
-	if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, ns, pod)
 	restarts, backOffs := int32(0), []string{}
 	for pod := range seen {
 		for _, at := range timesOf(pod) {
@@ -72,9 +69,7 @@ func TestSpeed(t *testing.T) {
 		t.Errorf("the back-offs are %v, want those of %v in order", backOffs, order)
 	}
 	events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, e := range events.Items {
 		if e.FirstTimestamp.Time.Before(began) || e.LastTimestamp.Time.After(time.Now()) {
 			t.Errorf("an event was at %v and %v: %s", e.FirstTimestamp, e.LastTimestamp, e.Message)
@@ -89,9 +84,7 @@ func watched(t *testing.T, client kubernetes.Interface, ns string) <-chan *v1.Po
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	watch, err := client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pods := make(chan *v1.Pod)
 	go func() {
 		defer close(pods)
@@ -131,12 +124,7 @@ func timesOf(pod *v1.Pod) (list []time.Time) {
 func TestManualTime(t *testing.T) {
 	const kind = "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"
 	client := admin(t)
-	t.Cleanup(func() {
-		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
-		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.AtEnd(t, func() error { return removeNodes(client) })
 	ns := namespace(t, client)
 	simulated := lifepodtest.Start(t, plane.RESTConfig(), lifepodtest.Options{Nodes: 2, Manual: true, Scenarios: map[string]string{
 		ns + "/job":   kind + "containers: {main: {runs: [{run: 1h, exit: 0}]}}",
@@ -150,9 +138,7 @@ func TestManualTime(t *testing.T) {
 		if name == "job" {
 			pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	after := func(d time.Duration, want map[string]string) {
 		t.Helper()
@@ -169,9 +155,7 @@ func TestManualTime(t *testing.T) {
 			if len(pod.Status.ContainerStatuses) > 0 {
 				got += fmt.Sprintf(" %d", pod.Status.ContainerStatuses[0].RestartCount)
 			}
-			if got != want {
-				t.Errorf("%v later %s is %s, want %s", d, name, got, want)
-			}
+			assert.Deep(t, fmt.Sprintf("%v later %s is", d, name), want, got)
 			for _, at := range timesOf(pod) {
 				if at.Before(began) || at.After(time.Now()) {
 					t.Errorf("%s has the time %v, want one since %v", name, at, began)
@@ -184,9 +168,7 @@ func TestManualTime(t *testing.T) {
 	after(9*time.Second, map[string]string{"job": "Running 0", "crash": "Running 1", "slow": "Running 0"})
 	after(time.Hour-10*time.Second, map[string]string{"job": "Running 0", "crash": "Running 16", "slow": "Running 0"})
 	after(time.Second, map[string]string{"job": "Succeeded 0"})
-	if err := client.CoreV1().Pods(ns).Delete(t.Context(), "slow", metav1.DeleteOptions{GracePeriodSeconds: new(int64(600))}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).Delete(t.Context(), "slow", metav1.DeleteOptions{GracePeriodSeconds: new(int64(600))}))
 	after(599*time.Second, map[string]string{"slow": "Running 0"})
 	after(2*time.Second, map[string]string{"slow": "gone"})
 	if took := time.Since(began); took > 2*time.Minute {
@@ -194,8 +176,6 @@ func TestManualTime(t *testing.T) {
 	} else {
 		t.Logf("more than an hour took %v", took.Round(100*time.Millisecond))
 	}
-	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	after(time.Minute, map[string]string{"job": "gone", "crash": "gone"})
 }

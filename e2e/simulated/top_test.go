@@ -1,14 +1,6 @@
 package simulated
 
 import (
-	"context"
-	"crypto/tls"
-	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/metricsserver"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -30,9 +23,7 @@ const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi},
 // what the scenario says, or what pods request.
 func TestTop(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "top-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -45,12 +36,14 @@ func TestTop(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi"),
 		}
-		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready", 3, isReady)
-	startMetricsServer(t)
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
+	assert.Must(t, err)
+	metricsserver.Start(t, metricsserver.Cluster{
+		Program: plane.Binary("metrics-server"), Kubeconfig: plane.Kubeconfig(), Nodes: nodes.SimulatedLabel + "=true", Address: node.Status.Addresses[0].Address, Kubectl: plane.Kubectl,
+	})
 
 	top := awaitTop(t, ns, "pod", "again 1500m 3072Mi", "more 1500m 3072Mi", "usual 300m 128Mi")
 	t.Logf("kubectl top pod:\n%s", top)
@@ -101,99 +94,4 @@ func shows(out string, want []string) bool {
 		}
 	}
 	return true
-}
-
-// metricsServer is its Service, without a selector, and its place in the API.
-const metricsServer = `
-apiVersion: v1
-kind: Service
-metadata: {name: metrics-server, namespace: kube-system}
-spec:
-  ports: [{port: 443, targetPort: PORT}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: metrics-server, namespace: kube-system, labels: {kubernetes.io/service-name: metrics-server}}
-addressType: IPv4
-endpoints: [{addresses: [ADDRESS]}]
-ports: [{port: PORT}]
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1beta1.metrics.k8s.io}
-spec:
-  service: {name: metrics-server, namespace: kube-system, port: 443}
-  group: metrics.k8s.io
-  version: v1beta1
-  insecureSkipTLSVerify: true
-  groupPriorityMinimum: 100
-  versionPriority: 100
-`
-
-// startMetricsServer runs one for as long as the test. It is in the API only while it answers: namespaces can't be deleted
-// while a part of the API is missing.
-func startMetricsServer(t *testing.T) {
-	t.Helper()
-	program := plane.Binary("metrics-server")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v: run `make metrics-server` first", err)
-	}
-	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	process, err := machine.StartProcess(exec.Command(program,
-		"--kubeconfig="+plane.Kubeconfig(), "--authentication-kubeconfig="+plane.Kubeconfig(), "--authorization-kubeconfig="+plane.Kubeconfig(),
-		"--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
-		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=9s",
-		"--node-selector="+nodes.SimulatedLabel+"=true",
-	), filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))
-		}
-		if err := process.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	awaitLive(t, process, port)
-	node, err := admin(t).CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest := strings.NewReplacer("PORT", strconv.Itoa(port), "ADDRESS", node.Status.Addresses[0].Address).Replace(metricsServer)
-	t.Cleanup(func() {
-		if _, err := plane.Kubectl(context.Background(), manifest, "delete", "--filename=-"); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := plane.Kubectl(t.Context(), manifest, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// awaitLive waits until metrics-server answers.
-func awaitLive(t *testing.T, process *machine.Process, port int) {
-	t.Helper()
-	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test's own server
-	for ctx := t.Context(); ; {
-		response, err := browser.Get(fmt.Sprintf("https://127.0.0.1:%d/livez", port))
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-process.Ended():
-			t.Fatal("metrics-server has ended")
-		case <-ctx.Done():
-			t.Fatal(ctx.Err())
-		case <-time.After(50 * time.Millisecond): // it tells nobody
-		}
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Terminal is one of 100 columns and 30 rows.
@@ -33,20 +34,14 @@ type Terminal struct {
 func Start(t *testing.T, program *exec.Cmd) *Terminal {
 	t.Helper()
 	ours, theirs, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer theirs.Close()
 	t.Cleanup(func() { _ = ours.Close() })
-	if err := Resize(ours, 30, 100); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Resize(ours, 30, 100))
 	u := &Terminal{t: t, keys: ours, shown: make(chan struct{}, 1), program: program}
 	program.Stdin, program.Stdout, program.Stderr = theirs, theirs, theirs
 	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, program.Start())
 	go u.watch()
 	return u
 }
@@ -75,9 +70,7 @@ func Resize(ours *os.File, rows, columns uint16) error {
 // Resize gives it another size.
 func (u *Terminal) Resize(rows, columns uint16) {
 	u.t.Helper()
-	if err := Resize(u.keys, rows, columns); err != nil {
-		u.t.Fatal(err)
-	}
+	assert.Must(u.t, Resize(u.keys, rows, columns))
 }
 
 // Restored says whether a program that has drawn on the whole screen has left it: the alternate screen,

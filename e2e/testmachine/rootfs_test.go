@@ -6,24 +6,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRemoveOthers: archives of other architectures and releases are kept.
 func TestRemoveOthers(t *testing.T) {
 	cache := t.TempDir()
 	for _, name := range []string{"root-amd64-0123.tar", "root-amd64-4567.tar", "root-arm64-0123.tar", "root-trixie-amd64-0123.tar"} {
-		if err := os.WriteFile(filepath.Join(cache, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(cache, name), nil, 0o644))
 	}
 	amd64, err := findArchitecture("amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	amd64.suite = bookworm
-	if err := amd64.removeOthers(cache); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, amd64.removeOthers(cache))
 	left, err := filepath.Glob(filepath.Join(cache, "*"))
 	if diff := cmp.Diff([]string{filepath.Join(cache, "root-arm64-0123.tar"), filepath.Join(cache, "root-trixie-amd64-0123.tar")}, left); diff != "" || err != nil {
 		t.Errorf("what is left (-want +got), %v:\n%s", err, diff)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
 )
@@ -143,9 +141,9 @@ func TestItems(t *testing.T) {
 	assert.Must(t, err)
 	var printed strings.Builder
 	decisions{}.print(&printed, items, false)
-	assert.NoDiffIn(t, cmp.Diff(want, printed.String()), "printed")
+	assert.Deep(t, "printed", want, printed.String())
 	missing := []string{"R2: no declaration in pkg/kubelet/none.go", "R2: no lost in pkg/kubelet/sync.go"}
-	assert.NoDiffIn(t, cmp.Diff(missing, c.wrong), "wrong")
+	assert.Deep(t, "wrong", missing, c.wrong)
 	c.new = c.old
 	if items, err := c.items(); err != nil || len(items) > 0 {
 		t.Errorf("a version differs from itself: %v, %v", items, err)

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Must ends the test at the first error: what follows needs what has failed.
@@ -89,18 +91,23 @@ func Equal[T comparable](t testing.TB, want, got T, format string, words ...any)
 	}
 }
 
-// NoDiff reports what cmp.Diff(want, got) has found.
-func NoDiff(t testing.TB, diff string) {
+// Deep reports how a value differs from the one wanted, by go-cmp. The words say what it is; empty: the test says it.
+func Deep(t testing.TB, words string, want, got any, options ...cmp.Option) {
 	t.Helper()
-	if diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		if words != "" {
+			words += " "
+		}
+		t.Errorf("%s(-want +got):\n%s", words, diff)
 	}
 }
 
-// NoDiffIn is NoDiff with words that say what differs.
-func NoDiffIn(t testing.TB, diff, format string, words ...any) {
+// AtEnd has something done when the test ends, which fails the test if it does not succeed.
+func AtEnd(t testing.TB, do func() error) {
 	t.Helper()
-	if diff != "" {
-		t.Errorf(format+" (-want +got):\n%s", append(words, diff)...)
-	}
+	t.Cleanup(func() {
+		if err := do(); err != nil {
+			t.Error(err)
+		}
+	})
 }

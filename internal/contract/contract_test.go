@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -69,7 +67,7 @@ func TestReadChapters(t *testing.T) {
 			{Number: "B-TWO-E1", Title: "Fourth", Chapter: "One", File: "part/one.md", Source: "KEP-1.", NotOurs: "theirs."},
 		},
 	}}
-	assert.NoDiffIn(t, cmp.Diff(want, chapters), "chapters")
+	assert.Deep(t, "chapters", want, chapters)
 	assert.Equal(t, "part/one.md#b-two-e1", chapters[0].Rules[3].Anchor(), "anchor")
 }
 
@@ -114,7 +112,7 @@ func TestReport(t *testing.T) {
 			`part/one.md: no test proves A-ONE-3 (Third), and it is marked neither "**Untested:** " nor "**Not lifepod's:** "`,
 		},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "report")
+	assert.Deep(t, "report", want, got)
 	var printed strings.Builder
 	assert.Must(t, got.Print(&printed))
 	for _, line := range append(want.Errors,
@@ -143,5 +141,5 @@ func TestCrowded(t *testing.T) {
 		"a/line_test.go:3: the line cites more than 5 rules: cite each where it is proven",
 		"a/testdata/block:2: the comment cites more than 5 rules: cite each where it is proven",
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, crowded(citations)), "crowded")
+	assert.Deep(t, "crowded", want, crowded(citations))
 }

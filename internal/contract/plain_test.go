@@ -6,8 +6,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -35,7 +33,7 @@ func TestPlain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.NoDiffIn(t, cmp.Diff(tc.want, Plain(tc.markdown, 40)), "plain")
+			assert.Deep(t, "plain", tc.want, Plain(tc.markdown, 40))
 		})
 	}
 }
@@ -83,7 +81,7 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			got = append(got, err.Error())
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, strings.Join(got, " ")), "%s", name)
+		assert.Deep(t, name, want, strings.Join(got, " "))
 	}
 }
 
@@ -100,7 +98,7 @@ func TestOpening(t *testing.T) {
 	} {
 		rule, err := parseRule(Rule{Number: "A-RST-1"}, tc.text+source)
 		assert.Must(t, err)
-		assert.NoDiffIn(t, cmp.Diff(tc.want, rule.Opening), "%s", name)
+		assert.Deep(t, name, tc.want, rule.Opening)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -32,7 +30,7 @@ func TestOutput(t *testing.T) {
 		for _, piece := range tc.pieces {
 			got = append(got, o.Text(piece))
 		}
-		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
+		assert.Deep(t, name, tc.want, got)
 	}
 	var b strings.Builder
 	w := OutputWriter(&b)

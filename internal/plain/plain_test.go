@@ -6,8 +6,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -42,7 +40,7 @@ func TestJSON(t *testing.T) {
 		}
 		var got string
 		assert.Must(t, json.Unmarshal(encoded, &got))
-		assert.NoDiff(t, cmp.Diff(text, got))
+		assert.Deep(t, "", text, got)
 	}
 }
 

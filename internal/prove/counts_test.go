@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
@@ -27,8 +25,8 @@ func TestCountsComeBackFromALog(t *testing.T) {
 		assert.Must(t, counts.Add(sum, strings.NewReader("=== RUN TestWalks\n"+l.String()+"PASS\n")))
 	}
 	want := map[string]int{counts.Lives: 6, counts.Steps: 80, counts.Fault + "lost event": 4, counts.State + "ready": 10, "A-INIT-2": 2, "never": 0}
-	assert.NoDiffIn(t, cmp.Diff(want, sum), "sum")
-	assert.NoDiffIn(t, cmp.Diff([]string{"never"}, counts.Unreached(sum)), "unreached")
+	assert.Deep(t, "sum", want, sum)
+	assert.Deep(t, "unreached", []string{"never"}, counts.Unreached(sum))
 	var out strings.Builder
 	counts.Print(&out, "lifecycle", sum)
 	assert.Equal(t, "lifecycle: 6 lives, 80 steps\n  1 faults: lost event 4\n  1 states: ready 10\n", out.String(), "got")

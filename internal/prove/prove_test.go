@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
 )
@@ -97,5 +95,5 @@ func TestDocument(t *testing.T) {
 	assert.Must(t, err)
 	want, err := WithTable(string(text), bugs(t))
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff(want, string(text)), "go run ./hack/prove -table is needed")
+	assert.Deep(t, "go run ./hack/prove -table is needed", want, string(text))
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -80,7 +79,7 @@ func TestCalls(t *testing.T) {
 		VolumeContext: map[string]string{"a": "b"}, Secrets: map[string]string{"password": "hush"},
 	}
 	assert.Must(t, d.Publish(t.Context(), want))
-	assert.NoDiffIn(t, cmp.Diff([]any{want}, served.requests, protocmp.Transform()), "A-CSI-3 request")
+	assert.Deep(t, "A-CSI-3 request", []any{want}, served.requests, protocmp.Transform())
 }
 
 // TestCapabilities: A-CSI-3.

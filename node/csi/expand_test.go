@@ -57,7 +57,7 @@ func (m *machine) wantClaim(capacity string, state v1.ClaimResourceStatus, condi
 
 func (m *machine) wantEvents(want ...string) {
 	m.t.Helper()
-	assert.NoDiffIn(m.t, cmp.Diff(want, m.events), "events")
+	assert.Deep(m.t, "events", want, m.events)
 	m.events = nil
 }
 

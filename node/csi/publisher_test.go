@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,7 +92,7 @@ func TestInitialized(t *testing.T) {
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{}},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
+	assert.Deep(t, "A-CSI-2 CSINode", want, m.csiNode())
 	m.published("b", &DriverOnNode{NodeID: "n-b", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
 	m.published("a", &DriverOnNode{NodeID: "n-a", MaxVolumes: -1})
 	m.published("b", &DriverOnNode{NodeID: "n-c", MaxVolumes: 1 << 40, Topology: map[string]string{"zone": "a", "rack": "7"}})
@@ -101,13 +100,13 @@ func TestInitialized(t *testing.T) {
 		{Name: "b", NodeID: "n-c", TopologyKeys: []string{"rack", "zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1<<31 - 1))}},
 		{Name: "a", NodeID: "n-a"},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
-	assert.NoDiffIn(t, cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, m.nodeObject().Labels), "A-CSI-2 labels")
+	assert.Deep(t, "A-CSI-2 CSINode", want, m.csiNode())
+	assert.Deep(t, "A-CSI-2 labels", map[string]string{"zone": "a", "rack": "7"}, m.nodeObject().Labels)
 	assert.Equal(t, `{"a":"n-a","b":"n-c"}`, m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"], "A-CSI-2 node IDs")
 	m.published("b", nil)
 	m.published("a", nil)
 	want.Spec.Drivers = []storagev1.CSINodeDriver{}
-	assert.NoDiffIn(t, cmp.Diff(want, m.csiNode()), "A-CSI-2 CSINode")
+	assert.Deep(t, "A-CSI-2 CSINode", want, m.csiNode())
 	node := m.nodeObject()
 	if _, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]; has || node.Labels["rack"] != "7" {
 		t.Errorf("A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)

@@ -147,7 +147,7 @@ func (m *machine) unpublish(pod *v1.Pod) error {
 
 func (m *machine) wantCalls(want ...string) {
 	m.t.Helper()
-	assert.NoDiffIn(m.t, cmp.Diff(want, m.driver.called()), "calls of the driver")
+	assert.Deep(m.t, "calls of the driver", want, m.driver.called())
 }
 
 // wantNothing: no mount, no record, nothing in use.
@@ -340,7 +340,7 @@ func TestInline(t *testing.T) {
 		"csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "true",
 		"csi.storage.k8s.io/serviceAccount.tokens": `{"bank":{"token":"token of pod for bank","expirationTimestamp":null}}`,
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, m.driver.lastPublish().VolumeContext), "attributes")
+	assert.Deep(t, "attributes", want, m.driver.lastPublish().VolumeContext)
 	assert.Empty(t, m.inUse(), "in use")
 	assert.Must(t, m.unpublish(podOf("pod")))
 	m.wantNothing()
@@ -359,7 +359,7 @@ func (m *machine) wantOperations(want ...string) {
 	for i := range want {
 		want[i] = "kubernetes.io/csi:test.example.com " + want[i]
 	}
-	assert.NoDiffIn(m.t, cmp.Diff(want, m.operations), "operations")
+	assert.Deep(m.t, "operations", want, m.operations)
 }
 
 // TestRepublish: a volume is published again if the driver wants that, with what it asks for then,

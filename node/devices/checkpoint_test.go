@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
 )
@@ -24,7 +22,7 @@ func TestCheckpointOfTheKubelet(t *testing.T) {
 		},
 		Registered: map[string][]string{"example.com/gpu": {"gpu-0", "gpu-1"}, "example.com/nic": {}},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, content), "A-DEV-10 content")
+	assert.Deep(t, "A-DEV-10 content", want, content)
 	again := filepath.Join(t.TempDir(), checkpoint.File)
 	assert.Must(t, checkpoint.Write(again, content))
 	was, _ := os.ReadFile(path)

@@ -95,7 +95,7 @@ func claimFor(name, driver string, pods ...*v1.Pod) *resourceapi.ResourceClaim {
 
 func wantCalls(t *testing.T, d *fakeDriver, want ...string) {
 	t.Helper()
-	assert.NoDiffIn(t, cmp.Diff(want, d.takeCalls()), "calls of driver %s", d.name)
+	assert.Deep(t, fmt.Sprintf("calls of driver %s", d.name), want, d.takeCalls())
 }
 
 // TestOneCallForEachDriver: of a pod's claims each driver is asked once (A-DRA-4); asked
@@ -357,7 +357,7 @@ func TestHangingDriver(t *testing.T) {
 	for range 2 {
 		assert.Fails(t, <-errs, "a claim is prepared without its driver")
 	}
-	assert.NoDiffIn(t, cmp.Diff([]types.UID{a.UID}, n.Strays(func() []types.UID { return []types.UID{other.UID} })), "which pods' ends ask the driver")
+	assert.Deep(t, "which pods' ends ask the driver", []types.UID{a.UID}, n.Strays(func() []types.UID { return []types.UID{other.UID} }))
 }
 
 // TestNextAgent: the next agent knows which devices containers have, asks again before the

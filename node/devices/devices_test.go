@@ -75,7 +75,7 @@ func TestAllocate(t *testing.T) {
 	}
 	n.plugin("b.sock", nil, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
-	assert.NoDiffIn(t, cmp.Diff([]types.UID{"first"}, n.Held()), "held")
+	assert.Deep(t, "held", []types.UID{"first"}, n.Held())
 	n.Release("first")
 	if got := n.Allocate(t.Context(), second); got.Refusal != nil {
 		t.Errorf("A-DEV-9: what was given back is not given again: %+v", got.Refusal)
@@ -99,7 +99,7 @@ func TestInitContainers(t *testing.T) {
 		got[name] = n.has(pod, name)
 	}
 	want := map[string]string{"init": "/dev/g0 /dev/g1 ", "sidecar": "/dev/g0 ", "last": "/dev/g1 ", "main": "/dev/g1 /dev/g2 "}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-DEV-6")
+	assert.Deep(t, "A-DEV-6", want, got)
 }
 
 // A-DEV-6, A-DEV-11: a plugin with preferences is asked, one that wants to know is told of each
@@ -117,7 +117,7 @@ func TestPreferredAndPreStart(t *testing.T) {
 	}
 	for range 2 {
 		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
-		assert.NoDiffIn(t, cmp.Diff([]string{"g0", "g2"}, <-f.started), "A-DEV-11: told of")
+		assert.Deep(t, "A-DEV-11: told of", []string{"g0", "g2"}, <-f.started)
 	}
 	f.server.Stop()
 	n.await(gpu, 3, 0)
@@ -148,7 +148,7 @@ func TestHangs(t *testing.T) {
 	if got := <-slow; got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, "Allocate failed due to rpc error: code = DeadlineExceeded") {
 		t.Errorf("A-DEV-8: %+v", got.Refusal)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]types.UID{"quick"}, n.Held()), "held")
+	assert.Deep(t, "held", []types.UID{"quick"}, n.Held())
 }
 
 // A-DEV-8: a plugin that answers nothing gives nothing.
@@ -181,11 +181,11 @@ func TestHealth(t *testing.T) {
 		t.Errorf("A-DEV-3: %s is told that its device is broken", uid)
 	}
 	broken := map[string][]v1.ResourceStatus{"main": {{Name: gpu, Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: v1.ResourceHealthStatusUnhealthy}}}}}
-	assert.NoDiffIn(t, cmp.Diff(broken, n.Health(podOf("p", "1"))), "A-DEV-12: health")
+	assert.Deep(t, "A-DEV-12: health", broken, n.Health(podOf("p", "1")))
 	f.lists <- nil // it ends ListAndWatch
 	n.await(gpu, 2, 0)
 	n.await(gpu, 0, 0)
-	assert.NoDiffIn(t, cmp.Diff(broken, n.Health(podOf("p", "1"))), "A-DEV-12: health while the plugin is away")
+	assert.Deep(t, "A-DEV-12: health while the plugin is away", broken, n.Health(podOf("p", "1")))
 	if capacity, _ := n.Capacity(); len(capacity) != 1 {
 		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
 	}

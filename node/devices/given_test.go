@@ -3,7 +3,6 @@ package devices
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
@@ -25,7 +24,7 @@ func TestGiven(t *testing.T) {
 		DriverName: "gpu.example.com", PoolName: "pool", DeviceName: "gpu-0", CdiDevices: []*podresources.CDIDevice{{Name: "gpu.example.com/gpu=a-uid"}},
 	}}}}
 	for range 2 {
-		assert.NoDiffIn(t, cmp.Diff(want, n.Given(pod, main), protocmp.Transform()), "A-DEV-13")
+		assert.Deep(t, "A-DEV-13", want, n.Given(pod, main), protocmp.Transform())
 		n.restart()
 	}
 	assert.Empty(t, n.Given(pod, &v1.Container{Name: "none"}), "A-DEV-13: a container without claims has")

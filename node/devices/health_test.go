@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -76,7 +75,7 @@ func TestClaimsHealth(t *testing.T) {
 	}
 	wantShown := func(container int, want ...string) {
 		t.Helper()
-		assert.NoDiffIn(t, cmp.Diff(want, shown(n.Health(pod)[pod.Spec.Containers[container].Name])), "health")
+		assert.Deep(t, "health", want, shown(n.Health(pod)[pod.Spec.Containers[container].Name]))
 	}
 	n.register(d)
 	n.register(serve(t, "quiet.example.com", nil)) // it serves no health
@@ -227,6 +226,6 @@ func TestHealthOfOneName(t *testing.T) {
 		claim.DriverState["d"] = state
 		assert.Must(t, assert.ErrorOf(n.store.refer(pod.UID, []Claim{claim})))
 		n.drivers.health.update(&driver{name: "d"}, said)
-		assert.NoDiffIn(t, cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])), "%v", devices)
+		assert.Deep(t, fmt.Sprintf("%v", devices), []string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"]))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -24,7 +23,7 @@ func TestInUse(t *testing.T) {
 	n.restart()
 	check := func(want map[string]int) {
 		t.Helper()
-		assert.NoDiffIn(t, cmp.Diff(want, n.InUse()), "A-DRA-13: in use")
+		assert.Deep(t, "A-DRA-13: in use", want, n.InUse())
 	}
 	check(map[string]int{"<any>": 0})
 	n.register(serve(t, "gpu.example.com", nil))
@@ -39,5 +38,5 @@ func TestInUse(t *testing.T) {
 			want[driver+" /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/"+method] = 1
 		}
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, asked), "A-DRA-13: asked")
+	assert.Deep(t, "A-DRA-13: asked", want, asked)
 }

@@ -3,7 +3,6 @@ package devices
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
@@ -32,10 +31,10 @@ func TestGivenAndUsable(t *testing.T) {
 		{ResourceName: gpu, DeviceIds: []string{"g0"}, Topology: on(0)}, {ResourceName: gpu, DeviceIds: []string{"g0"}, Topology: on(1)},
 		{ResourceName: gpu, DeviceIds: []string{"g1"}},
 	}
-	assert.NoDiffIn(t, cmp.Diff(given, n.Given("p", "main"), protocmp.Transform()), "A-DEV-13: given")
+	assert.Deep(t, "A-DEV-13: given", given, n.Given("p", "main"), protocmp.Transform())
 	assert.Empty(t, n.Given("p", "other"), "A-DEV-13: a container without devices has")
 	usable := []*podresources.ContainerDevices{given[1], given[0], given[2]} // the plugin's order of nodes
-	assert.NoDiffIn(t, cmp.Diff(usable, n.Usable(), protocmp.Transform()), "A-DEV-14: usable")
+	assert.Deep(t, "A-DEV-14: usable", usable, n.Usable(), protocmp.Transform())
 	f.server.Stop()
 	n.await(gpu, 3, 0)
 	if got := n.Usable(); len(got) > 0 {

@@ -3,6 +3,7 @@ package groups
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -134,9 +135,9 @@ func TestMember(t *testing.T) {
 			t.Errorf("%d requests without a member", n)
 		}
 		w.join("a")
-		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.takeSeen())), "at first")
+		assert.Deep(t, "at first", []lifecycle.GroupSeen{{}}, unique(w.takeSeen()))
 		w.put(t, "2", attempts(4, 3))
-		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()), "B-GRP-4, after a change")
+		assert.Deep(t, "B-GRP-4, after a change", []lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen())
 		w.Leave("a")
 		w.put(t, "3", attempts(5, 4))
 		assert.Empty(t, w.takeSeen(), "told although it has left")
@@ -166,7 +167,7 @@ func TestReadsFirst(t *testing.T) {
 		})
 		w.join("b")
 		for _, got := range w.takeSeen() {
-			assert.NoDiffIn(t, cmp.Diff(seen(5, 4), got), "B-GRP-2")
+			assert.Deep(t, "B-GRP-2", seen(5, 4), got)
 		}
 		w.put(t, "8", attempts(4, 3)) // the watch comes late
 		assert.Empty(t, w.takeSeen(), "B-GRP-8: something old is told")
@@ -188,7 +189,7 @@ func TestSays(t *testing.T) {
 			t.Errorf("told %v although nothing has changed", got)
 		}
 		w.join("b")
-		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen()), "one is new")
+		assert.Deep(t, "one is new", []lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen())
 	})
 }
 
@@ -208,7 +209,7 @@ func TestOvertaken(t *testing.T) {
 		})
 		w.join("b")
 		w.settle()
-		assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.takeSeen()), "a from the watch, b when its JobSet was read")
+		assert.Deep(t, "a from the watch, b when its JobSet was read", []lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.takeSeen())
 	})
 }
 
@@ -229,11 +230,11 @@ func TestAlone(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.put(t, "1", change)
 			w.join("a")
-			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())), "B-GRP-9")
+			assert.Deep(t, "B-GRP-9", []lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen()))
 			w.put(t, "2", nil)
 			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen())), "B-GRP-9, from the watch")
+			assert.Deep(t, "B-GRP-9, from the watch", []lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen()))
 		})
 	}
 }
@@ -312,11 +313,11 @@ func TestSize(t *testing.T) {
 			}
 			w.put(t, "1", change)
 			w.join("a")
-			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())), "%s", c.name)
+			assert.Deep(t, c.name, []lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen()))
 			w.put(t, "2", nil)
 			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			assert.NoDiffIn(t, cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen())), "%s, from the watch", c.name)
+			assert.Deep(t, fmt.Sprintf("%s, from the watch", c.name), []lifecycle.GroupSeen{{Size: c.want}}, unique(w.takeSeen()))
 		})
 	}
 }

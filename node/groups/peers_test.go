@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +58,7 @@ func (w *world) joinPeer(name string) {
 
 func wantSeen(t *testing.T, what string, got []lifecycle.GroupSeen, want ...lifecycle.GroupSeen) {
 	t.Helper()
-	assert.NoDiffIn(t, cmp.Diff(want, got, cmpopts.IgnoreFields(group.Attempts{}, "MembersHash"), cmpopts.EquateEmpty()), "%s", what)
+	assert.Deep(t, what, want, got, cmpopts.IgnoreFields(group.Attempts{}, "MembersHash"), cmpopts.EquateEmpty())
 }
 
 // TestPeers: a member is told how far its group is by the pods that have its label and the annotation, until it leaves, by

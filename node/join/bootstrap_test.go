@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,7 +58,7 @@ func TestRequest(t *testing.T) {
 	spec := requests[0].Spec
 	assert.Equal(t, "kubernetes.io/kube-apiserver-client-kubelet", spec.SignerName, "signer")
 	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	assert.NoDiffIn(t, cmp.Diff(want, spec.Usages), "usages")
+	assert.Deep(t, "usages", want, spec.Usages)
 	block, _ := pem.Decode(spec.Request)
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	assert.Must(t, err)
@@ -69,7 +68,7 @@ func TestRequest(t *testing.T) {
 	assert.Must(t, err)
 	second, err := testConnection("n1").certify(t.Context(), client, again)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff(string(first), string(second)), "another certificate")
+	assert.Deep(t, "another certificate", string(first), string(second))
 }
 
 // TestRequestName: the name is made as the kubelet makes it, so that either goes on

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -23,7 +22,7 @@ func TestFolder(t *testing.T) {
 		t.Helper()
 		got, err := f.State()
 		assert.Must(t, err)
-		assert.NoDiff(t, cmp.Diff(want, got))
+		assert.Deep(t, "", want, got)
 	}
 	state(State{})
 	network := Network{Pods: netip.MustParsePrefix("10.42.0.0/16"), Services: netip.MustParsePrefix("10.43.0.0/16")}
@@ -44,7 +43,7 @@ func TestFolder(t *testing.T) {
 	}
 	var got map[string]any
 	assert.Must(t, yaml.Unmarshal(text, &got))
-	assert.NoDiffIn(t, cmp.Diff(want, got), "configuration")
+	assert.Deep(t, "configuration", want, got)
 	err = filepath.WalkDir(f.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if info, e := entry.Info(); err == nil && e == nil && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %o", path, info.Mode().Perm())

@@ -1,12 +1,12 @@
 package objects
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	config "k8s.io/kubelet/config/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	for path, want := range map[string][]string{one: {"a"}, dir: {"first", "second"}} {
 		got, err := ReadCredentialProviders(path)
 		assert.NoError(t, err, path)
-		assert.NoDiffIn(t, cmp.Diff(want, providerNames(got)), "providers of %s", path)
+		assert.Deep(t, fmt.Sprintf("providers of %s", path), want, providerNames(got))
 	}
 }
 

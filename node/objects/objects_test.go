@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +54,7 @@ func TestChangesAreReported(t *testing.T) {
 			t.Errorf("%d watches for three objects", begun)
 		}
 		w.update(t, newConfigMap("conf", "a", "2"))
-		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()), "told")
+		assert.Deep(t, "told", []string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears())
 		assert.Equal(t, "2", read(w, "conf"), "conf")
 		labelled := newConfigMap("conf", "a", "2")
 		labelled.Labels = map[string]string{"x": "y"}
@@ -76,11 +75,11 @@ func TestMissing(t *testing.T) {
 			t.Errorf("A-ENV-5 error = %v", err)
 		}
 		w.create(t, newConfigMap("conf", "a", "1"))
-		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()), "told")
+		assert.Deep(t, "told", []string{"p1: ConfigMap conf is there"}, w.hears())
 		assert.Equal(t, "1", read(w, "conf"), "conf")
 		assert.Must(t, w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}))
 		synctest.Wait()
-		assert.NoDiffIn(t, cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()), "told")
+		assert.Deep(t, "told", []string{"p1: ConfigMap conf was deleted"}, w.hears())
 		assert.Equal(t, `object "ns"/"none" not registered`, read(w, "none"), "of an object that no pod names")
 	})
 }
@@ -106,7 +105,7 @@ func TestAway(t *testing.T) {
 		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(false)
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
-		assert.NoDiffIn(t, cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()), "told")
+		assert.Deep(t, "told", []string{"p2: ConfigMap late is there"}, w.hears())
 		assert.Equal(t, "2", read(w, "late"), "late")
 	})
 }
@@ -193,5 +192,5 @@ func TestReferences(t *testing.T) {
 		"ConfigMap ns/both": true, "ConfigMap ns/kube-root-ca.crt": true, "Secret ns/projected": true,
 		"Secret ns/pull": false, "Secret ns/from": false, "Secret ns/key": false,
 	}
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }

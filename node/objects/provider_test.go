@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	config "k8s.io/kubelet/config/v1"
@@ -79,12 +78,12 @@ func (n node) asked(t *testing.T) []string {
 func TestLogins(t *testing.T) {
 	n := nodeWith(t, response("Image", "", `"eu.r.io/b":{"username":"u","password":"p"},"*.r.io":{"username":"v","password":"q"}`), nil, unchanged)
 	want := []images.Login{{Location: "*.r.io", Username: "v", Password: "q"}, {Location: "eu.r.io/b", Username: "u", Password: "p"}}
-	assert.NoDiffIn(t, cmp.Diff(want, n.Logins(t.Context(), "eu.r.io/a", nil)), "logins")
+	assert.Deep(t, "logins", want, n.Logins(t.Context(), "eu.r.io/a", nil))
 	if got := n.Logins(t.Context(), "other.io/a", nil); got != nil {
 		t.Errorf("an image that is not the plugin's: %v", got)
 	}
 	wantAsked := []string{`{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1","image":"eu.r.io/a"} get credentials hello`}
-	assert.NoDiffIn(t, cmp.Diff(wantAsked, n.asked(t)), "asked")
+	assert.Deep(t, "asked", wantAsked, n.asked(t))
 }
 
 // TestCache: what a plugin's answer is good for, and for how long.
@@ -228,7 +227,7 @@ func TestTokens(t *testing.T) {
 				}
 				want = append(want, fmt.Sprintf(`{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1","image":"eu.r.io/a"%s} get credentials hello`, text))
 			}
-			assert.NoDiffIn(t, cmp.Diff(want, n.asked(t)), "asked")
+			assert.Deep(t, "asked", want, n.asked(t))
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -191,7 +190,7 @@ func TestKubeletsRecords(t *testing.T) {
 	want := []kubelet.ImagePullSecret{
 		{UID: "u1", Namespace: "ns", Name: "first", CredentialHash: hash}, {UID: "uid-second", Namespace: "ns", Name: "second", CredentialHash: hash},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, record.CredentialMapping["r.io/app"].KubernetesSecrets), "secrets after a match")
+	assert.Deep(t, "secrets after a match", want, record.CredentialMapping["r.io/app"].KubernetesSecrets)
 }
 
 // TestUnreadable: what can't be read forces a pull, and is made anew by it.

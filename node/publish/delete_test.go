@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,8 +59,8 @@ func TestDeleteInOrder(t *testing.T) {
 		s.Set(web, running("2"), result.by("2"))
 		s.Delete(web, phased(v1.PodSucceeded, "end"))
 		after(time.Second)
-		assert.NoDiffIn(t, cmp.Diff([]string{"1", "2", "end"}, s.messages("web")), "written")
-		assert.NoDiffIn(t, cmp.Diff([]string{"2: <nil>"}, result.all()), "told")
+		assert.Deep(t, "written", []string{"1", "2", "end"}, s.messages("web"))
+		assert.Deep(t, "told", []string{"2: <nil>"}, result.all())
 	})
 }
 
@@ -134,7 +133,7 @@ func TestForget(t *testing.T) {
 		s.Set(Ref{Namespace: "default", Name: "orphan", UID: "1"}, running(""), result.by("orphan"))
 		s.Forget("1")
 		s.Forget("2")
-		assert.NoDiffIn(t, cmp.Diff([]string{"orphan: " + ErrGone.Error()}, result.all()), "told")
+		assert.Deep(t, "told", []string{"orphan: " + ErrGone.Error()}, result.all())
 		if len(s.entries) > 0 {
 			t.Error("it is remembered")
 		}

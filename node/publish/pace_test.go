@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,7 +37,7 @@ func (s *setup) addresses(name string) (list []string) {
 
 func (s *setup) want(name string, want ...string) {
 	s.t.Helper()
-	assert.NoDiffIn(s.t, cmp.Diff(want, s.addresses(name)), "written for %s", name)
+	assert.Deep(s.t, fmt.Sprintf("written for %s", name), want, s.addresses(name))
 }
 
 // TestProgressWaits: steps of a start wait about a second for what follows, which takes their place and goes at once; a
@@ -312,7 +311,7 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		wantSent := func(want ...string) {
 			t.Helper()
-			assert.NoDiffIn(t, cmp.Diff(want, s.members("train-0")), "written")
+			assert.Deep(t, "written", want, s.members("train-0"))
 		}
 		pod := s.pod("train-0", restartable)
 		s.Set(pod, member(started, ""), nil)
@@ -377,7 +376,7 @@ func TestBarrierBehindTransition(t *testing.T) {
 				after(5 * time.Second)
 				s.Set(pod, member(started, ""), nil)
 				synctest.Wait()
-				assert.NoDiffIn(t, cmp.Diff(c.want, s.members("train-0")), "written")
+				assert.Deep(t, "written", c.want, s.members("train-0"))
 			})
 		})
 	}

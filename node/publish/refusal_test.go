@@ -75,7 +75,7 @@ func TestInvalid(t *testing.T) {
 		s.api.fail()
 		s.Set(bad, running("2"), nil)
 		after(time.Second) // the last refusal may have been a moment ago
-		assert.NoDiffIn(t, cmp.Diff([]string{"2"}, s.messages("bad")), "written")
+		assert.Deep(t, "written", []string{"2"}, s.messages("bad"))
 	})
 }
 
@@ -127,7 +127,7 @@ func TestConflict(t *testing.T) {
 		s.api.fail(fault{verb: "PATCH", times: 1, err: apierrors.NewConflict(podResource, "web", errors.New("changed"))})
 		s.Set(web, running("1"), nil)
 		after(time.Second)
-		assert.NoDiffIn(t, cmp.Diff([]string{"PATCH web", "GET web", "PATCH web"}, s.api.requests), "requests")
+		assert.Deep(t, "requests", []string{"PATCH web", "GET web", "PATCH web"}, s.api.requests)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestStaleBase(t *testing.T) {
 		if got, want := len(s.messages("web")), 2; got != want {
 			t.Errorf("%d writes, want %d", got, want)
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"1: <nil>"}, result.all()), "told")
+		assert.Deep(t, "told", []string{"1: <nil>"}, result.all())
 	})
 }
 

@@ -21,7 +21,7 @@ func TestWrittenAtOnce(t *testing.T) {
 		web := s.pod("web")
 		s.Set(web, running("up"), nil)
 		synctest.Wait()
-		assert.NoDiffIn(t, cmp.Diff([]string{"up"}, s.messages("web")), "written")
+		assert.Deep(t, "written", []string{"up"}, s.messages("web"))
 		if time.Now() != began {
 			t.Errorf("it took %s", time.Since(began))
 		}
@@ -32,7 +32,7 @@ func TestWrittenAtOnce(t *testing.T) {
 		same := s.pod("same", func(p *v1.Pod) { p.Status = running("as before") })
 		s.Set(same, running("as before"), nil)
 		after(time.Hour)
-		assert.NoDiffIn(t, cmp.Diff([]string{"PATCH web"}, s.api.requests), "requests")
+		assert.Deep(t, "requests", []string{"PATCH web"}, s.api.requests)
 	})
 }
 
@@ -53,8 +53,8 @@ func TestCoalesced(t *testing.T) {
 			s.Set(web, running(message), tell)
 		}
 		after(time.Second)
-		assert.NoDiffIn(t, cmp.Diff([]string{"1", "restarting True", "restarting False", "9"}, s.messages("web")), "written")
-		assert.NoDiffIn(t, cmp.Diff([]string{"restarting True: <nil>", "restarting False: <nil>"}, result.all()), "told")
+		assert.Deep(t, "written", []string{"1", "restarting True", "restarting False", "9"}, s.messages("web"))
+		assert.Deep(t, "told", []string{"restarting True: <nil>", "restarting False: <nil>"}, result.all())
 	})
 }
 
@@ -79,7 +79,7 @@ func TestUnseen(t *testing.T) {
 		s.Set(web, running("last True"), result.by("last"))
 		s.api.fail()
 		after(2 * time.Second)
-		assert.NoDiffIn(t, cmp.Diff([]string{"last True"}, s.messages("web")), "written")
+		assert.Deep(t, "written", []string{"last True"}, s.messages("web"))
 		if got, want := len(result.all()), 101; got != want || result.all()[100] != "last: <nil>" {
 			t.Errorf("told %d times, want %d; last %q", got, want, result.all()[got-1])
 		}
@@ -105,7 +105,7 @@ func TestSlowPod(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"late"}, s.messages("slow")), "written")
+		assert.Deep(t, "written", []string{"late"}, s.messages("slow"))
 	})
 }
 
@@ -183,7 +183,7 @@ func TestLostAnswer(t *testing.T) {
 		synctest.Wait()
 		s.Set(web, running("0"), nil)
 		after(2 * time.Second)
-		assert.NoDiffIn(t, cmp.Diff([]string{"1", "0"}, s.messages("web")), "written")
+		assert.Deep(t, "written", []string{"1", "0"}, s.messages("web"))
 	})
 }
 
@@ -214,7 +214,7 @@ func TestSuccessor(t *testing.T) {
 				if got := s.api.get("web"); got != nil && (got.UID != "another" || got.Status.Message == "2") {
 					t.Errorf("the successor has %v", got.Status)
 				}
-				assert.NoDiffIn(t, cmp.Diff([]string{"2: " + ErrGone.Error()}, result.all()), "told")
+				assert.Deep(t, "told", []string{"2: " + ErrGone.Error()}, result.all())
 				if len(s.entries) > 0 {
 					t.Errorf("%d pods are remembered", len(s.entries))
 				}

@@ -46,7 +46,7 @@ func TestDeclaredFeatures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := declaredFeatures(tt.gates, tt.runtime)
 			assert.Must(t, err)
-			assert.NoDiff(t, cmp.Diff(tt.want, got))
+			assert.Deep(t, "", tt.want, got)
 		})
 	}
 }
@@ -147,7 +147,7 @@ func TestParse(t *testing.T) {
 		{"labels", func() error {
 			got, err := ParseLabels("a=b, node.kubernetes.io/x=1,topology.kubernetes.io/zone=z,example.com/y=")
 			want := map[string]string{"a": "b", "node.kubernetes.io/x": "1", "topology.kubernetes.io/zone": "z", "example.com/y": ""}
-			assert.NoDiffIn(t, cmp.Diff(want, got), "labels")
+			assert.Deep(t, "labels", want, got)
 			return err
 		}, ""},
 		{"label without value", func() error { _, err := ParseLabels("a"); return err }, `node label "a": want key=value`},
@@ -158,7 +158,7 @@ func TestParse(t *testing.T) {
 		{"taints", func() error {
 			got, err := ParseTaints("a=b:NoSchedule,c:NoExecute,d=:PreferNoSchedule")
 			want := []v1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}, {Key: "d", Effect: "PreferNoSchedule"}}
-			assert.NoDiffIn(t, cmp.Diff(want, got), "taints")
+			assert.Deep(t, "taints", want, got)
 			return err
 		}, ""},
 		{"taint without effect", func() error { _, err := ParseTaints("a=b"); return err }, `taint "a=b": want key=value:effect`},
@@ -206,7 +206,7 @@ func TestReadMachine(t *testing.T) {
 		MachineID: "machine", SystemUUID: "system", BootID: "boot", OSImage: "Debian 13",
 		StorageBytes: got.StorageBytes, Kernel: got.Kernel,
 	}
-	assert.NoDiff(t, cmp.Diff(want, got, cmp.Comparer(cpuset.CPUSet.Equals)))
+	assert.Deep(t, "", want, got, cmp.Comparer(cpuset.CPUSet.Equals))
 	assert.NoError(t, assert.ErrorOf(ReadMachine("/")), "this machine")
 }
 

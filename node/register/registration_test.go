@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,7 +62,7 @@ func TestStartedAgain(t *testing.T) {
 		w := newWorld(t, nil, existing)
 		w.start()
 		node := w.fetch()
-		assert.NoDiffIn(t, cmp.Diff(existing.Status.Conditions[0], node.Status.Conditions[0]), "a condition of somebody else")
+		assert.Deep(t, "a condition of somebody else", existing.Status.Conditions[0], node.Status.Conditions[0])
 		ready := conditionOf(node, v1.NodeReady)
 		if got := w.ready(); got != isReady || !ready.LastTransitionTime.Equal(&began) || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
 			t.Errorf("Ready = %s since %v, heartbeat %v", got, ready.LastTransitionTime, ready.LastHeartbeatTime)

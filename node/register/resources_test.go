@@ -81,11 +81,11 @@ func TestAllocatable(t *testing.T) {
 			assert.Must(t, err)
 			status := v1.NodeStatus{Capacity: capacity}
 			setAllocatable(&status, reserved)
-			assert.NoDiffIn(t, cmp.Diff(tt.allocatable, texts(status.Allocatable)), "allocatable")
+			assert.Deep(t, "allocatable", tt.allocatable, texts(status.Allocatable))
 			if tt.capacity == nil {
 				return
 			}
-			assert.NoDiffIn(t, cmp.Diff(tt.capacity, texts(capacity)), "capacity")
+			assert.Deep(t, "capacity", tt.capacity, texts(capacity))
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestPodsLimit(t *testing.T) {
 	}}, testMachine)
 	assert.Must(t, err)
 	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
-	assert.NoDiffIn(t, cmp.Diff(want, texts(node.PodsLimit())), "A-RES-1 limit")
+	assert.Deep(t, "A-RES-1 limit", want, texts(node.PodsLimit()))
 }
 
 // An agent that takes over a kubelet's Node keeps what is the cluster's.
@@ -161,7 +161,7 @@ func TestTakeOver(t *testing.T) {
 		delete(list, "hugepages-1Gi")
 	}
 	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
-	assert.NoDiffIn(t, cmp.Diff(want, got, equal), "node")
+	assert.Deep(t, "node", want, got, equal)
 	if takeOver(got, initial, false) {
 		t.Error("taking it over again changes it")
 	}

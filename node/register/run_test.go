@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,9 +39,9 @@ func TestNewNode(t *testing.T) {
 			},
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		}
-		assert.NoDiffIn(t, cmp.Diff(wantMeta, node.ObjectMeta), "metadata")
+		assert.Deep(t, "metadata", wantMeta, node.ObjectMeta)
 		wantSpec := v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
-		assert.NoDiffIn(t, cmp.Diff(wantSpec, node.Spec), "spec")
+		assert.Deep(t, "spec", wantSpec, node.Spec)
 		yes, no := true, false
 		wantStatus := v1.NodeStatus{
 			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.7"}, {Type: v1.NodeHostName, Address: "node-1"}},
@@ -62,7 +61,7 @@ func TestNewNode(t *testing.T) {
 		}
 		got := node.Status
 		got.Capacity, got.Allocatable, got.Conditions, got.Images = nil, nil, nil, nil
-		assert.NoDiffIn(t, cmp.Diff(wantStatus, got), "status")
+		assert.Deep(t, "status", wantStatus, got)
 		var conditions []string
 		for _, c := range node.Status.Conditions {
 			conditions = append(conditions, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
@@ -76,14 +75,14 @@ func TestNewNode(t *testing.T) {
 			"PIDPressure=False KubeletHasSufficientPID: kubelet has sufficient PID available",
 			"Ready=" + isReady,
 		}
-		assert.NoDiffIn(t, cmp.Diff(wantConditions, conditions), "conditions")
+		assert.Deep(t, "conditions", wantConditions, conditions)
 		wantEvents := []string{
 			"Normal Starting: Starting kubelet.",
 			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
 			"Normal NodeHasNoDiskPressure: Node node-1 status is now: NodeHasNoDiskPressure",
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 		}
-		assert.NoDiffIn(t, cmp.Diff(wantEvents, w.takeEvents()), "events")
+		assert.Deep(t, "events", wantEvents, w.takeEvents())
 	})
 }
 
@@ -113,7 +112,7 @@ func TestLease(t *testing.T) {
 		w.start()
 		lease := w.lease()
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
-		assert.NoDiffIn(t, cmp.Diff(want, lease.OwnerReferences), "owner")
+		assert.Deep(t, "owner", want, lease.OwnerReferences)
 		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
 			t.Errorf("lease = %v", lease.Spec)
 		}
@@ -205,7 +204,7 @@ func TestRuntimeLost(t *testing.T) {
 			"Normal NodeNotReady: Node node-1 status is now: NodeNotReady",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
+		assert.Deep(t, "events", want, w.takeEvents())
 	})
 }
 
@@ -274,7 +273,7 @@ func TestImagesChanged(t *testing.T) {
 		w.node.ImagesChanged()
 		synctest.Wait()
 		want := []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}
-		assert.NoDiffIn(t, cmp.Diff(want, w.fetch().Status.Images), "images")
+		assert.Deep(t, "images", want, w.fetch().Status.Images)
 	})
 }
 
@@ -326,7 +325,7 @@ func TestPressure(t *testing.T) {
 		if c.Status != v1.ConditionTrue || c.Reason != "KubeletHasDiskPressure" || c.Message != "kubelet has disk pressure" {
 			t.Errorf("DiskPressure = %v", c)
 		}
-		assert.NoDiffIn(t, cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()), "events")
+		assert.Deep(t, "events", []string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents())
 	})
 }
 
@@ -358,7 +357,7 @@ func TestChangedByOthers(t *testing.T) {
 			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
 			"Normal NodeReady: Node node-1 status is now: NodeReady",
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, w.takeEvents()), "events")
+		assert.Deep(t, "events", want, w.takeEvents())
 	})
 }
 

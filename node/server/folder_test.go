@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -39,7 +38,7 @@ func TestFolder(t *testing.T) {
 		"out": "403 403 Forbidden\n", "outdir/secret": "403 403 Forbidden\n", "up": "403 403 Forbidden\n", "pipe": "403 403 Forbidden\n",
 		"none": "404 404 page not found\n", "a.log?query=x": "200 hello", // A-NODE-1: queries are off
 	} {
-		assert.NoDiffIn(t, cmp.Diff(want, recorded(files, "/logs/"+path)), "%s", path)
+		assert.Deep(t, path, want, recorded(files, "/logs/"+path))
 	}
 	if got := recorded(files, "/logs/"); !strings.Contains(got, `<a href="a.log">`) {
 		t.Errorf("the folder: %s", got)

@@ -104,8 +104,8 @@ func TestGuard(t *testing.T) {
 		if test.certificate {
 			client = alice
 		}
-		assert.NoDiffIn(t, cmp.Diff(test.want, get(t, client, s, test.path, test.token)), "%s", test.name)
-		assert.NoDiffIn(t, cmp.Diff(test.asked, api.questions()), "%s: questions to the API server", test.name)
+		assert.Deep(t, test.name, test.want, get(t, client, s, test.path, test.token))
+		assert.Deep(t, fmt.Sprintf("%s: questions to the API server", test.name), test.asked, api.questions())
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAnonymous(t *testing.T) {
 	if diff := cmp.Diff("200 ok", get(t, ca.client(t), s, "/healthz", "")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	assert.NoDiffIn(t, cmp.Diff("401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad")), "a bad token is not anonymous")
+	assert.Deep(t, "a bad token is not anonymous", "401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad"))
 }
 
 func TestClientCAIsReadAgain(t *testing.T) {
@@ -168,7 +168,7 @@ func TestClientCAIsReadAgain(t *testing.T) {
 	expect := func(when, wantOld, wantFresh string) {
 		t.Helper()
 		got := []string{get(t, old, s, "/healthz", ""), get(t, fresh, s, "/healthz", "")}
-		assert.NoDiffIn(t, cmp.Diff([]string{wantOld, wantFresh}, got), "%s: old and fresh certificate", when)
+		assert.Deep(t, fmt.Sprintf("%s: old and fresh certificate", when), []string{wantOld, wantFresh}, got)
 	}
 	const yes, no = "200 ok", "401 Unauthorized"
 	expect("first", yes, no)
@@ -242,6 +242,6 @@ func TestGuardOfSeveralNodes(t *testing.T) {
 		if len(asked) == 0 { // it was answered before
 			continue
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, asked[len(asked)-1]), "%s", path)
+		assert.Deep(t, path, want, asked[len(asked)-1])
 	}
 }

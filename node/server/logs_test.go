@@ -90,7 +90,7 @@ func TestContainerLogs(t *testing.T) {
 	for _, test := range tests {
 		node := &fakeNode{logs: dir}
 		node.set(testPod(test.status))
-		assert.NoDiffIn(t, cmp.Diff(test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query)), "%s", test.name)
+		assert.Deep(t, test.name, test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query))
 	}
 }
 
@@ -105,7 +105,7 @@ func TestContainerLogsOfUnknown(t *testing.T) {
 		"/containerLogs/default/web/main":   `400 container "main" in pod "web" is not available`,
 		"/containerLogs/default/web":        "404 404: Page Not Found",
 	} {
-		assert.NoDiffIn(t, cmp.Diff(want, ask1(t, testConfig(t, node), path)), "%s", path)
+		assert.Deep(t, path, want, ask1(t, testConfig(t, node), path))
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -67,7 +65,7 @@ func TestQueries(t *testing.T) {
 		"?query=app&query=a": "200 " + fixed + "--unit=a|plain",
 		"?query=app&boot=0":  "200 \noptions present and query resolved to log files for [app]\ntry without specifying options",
 	} {
-		assert.NoDiffIn(t, cmp.Diff(want, strings.TrimSuffix(recorded(h, "/logs/"+at), "\n")), "A-NODE %s", at)
+		assert.Deep(t, fmt.Sprintf("A-NODE %s", at), want, strings.TrimSuffix(recorded(h, "/logs/"+at), "\n"))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,7 +82,7 @@ func TestPodStore(t *testing.T) {
 			store := &podStore{api: &API{Feed: feed, Mirrors: feed}, pods: map[types.NamespacedName]*v1.Pod{}}
 			for _, s := range tc.steps {
 				assert.Must(t, s.do(store))
-				assert.NoDiffIn(t, cmp.Diff(s.want, feed.take()), "%s", s.name)
+				assert.Deep(t, s.name, s.want, feed.take())
 			}
 		})
 	}
@@ -131,13 +130,13 @@ func TestOutageAtStart(t *testing.T) {
 		away.Store(false)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		assert.NoDiff(t, cmp.Diff([]string{"wanted api a", "heard api"}, feed.take()))
+		assert.Deep(t, "", []string{"wanted api a", "heard api"}, feed.take())
 		cancel()
 		<-done
 		want := []string{
 			`level=WARN msg="listing and watching pods fails: trying again" err="connection lost"`,
 			`level=INFO msg="listing and watching pods works again"`,
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, strings.Split(strings.TrimSpace(log.String()), "\n")), "log")
+		assert.Deep(t, "log", want, strings.Split(strings.TrimSpace(log.String()), "\n"))
 	})
 }

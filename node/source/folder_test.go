@@ -93,7 +93,7 @@ func TestFolderLife(t *testing.T) {
 	}
 	l.write("b.yaml", manifestOf("b", "i", ""))
 	l.want("changed back", "unwanted file b-n", "wanted file b-n")
-	assert.NoDiffIn(t, cmp.Diff(first, l.feed.running()), "UIDs of the same manifests")
+	assert.Deep(t, "UIDs of the same manifests", first, l.feed.running())
 	l.remove("a.yaml")
 	l.want("gone", "unwanted file a-n", "unwanted file a2-n")
 	l.wantLog("all this", "")

@@ -140,7 +140,7 @@ func TestMirrorLife(t *testing.T) {
 		w.want("wanted", "create a of 1", "changed static-1")
 		got := w.pod("a")
 		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: new(true)}}
-		assert.NoDiffIn(t, cmp.Diff(owners, got.OwnerReferences), "owner")
+		assert.Deep(t, "owner", owners, got.OwnerReferences)
 		uid, found := w.mirrors.UIDOf("static-1")
 		back, foundBack := w.mirrors.StaticOf(uid)
 		if !found || !foundBack || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {

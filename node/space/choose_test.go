@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -57,7 +56,7 @@ func TestChoose(t *testing.T) {
 			for image, why := range removals(test.policy, test.images, test.need) {
 				got = append(got, image.ID+" "+string(why))
 			}
-			assert.NoDiffIn(t, cmp.Diff(test.want, got), "removed")
+			assert.Deep(t, "removed", test.want, got)
 		})
 	}
 }

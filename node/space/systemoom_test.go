@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -79,7 +78,7 @@ func TestVictims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := watch(t, test.records, nil)
 			assert.NoError(t, err)
-			assert.NoDiffIn(t, cmp.Diff(test.want, got), "B-OOM-2 victims")
+			assert.Deep(t, "B-OOM-2 victims", test.want, got)
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -36,7 +35,7 @@ func TestFiguresOfBothVersions(t *testing.T) {
 		got := figures{WorkingSet: c.workingSet(), Anonymous: c.anonymous(), Faults: c.stat("pgfault", "pgfault")}
 		got.Swap, got.SwapLimit, got.Counted = c.swap()
 		_, got.Limited = c.limit()
-		assert.NoDiffIn(t, cmp.Diff(want, got), "%s", name)
+		assert.Deep(t, name, want, got)
 	}
 	limited := fake(false, 100, 1000, map[string]uint64{"total_inactive_file": 101})
 	limited.MemoryStats.SwapUsage.Limit = 1500
@@ -64,7 +63,7 @@ func TestPressure(t *testing.T) {
 	want := &cgroups.PSIStats{
 		Some: cgroups.PSIData{Avg10: 1.5, Avg60: 2, Avg300: .25, Total: 1234}, Full: cgroups.PSIData{Total: 7},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, readPressure(path)), "pressure")
+	assert.Deep(t, "pressure", want, readPressure(path))
 	if got := readPressure(path + "-none"); got != nil {
 		t.Errorf("without a file: %+v", got)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,7 +63,7 @@ func TestFiguresOfDrivers(t *testing.T) {
 	s.Measured = func(source string, _ time.Duration) { asked <- source }
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
 	want := []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}
-	assert.NoDiffIn(t, cmp.Diff(want, s.ofPod(t.Context())), "figures")
+	assert.Deep(t, "figures", want, s.ofPod(t.Context()))
 	if sources := []string{<-asked, <-asked}; sources[0] != "d" || sources[1] != "d" {
 		t.Errorf("A-VOL-8: measured by %q", sources)
 	}

@@ -3,7 +3,6 @@ package admit
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -78,7 +77,7 @@ func TestAdmit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			node := testNode()
 			tc.node(node)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node)), "rejection")
+			assert.Deep(t, "rejection", tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node))
 		})
 	}
 }
@@ -97,5 +96,5 @@ func TestFailuresAreAllReported(t *testing.T) {
 		{Resource: "hugepages-2Mi", Requested: 8 << 20, Capacity: 4 << 20},
 		noAffinity, noName, noToleration,
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, Failures(pod, Beside(pod, []*v1.Pod{testPod("o", "cpu=500m")}), node)), "failures")
+	assert.Deep(t, "failures", want, Failures(pod, Beside(pod, []*v1.Pod{testPod("o", "cpu=500m")}), node))
 }

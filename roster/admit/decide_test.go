@@ -3,7 +3,6 @@ package admit
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -61,7 +60,7 @@ func TestDecide(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Decide(tc.pod, Beside(tc.pod, tc.others), tc.node, Host{})
-			assert.NoDiffIn(t, cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel}), "answer")
+			assert.Deep(t, "answer", tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel})
 		})
 	}
 }

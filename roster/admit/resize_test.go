@@ -1,10 +1,10 @@
 package admit
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -30,7 +30,7 @@ func TestFitsResize(t *testing.T) {
 		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Fixed{Swap: true}, nil},
 		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Fixed{Swap: true}, nil},
 	} {
-		assert.NoDiffIn(t, cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, Beside(tc.is, others), testNode(), tc.exclusive).Refusal), "%s: rejection", name)
+		assert.Deep(t, fmt.Sprintf("%s: rejection", name), tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, Beside(tc.is, others), testNode(), tc.exclusive).Refusal)
 	}
 	tests := []struct {
 		name      string
@@ -50,7 +50,7 @@ func TestFitsResize(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, Beside(tc.requested, others), tc.node, tc.exclusive)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got.Refusal), "rejection")
+			assert.Deep(t, "rejection", tc.want, got.Refusal)
 		})
 	}
 }
@@ -75,5 +75,5 @@ func TestRetryOrder(t *testing.T) {
 		got = append(got, r.Requested.Name)
 	}
 	want := []string{"smaller and urgent", "smaller", "urgent", "guaranteed", "earlier", "later", "new"}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-ACT-15 order")
+	assert.Deep(t, "A-ACT-15 order", want, got)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -63,7 +62,7 @@ func TestQuestion(t *testing.T) {
 	c, err := ChooseDevices(need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g3", "g0") }), true)
 	assert.Must(t, err)
 	want := &DeviceQuestion{Available: []string{"g1", "g2", "g3"}, MustInclude: []string{"g3"}, Size: 2}
-	assert.NoDiffIn(t, cmp.Diff(want, c.Ask), "A-DEV-6 question")
+	assert.Deep(t, "A-DEV-6 question", want, c.Ask)
 }
 
 // A-DEV-8: why a container gets none.

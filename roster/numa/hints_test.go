@@ -3,7 +3,6 @@ package numa
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -31,7 +30,7 @@ func TestHints(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.resource.Hints([]int{0, 1}, tt.from, tt.reusable, tt.count)
-			assert.NoDiffIn(t, cmp.Diff(tt.want, got), "A-NUMA-16")
+			assert.Deep(t, "A-NUMA-16", tt.want, got)
 		})
 	}
 }

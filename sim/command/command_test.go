@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // simulate runs the command line.
@@ -78,9 +80,7 @@ func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			real := milestones(string(text), shown)
 			want := inOrder(slices.Clone(real), real)
 			if len(want) < 5 {
@@ -126,9 +126,7 @@ events:
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
-	if err := os.WriteFile(path, []byte(strings.TrimPrefix(text, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, []byte(strings.TrimPrefix(text, "\n")), 0o600))
 	return path
 }
 
@@ -165,9 +163,7 @@ containers:
 // What a change changes is shown, and decides the exit code, as with diff.
 func TestDiff(t *testing.T) {
 	text, err := os.ReadFile(examples + "crashloop.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	never := write(t, strings.Replace(string(text), "restartPolicy: OnFailure", "restartPolicy: Never", 1))
 	scenario := examples + "scenarios/crashloop.yaml"
 	stdout, stderr, code := simulate(t, "diff", examples+"crashloop.yaml", never, "--scenario", scenario)

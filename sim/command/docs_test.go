@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the commands in docs/sim.md print into it")
@@ -22,9 +24,7 @@ var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n"
 func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	sessions := 0
 	now := session.ReplaceAllStringFunc(string(text), func(block string) string {
 		sessions++
@@ -39,9 +39,7 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 		t.Fatalf("%s has %d sessions", document, sessions)
 	}
 	if *rewrite {
-		if err := os.WriteFile(document, []byte(now), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // scenarioOf is a file with a scenario.
@@ -75,9 +77,7 @@ func TestTimeThatHasPassed(t *testing.T) {
 			Elapsed float64 `json:"elapsedSeconds"`
 			What    string  `json:"what"`
 		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, json.Unmarshal([]byte(line), &l))
 		if l.Elapsed < 0 || l.Elapsed > 120 {
 			t.Errorf("%v s have passed: %s", l.Elapsed, line)
 		}

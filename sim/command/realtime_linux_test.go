@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/command/realtime"
 )
 
@@ -29,9 +30,7 @@ func TestBadSpeed(t *testing.T) {
 func TestRefusalsNameTheLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.yaml")
 	text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\nevents:\n- {at: 1s, sandboxExit: {}}\n- at: 1s\n  delete: {}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	nodes := realtime.NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
 	nodes.SetArgs([]string{"--kubeconfig", "/absent", "--scenario", file})
 	serve := realtime.NewServe()

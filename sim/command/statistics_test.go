@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim"
 )
 
@@ -46,9 +47,7 @@ func TestFailedAssertionsInJSON(t *testing.T) {
 	for _, b := range s.Breaches {
 		seeds = append(seeds, b.Seed)
 	}
-	if diff := cmp.Diff([]uint64{7, 7, 8, 8, 9, 9, 10, 10}, seeds); diff != "" {
-		t.Errorf("seeds (-want +got)\n%s", diff)
-	}
+	assert.Deep(t, "seeds", []uint64{7, 7, 8, 8, 9, 9, 10, 10}, seeds)
 	if first := (sim.Breach{Assertion: "restarts(worker) <= 1", At: 10.267, Seed: 7, Why: "restarts are 2"}); s.Breaches[0] != first {
 		t.Errorf("%+v", s.Breaches[0])
 	}

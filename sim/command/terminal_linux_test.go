@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What a viewer opens is not written to a terminal.
 func TestPicturesAreNotForATerminal(t *testing.T) {
 	ours, theirs, err := terminal.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer ours.Close()
 	defer theirs.Close()
 	for _, format := range []string{"svg", "html"} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -26,19 +27,13 @@ func runtimeOf(t *testing.T, texts map[string]string) *crifake.Runtime {
 	var list []file.Named
 	for name, text := range texts {
 		says, err := file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		list = append(list, file.Named{Name: name, From: name, Scenario: says})
 	}
 	scenarios, err := file.ScenariosOf(list...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r, err := NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -54,15 +49,11 @@ func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.P
 	t.Helper()
 	config.Metadata.Attempt = attempt
 	s, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: attempt}, LogPath: "main.log", Labels: config.Labels,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +63,7 @@ func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.P
 func statusOf(t *testing.T, r runtimeapi.RuntimeServiceClient, id string) *runtimeapi.ContainerStatus {
 	t.Helper()
 	out, err := r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return out.Status
 }
 
@@ -196,9 +185,7 @@ events: [{at: 1s, delete: {}}]
 containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, hooks: {preStop: {takes: 1s}}}]}}
 `
 	says, err := file.ReadForAny(manifest.Source{Name: "s", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	err = scenario.Errors(says, CheckForEndpoint)
 	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -211,9 +198,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 func TestServe(t *testing.T) {
 	socket := "unix://" + filepath.Join(t.TempDir(), "cri.sock")
 	listener, err := Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -227,17 +212,13 @@ func TestServe(t *testing.T) {
 		t.Errorf("a second runtime: %v", err)
 	}
 	client, err := cri.Dial(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = client.Close() }()
 	if _, err := client.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	events, err := client.Runtime.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	first := make(chan *runtimeapi.ContainerEventResponse, 1)
 	serving.Go(func() {
 		for {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -54,9 +55,7 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 			{Run: scenario.Fixed(time.Second), Exit: &code},
 			{Stop: &scenario.Stop{Ignore: true}},
 		}}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		said := ""
 		pods := &Pods{Scenarios: scenarios, Output: func(pod *v1.Pod, container, stream, text string) {
 			said += pod.Name + " " + container + " " + stream + " " + text
@@ -81,14 +80,10 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 				t.Errorf("%v later the pod is %s with %d restarts, want %d", want.after, phase, restarts, want.restarts)
 			}
 		}
-		if said != "web main stdout hello" {
-			t.Errorf("it wrote %q", said)
-		}
+		assert.Deep(t, "it wrote", "web main stdout hello", said)
 		began := time.Now()
 		w.Stop(lifecycle.StopRequested{Because: "the test"})
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, <-ended)
 		if took := time.Since(began); took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("what ignores its stop signal has ended after %v, want its grace period of 7s", took)
 		}
@@ -101,9 +96,7 @@ func TestManualTime(t *testing.T) {
 	scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 		{Run: scenario.Fixed(time.Second), Exit: &code},
 	}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	pods := &Pods{Scenarios: scenarios, Time: manual}
 	engine := &worker.Engine{
 		Simulated: pods.Simulate, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(), Log: slog.New(slog.DiscardHandler),
@@ -127,12 +120,8 @@ func TestManualTime(t *testing.T) {
 	}
 	advance := func(d time.Duration) {
 		t.Helper()
-		if err := manual.Advance(d, func() error { return manual.AwaitQuiet(t.Context()) }); err != nil {
-			t.Fatal(err)
-		}
-		if err := manual.AwaitQuiet(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, manual.Advance(d, func() error { return manual.AwaitQuiet(t.Context()) }))
+		assert.Must(t, manual.AwaitQuiet(t.Context()))
 	}
 	for _, step := range []struct {
 		by       time.Duration

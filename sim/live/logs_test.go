@@ -2,15 +2,16 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
 
@@ -54,14 +55,10 @@ func TestInstances(t *testing.T) {
 		{"other", 0, all, "hello\n"},
 		{"silent", 0, all, ""},
 	} {
-		if diff := cmp.Diff(tc.want, read(t, &l, tc.container, tc.number, tc.options)); diff != "" {
-			t.Errorf("%s %d %+v (-want +got):\n%s", tc.container, tc.number, tc.options, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("%s %d %+v", tc.container, tc.number, tc.options), tc.want, read(t, &l, tc.container, tc.number, tc.options))
 	}
 	l.Unregister("u1")
-	if got := read(t, &l, "main", 2, all); got != "" {
-		t.Errorf("of a pod that is gone: %q", got)
-	}
+	assert.Deep(t, "of a pod that is gone", "", read(t, &l, "main", 2, all))
 }
 
 // Who follows a log gets its lines as they are written, until its instance has ended.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What is due comes in its order, and what follows from it comes in between; settle comes once before each time.
@@ -28,19 +28,11 @@ func TestAdvance(t *testing.T) {
 	m.AfterFunc(2*time.Second, is("stopped")).Stop()
 	m.AfterFunc(time.Second, is("late")).Reset(time.Hour)
 	settle := func() error { is("settle")(); return nil }
-	if err := m.Advance(time.Second/2, settle); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Advance(5*time.Second, settle); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.Advance(time.Second/2, settle))
+	assert.Must(t, m.Advance(5*time.Second, settle))
 	want := []string{"0s settle", "500ms settle", "1s first", "1s settle", "1.5s second", "1.5s settle", "2s third", "2s fourth", "2s settle"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := m.Now().Sub(begin); got != 5500*time.Millisecond {
-		t.Errorf("after all it is %v", got)
-	}
+	assert.Deep(t, "", want, got)
+	assert.Deep(t, "after all it is", 5500*time.Millisecond, m.Now().Sub(begin))
 	if first.Stop() {
 		t.Error("a timer that has come is stopped")
 	}

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 )
 
@@ -25,9 +26,7 @@ func TestToReal(t *testing.T) {
 				t.Errorf("%s: it has started at %v, want %v", name, first.StartTime, shown)
 			}
 			time.Sleep(10 * time.Second)
-			if err := manual.Advance(10*time.Minute, func() error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, manual.Advance(10*time.Minute, func() error { return nil }))
 			ended := metav1.NewTime(of.Now().Truncate(time.Second))
 			second := &v1.PodStatus{StartTime: started.DeepCopy(), ContainerStatuses: []v1.ContainerStatus{{
 				State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: started, FinishedAt: ended}},

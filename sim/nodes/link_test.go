@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -45,9 +46,7 @@ func TestLink(t *testing.T) {
 		}
 		return err
 	}
-	if err := answers(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, answers())
 	ended := make(chan error, 2)
 	go func() {
 		_, err := client.Get(server.URL + "/hangs")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -26,12 +27,8 @@ func TestDisk(t *testing.T) {
 	kept := d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("a")})
 	saved := lifecycle.Checkpoint{}
 	saved.Sandbox.Attempt = 3
-	if err := errors.Join(kept.Keep(), kept.Save(saved), kept.Sync(), d.RecordBoot()); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("b")}).Keep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, kept.Keep(), kept.Save(saved), kept.Sync(), d.RecordBoot())
+	assert.Must(t, d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("b")}).Keep())
 	if again, err := d.Rebooted(); again || err != nil {
 		t.Errorf("after RecordBoot: rebooted is %t, %v", again, err)
 	}
@@ -47,15 +44,11 @@ func TestDisk(t *testing.T) {
 		t.Errorf("of no use are %v", useless)
 	}
 	// The next agent's: it goes on from what is there.
-	if err := d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("a")}).Keep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("a")}).Keep())
 	if r, err := d.Load("a"); err != nil || r.Checkpoint.Sandbox.Attempt != 3 {
 		t.Errorf("kept again: %+v, %v", r, err)
 	}
-	if err := d.Forget("a"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, d.Forget("a"))
 	if r, err := d.Load("a"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("forgotten: %+v, %v", r, err)
 	}

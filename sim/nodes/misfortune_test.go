@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
@@ -141,9 +142,7 @@ func (c *clusterOf) answers(name string) bool {
 	}}
 	port := c.node(name).Status.DaemonEndpoints.KubeletEndpoint.Port
 	response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))
-	if err != nil {
-		c.Fatal(err)
-	}
+	assert.Must(c, err)
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK
 }
@@ -184,9 +183,7 @@ func TestMisfortunes(t *testing.T) {
 	defer server.CloseClientConnections()
 	names := Names("bad-", 4)
 	says, err := nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var mu sync.Mutex
 	happened := map[string][]string{}
 	options := Options{

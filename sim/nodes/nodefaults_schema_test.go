@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -20,9 +21,7 @@ func TestNodeFaultsSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		schemaNode
 		Defs map[string]schemaNode `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(nodefaults.Schema), &schema); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(nodefaults.Schema), &schema))
 	compareSchema(t, "scenario", schema.schemaNode, reflect.TypeFor[nodefaults.Scenario]())
 	delete(schema.Defs, "span")
 	delete(schema.Defs, "time")

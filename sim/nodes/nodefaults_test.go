@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
@@ -39,9 +40,7 @@ nodes:
   - {at: 5m, reboot: {for: 10s}}
   - {at: "uniform(1m,2m)", partition: {}}
 `, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	faults := s.Of(nodeNames(200), 7)
 	var slow, lost, both []int
 	for i, f := range faults {
@@ -50,9 +49,7 @@ nodes:
 			slow = append(slow, i)
 		case f.Slow == 0 && len(f.Events) == 1:
 			lost = append(lost, i)
-			if diff := cmp.Diff([]nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events); diff != "" {
-				t.Errorf("sim-%d (-want +got):\n%s", i, diff)
-			}
+			assert.Deep(t, fmt.Sprintf("sim-%d", i), []nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events)
 		case f.Slow == 10:
 			both = append(both, i)
 			if len(f.Events) != 2 || f.Events[0].Kind != nodefaults.Partition || f.Events[0].For != time.Minute ||
@@ -83,16 +80,12 @@ nodes:
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
 func TestNodeFaultsShareOfWhatIsLeft(t *testing.T) {
 	s, err := readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	count := map[float64]int{}
 	for _, f := range s.Of(nodeNames(10), 1) {
 		count[f.Slow]++
 	}
-	if diff := cmp.Diff(map[float64]int{2: 6, 3: 3, 4: 1}, count); diff != "" {
-		t.Errorf("how many are slow (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "how many are slow", map[float64]int{2: 6, 3: 3, 4: 1}, count)
 }
 
 // A mistake is a clear error: where it is, and what would be right.

@@ -1,11 +1,13 @@
 package scenario_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -15,17 +17,13 @@ func TestWhichScenario(t *testing.T) {
 	write := func(name, seconds string) string {
 		path := filepath.Join(dir, name)
 		text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: " + seconds + "}]}}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	s, err := file.ReadScenarios([]string{
 		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, test := range []struct{ namespace, name, annotation, want string }{
 		{"default", "web", "", "1s"},
 		{"default", "web", "crash", "2s"},
@@ -41,9 +39,7 @@ func TestWhichScenario(t *testing.T) {
 		if err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}
-		if got := says.Of("main", 0).Run.String(); got != test.want {
-			t.Errorf("%+v: the run is %s", test, got)
-		}
+		assert.Deep(t, fmt.Sprintf("%+v: the run is", test), test.want, says.Of("main", 0).Run.String())
 	}
 	says, err := s.Of("default", "web", map[string]string{file.Annotation: "training/*"})
 	if err == nil || says == nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
@@ -194,9 +195,7 @@ func read(t *testing.T, says string, pod *v1.Pod) string {
 func podOf(t *testing.T) *v1.Pod {
 	t.Helper()
 	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(aPod)}}, manifest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return set.Pod
 }
 
@@ -250,9 +249,7 @@ func TestExamplesFitTheSchema(t *testing.T) {
 		}
 		for _, path := range files {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if _, err := file.ReadForAny(manifest.Source{Name: path, Data: text}); err != nil || refuses(t, schema, string(text)) {
 				t.Errorf("%s: %v, or the schema refuses it", path, err)
 			}
@@ -264,9 +261,7 @@ func TestExamplesFitTheSchema(t *testing.T) {
 func refuses(t *testing.T, schema *validate.SchemaValidator, text string) bool {
 	t.Helper()
 	var value any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.Unmarshal([]byte(text), &value))
 	return schema.Validate(value).HasErrors()
 }
 
@@ -274,22 +269,16 @@ func refuses(t *testing.T, schema *validate.SchemaValidator, text string) bool {
 func schemaOf(t *testing.T) *validate.SchemaValidator {
 	t.Helper()
 	var whole map[string]any
-	if err := json.Unmarshal([]byte(scenario.Schema), &whole); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(scenario.Schema), &whole))
 	defs, is := whole["$defs"].(map[string]any)
 	if !is {
 		t.Fatal("the schema has no definitions")
 	}
 	delete(whole, "$defs")
 	text, err := json.Marshal(olderForm(whole, defs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	schema := &spec.Schema{}
-	if err := json.Unmarshal(text, schema); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(text, schema))
 	return validate.NewSchemaValidator(schema, nil, "", strfmt.Default)
 }
 

@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
@@ -26,8 +27,6 @@ func TestFileUsage(t *testing.T) {
 		if says == "[{cpu: lots}]" && len(got) > len(want) { // what is wrong with it are the words of package manifest
 			got = got[:len(want)]
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", says, got, want)
-		}
+		assert.Deep(t, says, want, got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The schema has the fields of the Go types, each described, and no others.
@@ -17,9 +19,7 @@ func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		node
 		Defs map[string]node `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(Schema), &schema); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(Schema), &schema))
 	types := map[string]reflect.Type{
 		"container": reflect.TypeFor[Container](), "run": reflect.TypeFor[Run](), "probes": reflect.TypeFor[Probes](), "answer": reflect.TypeFor[Answer](),
 		"hooks": reflect.TypeFor[Hooks](), "hook": reflect.TypeFor[Hook](), "stop": reflect.TypeFor[Stop](), "output": reflect.TypeFor[Output](), "usage": reflect.TypeFor[Usage](),

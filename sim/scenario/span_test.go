@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestSpansAreDistributedAsTheySay(t *testing.T) {
@@ -86,9 +88,7 @@ func TestBounds(t *testing.T) {
 		"forever":        {Forever, Forever},
 	} {
 		s, err := ParseSpan(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		least, most := s.Bounds(0)
 		if got := [2]time.Duration{least, most}; got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)

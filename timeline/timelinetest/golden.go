@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -23,5 +21,5 @@ func Golden(t *testing.T, name string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff(string(want), string(got)), "%s", path)
+	assert.Deep(t, path, string(want), string(got))
 }

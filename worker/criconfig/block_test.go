@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -41,7 +40,7 @@ func TestOf(t *testing.T) {
 	first := got.Uids[0].HostId
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
 	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
-	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-SEC-6")
+	assert.Deep(t, "A-SEC-6", want, got, protocmp.Transform())
 	if first%65536 != 0 || first < 524288 || first > 1879048191-65535 {
 		t.Errorf("A-SEC-6 block at %d", first)
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,7 +147,7 @@ func TestBuildEnv(t *testing.T) {
 				PodIPs: []string{"10.0.0.2", "fd00::2"}, HostIPs: []string{"192.0.2.1", "2001:db8::1"},
 			})
 			assert.Must(t, err)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got.Env), "env")
+			assert.Deep(t, "env", tc.want, got.Env)
 		})
 	}
 }
@@ -196,7 +195,7 @@ func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
 		Env:     []KeyValue{{"A", "1"}, {"S", "svc"}},
 		Command: []string{"run", "1", "svc"}, Args: []string{"$(A)", "$(NONE)"},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-ENV-4")
+	assert.Deep(t, "A-ENV-4", want, got)
 }
 
 func TestResourceFieldRef(t *testing.T) {

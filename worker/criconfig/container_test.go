@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/worker/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 func TestContainer(t *testing.T) {
@@ -76,7 +76,7 @@ func TestContainer(t *testing.T) {
 			},
 		},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "a container's config")
+	assert.Deep(t, "a container's config", want, got, protocmp.Transform())
 }
 
 func TestContainerInAUserNamespace(t *testing.T) {
@@ -88,8 +88,8 @@ func TestContainerInAUserNamespace(t *testing.T) {
 	})
 	assert.Must(t, err)
 	want := []*runtimeapi.Mount{{HostPath: "/v", UidMappings: ids, GidMappings: ids}, {HostPath: "/h", ContainerPath: "/etc/hosts", UidMappings: ids, GidMappings: ids}}
-	assert.NoDiffIn(t, cmp.Diff(want, got.Mounts, protocmp.Transform()), "A-VOL-2 id mappings; no termination path, no mount")
-	assert.NoDiffIn(t, cmp.Diff(userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform()), "A-SEC-6")
+	assert.Deep(t, "A-VOL-2 id mappings; no termination path, no mount", want, got.Mounts, protocmp.Transform())
+	assert.Deep(t, "A-SEC-6", userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform())
 }
 
 // TestContainerWithSELinux: the runtime labels the files that are the container's own (A-VOL-2).
@@ -103,7 +103,7 @@ func TestContainerWithSELinux(t *testing.T) {
 		{HostPath: "/v"}, {HostPath: "/h", ContainerPath: "/etc/hosts", SelinuxRelabel: true},
 		{HostPath: "/log", ContainerPath: "/dev/termination-log", SelinuxRelabel: true},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got.Mounts, protocmp.Transform()), "mounts")
+	assert.Deep(t, "mounts", want, got.Mounts, protocmp.Transform())
 }
 
 // ownsMain: the container main of every pod has CPUs for itself.
@@ -162,7 +162,7 @@ func TestContainerResources(t *testing.T) {
 			container := v1.Container{Name: "main", Resources: tc.in}
 			tc.pod.Containers = []v1.Container{container}
 			got := Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got, protocmp.Transform()), "resources")
+			assert.Deep(t, "resources", tc.want, got, protocmp.Transform())
 		})
 	}
 }
@@ -183,7 +183,7 @@ func TestHugePages(t *testing.T) {
 	}
 	got, err := hugePages(folder)
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got), "A-CRI-8")
+	assert.Deep(t, "A-CRI-8", map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got)
 }
 
 func TestStopSignal(t *testing.T) {

@@ -3,7 +3,6 @@ package criconfig
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -65,5 +64,5 @@ func TestExpandLiterally(t *testing.T) {
 	}
 	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
 	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
-	assert.NoDiff(t, cmp.Diff(want, got))
+	assert.Deep(t, "", want, got)
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -50,7 +49,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		"io.kubernetes.pod.terminationGracePeriod":         "30",
 		"io.kubernetes.pod.deletionGracePeriod":            "0",
 	}
-	assert.NoDiffIn(t, cmp.Diff(wantAnnotations, annotations), "A-CRI-2 annotations")
+	assert.Deep(t, "A-CRI-2 annotations", wantAnnotations, annotations)
 	got, err := ParseContainer(containerLabels(pod, container), annotations)
 	assert.Must(t, err)
 	want := ContainerIdentity{
@@ -60,7 +59,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		TerminationGracePeriodSeconds: ptr.To[int64](30), DeletionGracePeriodSeconds: ptr.To[int64](0),
 		PreStop: container.Lifecycle.PreStop, Ports: container.Ports,
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-CRI-2 read back")
+	assert.Deep(t, "A-CRI-2 read back", want, got)
 }
 
 func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
@@ -82,7 +81,7 @@ func TestParseSandbox(t *testing.T) {
 	got, err := ParseSandbox(sandboxLabels(testPod()))
 	assert.Must(t, err)
 	want := SandboxIdentity{PodUID: "uid-1", PodName: "web", PodNamespace: "ns", Labels: map[string]string{"app": "shop"}}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-CRI-2 read back")
+	assert.Deep(t, "A-CRI-2 read back", want, got)
 }
 
 func TestParseRefusesWhatIsNotOurs(t *testing.T) {

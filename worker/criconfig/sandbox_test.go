@@ -3,14 +3,14 @@ package criconfig
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/worker/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 func resources(cpu, memory string) v1.ResourceList {
@@ -70,7 +70,7 @@ func TestSandbox(t *testing.T) {
 			},
 		},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4")
+	assert.Deep(t, "A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4", want, got, protocmp.Transform())
 }
 
 func TestSandboxOfAPlainPod(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSandboxOfAPlainPod(t *testing.T) {
 	if len(got.Labels) != 3 || len(got.Annotations) != 1 || got.Linux.SecurityContext.RunAsUser != nil {
 		t.Errorf("got %v", got)
 	}
-	assert.NoDiffIn(t, cmp.Diff(&runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform()), "A-CRI-4 overhead")
+	assert.Deep(t, "A-CRI-4 overhead", &runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform())
 }
 
 func TestNamespaces(t *testing.T) {

@@ -40,7 +40,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 				NamespaceOptions:   namespaces(pod, nil), MaskedPaths: maskedPaths, ReadonlyPaths: readonlyPaths,
 				Seccomp: &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined},
 			}
-			assert.NoDiffIn(t, cmp.Diff(want, got, protocmp.Transform()), "A-SEC-1, A-SEC-3, A-SEC-4")
+			assert.Deep(t, "A-SEC-1, A-SEC-3, A-SEC-4", want, got, protocmp.Transform())
 		})
 	}
 	if pod.Spec.SecurityContext.RunAsUser == nil || own.RunAsNonRoot != nil {
@@ -133,7 +133,7 @@ func TestSeccomp(t *testing.T) {
 				Container: &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{SeccompProfile: tc.own}},
 			})
 			assert.Error(t, tc.wantErr, err)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got.GetLinux().GetSecurityContext().GetSeccomp(), protocmp.Transform()), "profile")
+			assert.Deep(t, "profile", tc.want, got.GetLinux().GetSecurityContext().GetSeccomp(), protocmp.Transform())
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -92,7 +91,7 @@ func TestRequest(t *testing.T) {
 			if r.Method != http.MethodGet || r.URL.String() != tc.wantURL || host != tc.wantHost {
 				t.Errorf("%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
 			}
-			assert.NoDiffIn(t, cmp.Diff(tc.wantHeaders, r.Header), "headers")
+			assert.Deep(t, "headers", tc.wantHeaders, r.Header)
 		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
@@ -234,7 +233,7 @@ func TestFallback(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			warnings, err := runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})
 			assert.Must(t, err)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, warnings), "warnings")
+			assert.Deep(t, "warnings", tc.want, warnings)
 			assert.Equal(t, tc.auth, <-authorizations, "Authorization")
 		})
 	}

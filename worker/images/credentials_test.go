@@ -2,6 +2,7 @@ package images
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,7 +64,7 @@ func TestLookup(t *testing.T) {
 	ring, err := secretKeyring(secrets)
 	assert.Must(t, err)
 	for _, c := range cases {
-		assert.NoDiffIn(t, cmp.Diff(c.want, usernames(ring.lookup(c.repository))), "lookup(%q)", c.repository)
+		assert.Deep(t, fmt.Sprintf("lookup(%q)", c.repository), c.want, usernames(ring.lookup(c.repository)))
 	}
 }
 

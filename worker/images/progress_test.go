@@ -112,9 +112,9 @@ func TestProgressCountsOwnLayersOnly(t *testing.T) {
 		{Digest: "sha256:b", DoneBytes: 300, TotalBytes: 900, State: LayerDownloading},
 		{Digest: "sha256:z", TotalBytes: 50, State: LayerWaiting},
 	}}
-	assert.NoDiffIn(t, cmp.Diff(want, pullWithProgress(t, fakeContent{}, want), anyRate), "progress")
+	assert.Deep(t, "progress", want, pullWithProgress(t, fakeContent{}, want), anyRate)
 }
 
 func TestProgressWithoutContentService(t *testing.T) {
-	assert.NoDiffIn(t, cmp.Diff(Progress{}, pullWithProgress(t, nil, Progress{})), "progress")
+	assert.Deep(t, "progress", Progress{}, pullWithProgress(t, nil, Progress{}))
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -27,7 +25,7 @@ func TestWindow(t *testing.T) {
 		for _, s := range tc.samples {
 			got = append(got, w.add(s.elapsed, s.bytes))
 		}
-		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
+		assert.Deep(t, name, tc.want, got)
 	}
 }
 

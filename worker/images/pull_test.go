@@ -31,7 +31,7 @@ func TestPullTriesEachCredential(t *testing.T) {
 	}
 	pulled, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: secrets})
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff([]string{"first:p", "second:p"}, fake.attempts()), "attempts")
+	assert.Deep(t, "attempts", []string{"first:p", "second:p"}, fake.attempts())
 	if pulled.Credential == nil || pulled.Credential.SecretName != "two" {
 		t.Errorf("want the credential of secret two, got %+v", pulled.Credential)
 	}
@@ -40,7 +40,7 @@ func TestPullTriesEachCredential(t *testing.T) {
 		ID: "sha256:1", Ref: "docker.io/library/app@sha256:9", SizeBytes: 123, UID: &uid,
 		Tags: []string{"docker.io/library/app:1"}, Digests: []string{"docker.io/library/app@sha256:9"},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, pulled.Image), "image")
+	assert.Deep(t, "image", want, pulled.Image)
 }
 
 func TestPullAnonymously(t *testing.T) {
@@ -104,7 +104,7 @@ func TestPullErrors(t *testing.T) {
 			}
 			want := []string{c.reason, c.message, c.errText, "r.io/app:1"}
 			got := []string{pullErr.Reason, pullErr.Message, pullErr.Error(), pullErr.Image}
-			assert.NoDiffIn(t, cmp.Diff(want, got), "error")
+			assert.Deep(t, "error", want, got)
 		})
 	}
 }
@@ -170,7 +170,7 @@ func TestSharedPullSurvivesOneCancel(t *testing.T) {
 	assert.ErrorIs(t, context.Canceled, <-first, "cancelled caller")
 	close(gate.open)
 	assert.NoError(t, <-second, "the other caller")
-	assert.NoDiffIn(t, cmp.Diff([]string{":"}, fake.attempts()), "want one pull")
+	assert.Deep(t, "want one pull", []string{":"}, fake.attempts())
 }
 
 func TestLastCancelAbortsPull(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -70,7 +69,7 @@ func TestPullsAreRecorded(t *testing.T) {
 			if (err != nil) != (tc.err != nil || tc.refuse != nil) {
 				t.Errorf("error %v", err)
 			}
-			assert.NoDiffIn(t, cmp.Diff(tc.want, records.calls), "recorded")
+			assert.Deep(t, "recorded", tc.want, records.calls)
 		})
 	}
 }
@@ -114,8 +113,8 @@ func TestProvidersComeLast(t *testing.T) {
 		Secrets: []v1.Secret{jsonSecret("one", `"r.io":{"username":"secret","password":"p"}`)},
 	})
 	assert.Must(t, err)
-	assert.NoDiffIn(t, cmp.Diff([]string{"secret:p", "narrow:p"}, fake.attempts()), "attempts")
-	assert.NoDiffIn(t, cmp.Diff([]string{"r.io/app for web"}, providers.asked), "asked")
+	assert.Deep(t, "attempts", []string{"secret:p", "narrow:p"}, fake.attempts())
+	assert.Deep(t, "asked", []string{"r.io/app for web"}, providers.asked)
 	if pulled.Credential.ServiceAccount.Name != "robot" {
 		t.Errorf("credential %+v, want the service account's", pulled.Credential)
 	}

@@ -10,7 +10,6 @@ import (
 
 	content "github.com/containerd/containerd/api/services/content/v1"
 	snapshots "github.com/containerd/containerd/api/services/snapshots/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -160,6 +159,6 @@ func TestTracker(t *testing.T) {
 			}
 			got = append(got, text)
 		}
-		assert.NoDiffIn(t, cmp.Diff(tc.want, got), "%s", name)
+		assert.Deep(t, name, tc.want, got)
 	}
 }

@@ -136,8 +136,8 @@ func TestDNS(t *testing.T) {
 				resolver = *tc.resolver
 			}
 			got, warnings := DNS(testPod(tc.spec), tc.cluster, resolver)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got, protocmp.Transform()), "DNS")
-			assert.NoDiffIn(t, cmp.Diff(tc.warnings, warnings), "warnings")
+			assert.Deep(t, "DNS", tc.want, got, protocmp.Transform())
+			assert.Deep(t, "warnings", tc.warnings, warnings)
 		})
 	}
 }
@@ -195,7 +195,7 @@ func TestHostResolver(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := hostResolver(tc.path, tc.systemd)
 			assert.Must(t, err)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "resolver")
+			assert.Deep(t, "resolver", tc.want, got)
 		})
 	}
 	assert.Fails(t, assert.ErrorOf(hostResolver(write("bad", "nameserver\n"), none)), "a nameserver line without an address was accepted")

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -75,7 +74,7 @@ func TestHostnameOf(t *testing.T) {
 			if (err == nil) != (tc.wantErr == "") || err != nil && err.Error() != tc.wantErr {
 				t.Fatalf("error = %v, want %q", err, tc.wantErr)
 			}
-			assert.NoDiffIn(t, cmp.Diff(tc.want, got), "hostname")
+			assert.Deep(t, "hostname", tc.want, got)
 		})
 	}
 }
@@ -110,7 +109,7 @@ func TestHostsFile(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := HostsFile(testPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
-			assert.NoDiffIn(t, cmp.Diff(tc.want, string(got)), "hosts")
+			assert.Deep(t, "hosts", tc.want, string(got))
 		})
 	}
 }

@@ -3,7 +3,6 @@ package netidentity
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -29,5 +28,5 @@ func TestPortMappings(t *testing.T) {
 		{ContainerPort: 53, HostPort: 5353, HostIp: "127.0.0.1", Protocol: runtimeapi.Protocol_UDP},
 		{ContainerPort: 80, Protocol: runtimeapi.Protocol_SCTP},
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, PortMappings(pod), protocmp.Transform()), "A-CRI-3")
+	assert.Deep(t, "A-CRI-3", want, PortMappings(pod), protocmp.Transform())
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -161,7 +160,7 @@ func TestEnsureSetsTheValues(t *testing.T) {
 			if cgroups.IsCgroup2UnifiedMode() {
 				want = tc.want2
 			}
-			assert.NoDiffIn(t, cmp.Diff(want, got), "values")
+			assert.Deep(t, "values", want, got)
 			assert.Equal(t, "77", read(t, d, tc.pod, "pids.max", "pids.max"), "A-RES-8 pids.max")
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 
@@ -73,5 +72,5 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 			t.Errorf("A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
 		}
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, got), "A-RES-7 memory.low of burstable, memory.low and memory.min of all")
+	assert.Deep(t, "A-RES-7 memory.low of burstable, memory.low and memory.min of all", want, got)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 
@@ -50,8 +49,8 @@ func TestMemoryQoS(t *testing.T) {
 		"no limit in a pod with some": {on, notLimited, none, of("0", "0", "954204160")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.NoDiffIn(t, cmp.Diff(test.wantPod, test.qos.OfPod(test.pod)), "A-RES-7 pod")
-			assert.NoDiffIn(t, cmp.Diff(test.wantC, test.qos.OfContainer(test.pod, &test.pod.Spec.Containers[0])), "A-RES-7 container")
+			assert.Deep(t, "A-RES-7 pod", test.wantPod, test.qos.OfPod(test.pod))
+			assert.Deep(t, "A-RES-7 container", test.wantC, test.qos.OfContainer(test.pod, &test.pod.Spec.Containers[0]))
 		})
 	}
 }

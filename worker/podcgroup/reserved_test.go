@@ -2,9 +2,9 @@ package podcgroup
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -54,6 +54,6 @@ func TestNamesOf(t *testing.T) {
 		{true, "/kube.slice/kube-reserved.slice", "/kube.slice/kube-reserved.slice"},
 	} {
 		d := Driver{Systemd: test.systemd}
-		assert.NoDiffIn(t, cmp.Diff(test.inPath, d.path(namesOf(test.in, d.Systemd))), "A-RES-6 %s", test.in)
+		assert.Deep(t, fmt.Sprintf("A-RES-6 %s", test.in), test.inPath, d.path(namesOf(test.in, d.Systemd)))
 	}
 }

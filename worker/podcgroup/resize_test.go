@@ -1,9 +1,9 @@
 package podcgroup
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,7 +40,7 @@ func TestResize(t *testing.T) {
 		if cgroups.IsCgroup2UnifiedMode() {
 			want = test.want2
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, got), "%s: values", test.name)
+		assert.Deep(t, fmt.Sprintf("%s: values", test.name), want, got)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestEnoughFor(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests["hugepages-2Mi"] = resource.MustParse("6Mi")
 	}
 	got := EnoughFor([]*v1.Pod{limited, unlimited}, CPULimits{})
-	assert.NoDiffIn(t, cmp.Diff((Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}), got), "EnoughFor")
+	assert.Deep(t, "EnoughFor", (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}), got)
 }
 
 // What shares stand for, as the API shows it (A-CST-15).

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,7 +97,7 @@ func TestResourcesOf(t *testing.T) {
 			if tc.want.HugePages == nil {
 				tc.want.HugePages = map[string]uint64{}
 			}
-			assert.NoDiffIn(t, cmp.Diff(tc.want, ResourcesOf(tc.pod, CPULimits{})), "resources")
+			assert.Deep(t, "resources", tc.want, ResourcesOf(tc.pod, CPULimits{}))
 		})
 	}
 }
@@ -126,7 +125,7 @@ func TestResourcesOfCPULimits(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-CRI-7 "+tc.name, func(t *testing.T) {
 			tc.want.HugePages = map[string]uint64{}
-			assert.NoDiffIn(t, cmp.Diff(tc.want, ResourcesOf(tc.pod, tc.cpu)), "resources")
+			assert.Deep(t, "resources", tc.want, ResourcesOf(tc.pod, tc.cpu))
 		})
 	}
 }

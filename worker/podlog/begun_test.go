@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -57,7 +55,7 @@ func TestKeepBegun(t *testing.T) {
 				}
 				assert.Must(t, os.Remove(log+name))
 			}
-			assert.NoDiff(t, cmp.Diff(tc.want, readRecords(t, log)))
+			assert.Deep(t, "", tc.want, readRecords(t, log))
 			assert.NoError(t, RemoveAll(log))
 			if left, err := os.ReadDir(filepath.Dir(log)); err != nil || len(left) > 0 {
 				t.Errorf("left: %v, %v", left, err)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -56,7 +54,7 @@ func TestManyWatchers(t *testing.T) {
 		stop()
 		stop()
 	}
-	assert.NoDiffIn(t, cmp.Diff(before, inotifies(t)), "open watchers")
+	assert.Deep(t, "open watchers", before, inotifies(t))
 }
 
 func TestWatchLeavesNothing(t *testing.T) {
@@ -66,7 +64,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 		<-changed
 		stop()
 	}
-	assert.NoDiffIn(t, cmp.Diff(before, inotifies(t)), "open watchers")
+	assert.Deep(t, "open watchers", before, inotifies(t))
 }
 
 func inotifies(t *testing.T) (n int) {

@@ -88,7 +88,7 @@ func TestUnfinishedLines(t *testing.T) {
 			}
 			l.Flush()
 			l.Live()
-			assert.NoDiff(t, cmp.Diff(tc.want, got.String()))
+			assert.Deep(t, "", tc.want, got.String())
 		})
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -76,5 +74,5 @@ func TestFinishAwaitsRotatedFile(t *testing.T) {
 	write(old, "2")
 	_ = old.Close()
 	<-finished
-	assert.NoDiff(t, cmp.Diff("1\n2\n3\n", got.String()))
+	assert.Deep(t, "", "1\n2\n3\n", got.String())
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -95,7 +94,7 @@ func TestRotate(t *testing.T) {
 					got = append(got, name)
 				}
 			}
-			assert.NoDiffIn(t, cmp.Diff(test.want, got), "files")
+			assert.Deep(t, "files", test.want, got)
 			for _, name := range others {
 				assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(filepath.Dir(log), name))), "another's file")
 			}
@@ -123,7 +122,7 @@ func TestRotateKeepsBegunLine(t *testing.T) {
 	close(over)
 	r.Until(over)
 	r.Close()
-	assert.NoDiff(t, cmp.Diff(begun+rest, got.String()))
+	assert.Deep(t, "", begun+rest, got.String())
 }
 
 // A call that failed may have opened the log all the same: then both files stay.
@@ -136,7 +135,7 @@ func TestRotateReopenUncertain(t *testing.T) {
 	if !errors.Is(err, lost) || errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v, want %v only", err, lost)
 	}
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)), "files")
+	assert.Deep(t, "files", []string{"0.log", "0.log.NOW"}, namesOf(t, log))
 	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
 		t.Errorf("log %q, %v: the new file was overwritten", text, err)
 	}
@@ -171,7 +170,7 @@ func TestCompressOlder(t *testing.T) {
 	assert.Must(t, removeUnfinished(log))
 	assert.Must(t, compressOlder(t.Context(), log))
 	want := []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003", "1.log.20260101-000001"}
-	assert.NoDiffIn(t, cmp.Diff(want, namesOf(t, log)), "files")
+	assert.Deep(t, "files", want, namesOf(t, log))
 	f, err := os.Open(log + ".20260101-000002.gz")
 	assert.Must(t, err)
 	defer func() { _ = f.Close() }()
@@ -188,7 +187,7 @@ func TestCompressCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, context.Canceled, compressOlder(ctx, log))
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)), "files")
+	assert.Deep(t, "files", []string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log))
 }
 
 // A disk that is full costs no log: also if only the end of the compressed file has no room, the plain one stays (B-LOG-1).
@@ -210,7 +209,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log)), "files")
+	assert.Deep(t, "files", []string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log))
 }
 
 // What is still being written is not compressed: its end would be lost (B-LOG-1).

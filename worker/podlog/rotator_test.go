@@ -83,7 +83,7 @@ func TestMissing(t *testing.T) {
 	log := logWith(t, "0.log.20260101-000001")
 	r, _ := rotatorOf(t, log, reopenAs(log, nil))
 	r.look(time.Now())
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.20260101-000001"}, namesOf(t, log)), "files")
+	assert.Deep(t, "files", []string{"0.log", "0.log.20260101-000001"}, namesOf(t, log))
 }
 
 // A log that can't be opened anew is told of when it fails again, once, and
@@ -115,7 +115,7 @@ func TestStaysMissing(t *testing.T) {
 		waits = append(waits, r.look(time.Now()))
 	}
 	want := []time.Duration{shortest, 2 * shortest, 4 * shortest, 8 * shortest, 16 * shortest, 32 * shortest, 64 * shortest, 128 * shortest, longest, longest}
-	assert.NoDiffIn(t, cmp.Diff(want, waits), "waits")
+	assert.Deep(t, "waits", want, waits)
 }
 
 func TestFailureLoggedAndRetried(t *testing.T) {
@@ -128,11 +128,11 @@ func TestFailureLoggedAndRetried(t *testing.T) {
 		waits = append(waits, r.look(time.Now()))
 		messages = append(messages, strings.Count(out.String(), "no runtime"))
 	}
-	assert.NoDiffIn(t, cmp.Diff([]time.Duration{shortest, longest, longest}, waits), "waits")
-	assert.NoDiffIn(t, cmp.Diff([]int{0, 1, 1}, messages), "messages")
+	assert.Deep(t, "waits", []time.Duration{shortest, longest, longest}, waits)
+	assert.Deep(t, "messages", []int{0, 1, 1}, messages)
 	fails = nil
 	r.look(time.Now())
-	assert.NoDiffIn(t, cmp.Diff([]string{"0.log", "0.log.NOW"}, namesOf(t, log)), "files")
+	assert.Deep(t, "files", []string{"0.log", "0.log.NOW"}, namesOf(t, log))
 }
 
 // A quiet log is not looked at but every 10 s; its next write is told of by the

@@ -37,8 +37,8 @@ func TestPrepareAgain(t *testing.T) {
 	}
 	want := inodes(t, dir)
 	second := prepare(t, pod, dir, o)
-	assert.NoDiffIn(t, cmp.Diff(want, inodes(t, dir)), "files and mounts")
-	assert.NoDiffIn(t, cmp.Diff(first, second, cmp.AllowUnexported(Mounted{}, mounted{})), "what is known of them")
+	assert.Deep(t, "files and mounts", want, inodes(t, dir))
+	assert.Deep(t, "what is known of them", first, second, cmp.AllowUnexported(Mounted{}, mounted{}))
 }
 
 // inodes are the files below a folder, and how often something is mounted there.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -89,7 +88,7 @@ func TestAPIAccess(t *testing.T) {
 			assert.Must(t, err)
 			path, _ := m.Path("all")
 			want := map[string]string{"token": "secret for web to ", "ca.crt": "CA", "namespace": "ns"}
-			assert.NoDiff(t, cmp.Diff(want, contents(t, path, "token", "ca.crt", "namespace")))
+			assert.Deep(t, "", want, contents(t, path, "token", "ca.crt", "namespace"))
 			assert.Equal(t, tc.token, owners(t, filepath.Join(path, "token")), "token")
 		})
 	}
@@ -103,9 +102,9 @@ func TestTokenIsRefreshed(t *testing.T) {
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: api{token: "first", anchors: "A"}})
 	assert.Must(t, err)
 	path, _ := m.Path("all")
-	assert.NoDiff(t, cmp.Diff(map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem")))
+	assert.Deep(t, "", map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem"))
 	assert.Must(t, Refresh(t.Context(), pod, dir, Sources{API: api{token: "second", anchors: "B"}}))
-	assert.NoDiffIn(t, cmp.Diff(map[string]string{"token": "second for web to vault", "anchors.pem": "B"}, contents(t, path, "token", "anchors.pem")), "after a refresh")
+	assert.Deep(t, "after a refresh", map[string]string{"token": "second for web to vault", "anchors.pem": "B"}, contents(t, path, "token", "anchors.pem"))
 }
 
 // TestVolumesAreKept: while the API server is away, volumes that were complete
@@ -125,7 +124,7 @@ func TestVolumesAreKept(t *testing.T) {
 		"conf": {"a": "1"}, "cred": {"k": "s"}, "all": {"token": "first for web to ", "ca.crt": "CA", "namespace": "ns"},
 	} {
 		path, _ := m.Path(volume)
-		assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)), "%s", volume)
+		assert.Deep(t, volume, want, contents(t, path, slices.Collect(maps.Keys(want))...))
 	}
 	_, err = Prepare(t.Context(), pod, testPodDir(t), gone)
 	want := `MountVolume.SetUp failed for volume "conf" : connection refused
@@ -166,7 +165,7 @@ func TestPodCertificate(t *testing.T) {
 			assert.Must(t, err)
 			path, _ := m.Path("all")
 			want := map[string]string{"both.pem": "KEYCHAIN", "tls/key.pem": "KEY", "tls/chain.pem": "CHAIN"}
-			assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)), "A-CERT-2")
+			assert.Deep(t, "A-CERT-2", want, contents(t, path, slices.Collect(maps.Keys(want))...))
 			for file := range want {
 				assert.Equal(t, test.mode, owners(t, filepath.Join(path, file)), "A-CERT-2 %s", file)
 			}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -29,7 +28,7 @@ func TestClaimOutlivesThePod(t *testing.T) {
 	m := prepareClaim(t, podWith(claimVolume("data", false)), dir, claims)
 	path, _ := m.Path("data")
 	assert.Equal(t, filepath.Join(claims, "ns", "data"), path, "path")
-	assert.NoDiff(t, cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)))
+	assert.Deep(t, "", []string{". drwxrwxrwx 0"}, tree(t, path))
 	assert.Must(t, os.WriteFile(filepath.Join(path, "kept"), []byte("x"), 0o600))
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
 	assert.Must(t, assert.ErrorOf(m.Mounts(c, MountInput{})))
@@ -99,17 +98,17 @@ func TestClaimFSGroup(t *testing.T) {
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000), FSGroupChangePolicy: ptr.To(v1.FSGroupChangeOnRootMismatch)}
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want := []string{". dgrwxrwxrwx 2000", "first -rw-rw---- 2000", "link -> " + outside}
-	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "mismatch")
+	assert.Deep(t, "mismatch", want, tree(t, path))
 
 	addFile("second")
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want = append(want, "second -rw------- 0")
-	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "OnRootMismatch, no mismatch")
+	assert.Deep(t, "OnRootMismatch, no mismatch", want, tree(t, path))
 
 	pod.Spec.SecurityContext.FSGroupChangePolicy = nil
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want[3] = "second -rw-rw---- 2000"
-	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "Always")
+	assert.Deep(t, "Always", want, tree(t, path))
 	if info, err := os.Stat(outside); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the host's file behind the link: %v, %v", info.Mode(), err)
 	}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/worker/criconfig"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 func TestMounts(t *testing.T) {
@@ -84,7 +85,7 @@ func TestSubPathMounts(t *testing.T) {
 	source, err := mountSubPath(m, "made/deep")
 	assert.Must(t, err)
 	assert.Equal(t, filepath.Join(dir, "volume-subpaths/cache/main/0"), source, "source")
-	assert.NoDiffIn(t, cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)), "A-VOL-3 made with the volume's mode")
+	assert.Deep(t, "A-VOL-3 made with the volume's mode", []string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume))
 	assert.Must(t, os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600))
 	if got, err := os.ReadFile(filepath.Join(volume, "made/deep/f")); err != nil || string(got) != "through" {
 		t.Errorf("seen in the volume: %q, %v", got, err)

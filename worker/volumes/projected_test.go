@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -63,7 +62,7 @@ func TestDownwardAPI(t *testing.T) {
 		"deep/name": "web", "uid": "uid-1", "ns": "ns", "app": "shop", "mem": "100", "cpu": "8",
 		"labels": "app=\"shop\"\nb=\"2\"", "notes": `note="two\nlines, \"quoted\""`,
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes")), "A-ENV-8 A-VOL-5 contents")
+	assert.Deep(t, "A-ENV-8 A-VOL-5 contents", want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes"))
 	for name, mode := range map[string]os.FileMode{"deep/name": 0o400, "uid": 0o640} {
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode() != mode {
 			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
@@ -93,7 +92,7 @@ func TestProjected(t *testing.T) {
 		". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/conf drwxr-xr-x 0", "TIME/conf/a -r--r--r-- 0", "TIME/conf/name -r--r----- 0",
 		"TIME/key -r--r----- 0", "..data -> TIME", "conf -> ..data/conf", "key -> ..data/key",
 	}
-	assert.NoDiffIn(t, cmp.Diff(want, tree(t, path)), "A-VOL-5")
+	assert.Deep(t, "A-VOL-5", want, tree(t, path))
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC {
 		t.Errorf("file system %x, %v, want a tmpfs: there is a secret in it", stat.Type, err)

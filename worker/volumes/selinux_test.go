@@ -1,9 +1,9 @@
 package volumes
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -37,6 +37,6 @@ func TestRelabel(t *testing.T) {
 			got[mount.Name] = mounts[i].SelinuxRelabel
 			want[mount.Name] = want[mount.Name] && enabled
 		}
-		assert.NoDiffIn(t, cmp.Diff(want, got), "with SELinux %v the runtime labels", enabled)
+		assert.Deep(t, fmt.Sprintf("with SELinux %v the runtime labels", enabled), want, got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/jobset"
 )
@@ -80,7 +80,7 @@ type bench struct {
 	pids    map[string]int
 	last    map[string]time.Duration // how long what is measured took the last time
 	all     results
-	closers []func() error
+	closers testbed.Closers
 }
 
 // open starts everything but the JobSet. After an error nothing is left.
@@ -88,7 +88,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	b = &bench{plan: p, exited: make(chan time.Time, 1), last: map[string]time.Duration{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, b.close())
+			err = errors.Join(err, b.closers.Close())
 		}
 	}()
 	dir := p.logs
@@ -96,20 +96,20 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		if dir, err = os.MkdirTemp("", "lifepod-bench-groups-"); err != nil {
 			return b, err
 		}
-		b.onClose(func() error { return os.RemoveAll(dir) })
+		b.closers.Add(func() error { return os.RemoveAll(dir) })
 	}
-	progress("control plane")
+	testbed.Progress("control plane")
 	if b.plane, err = controlplane.StartParts(ctx, controlplane.Parts{QPS: p.qps, Profile: p.logs != ""}); err != nil {
 		return b, err
 	}
-	b.onClose(b.plane.Close)
+	b.closers.Add(b.plane.Close)
 	if b.client, err = newClient(b.plane.RESTConfig()); err != nil {
 		return b, err
 	}
 	if b.jobset, err = jobset.Start(ctx, jobset.Config{Plane: b.plane, Dir: dir, QPS: manyRequests}); err != nil {
 		return b, err
 	}
-	b.onClose(b.jobset.Close)
+	b.closers.Add(b.jobset.Close)
 	if err := b.startNodes(ctx, dir); err != nil {
 		return b, err
 	}
@@ -126,20 +126,9 @@ func newClient(config *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-func (b *bench) onClose(f func() error) { b.closers = append(b.closers, f) }
-
-func (b *bench) close() error {
-	var errs []error
-	for _, closer := range slices.Backward(b.closers) {
-		errs = append(errs, closer())
-	}
-	b.closers = nil
-	return errors.Join(errs...)
-}
-
 // startNodes starts the process of the nodes and waits until the cluster knows them.
 func (b *bench) startNodes(ctx context.Context, dir string) error {
-	progress("%d nodes", b.plan.pods+b.plan.spare())
+	testbed.Progress("%d nodes", b.plan.pods+b.plan.spare())
 	scenarios, err := b.writeScenarios(dir)
 	if err != nil {
 		return err
@@ -152,7 +141,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	b.onClose(log.Close)
+	b.closers.Add(log.Close)
 	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods + b.plan.spare()), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
 	b.nodes = exec.Command(own, append(args, scenarios...)...)
 	b.nodes.Stderr, b.nodes.Env = log, os.Environ()
@@ -170,7 +159,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 	ready := make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() { b.read(out, ready) })
-	b.onClose(func() error {
+	b.closers.Add(func() error {
 		err := b.nodes.Process.Signal(syscall.SIGTERM)
 		reading.Wait()
 		_ = b.nodes.Wait() // ended by the signal
@@ -240,7 +229,7 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 		now := time.Now()
 		switch line := lines.Bytes(); {
 		case bytes.Contains(line, []byte("members of the cluster")):
-			progress("%s", line)
+			testbed.Progress("%s", line)
 			close(ready)
 		case bytes.HasSuffix(line, []byte(": "+starts)):
 			b.started.one(now)
@@ -256,13 +245,13 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 
 // startJobSet creates the one that is measured, and waits until all pods run.
 func (b *bench) startJobSet(ctx context.Context) (err error) {
-	progress("a JobSet with %d pods", b.plan.pods)
+	testbed.Progress("a JobSet with %d pods", b.plan.pods)
 	began := time.Now()
 	if b.seen, err = b.createJobSet(ctx, jobSet{namespace: metav1.NamespaceDefault, name: "train", scheduler: v1.DefaultSchedulerName}); err != nil {
 		return err
 	}
 	r, err := b.seen.await(ctx, 0, allRun)
-	progress("all run for the first time after %v", r.all.Sub(began).Round(time.Millisecond))
+	testbed.Progress("all run for the first time after %v", r.all.Sub(began).Round(time.Millisecond))
 	return err
 }
 
@@ -280,7 +269,7 @@ func (b *bench) createJobSet(ctx context.Context, j jobSet) (*observer, error) {
 		cancel()
 		return nil, err
 	}
-	b.onClose(func() error { cancel(); seen.running.Wait(); return nil })
+	b.closers.Add(func() error { cancel(); seen.running.Wait(); return nil })
 	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "NAME", j.name, "PODS", fmt.Sprint(b.plan.pods), "SCHEDULER", j.scheduler, "NODE", j.node).
 		Replace(jobSetManifest)
 	_, err = b.plane.Kubectl(ctx, text, "apply", "--namespace", j.namespace, "--filename=-")

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -71,7 +72,7 @@ func (b *bench) newFloor(ctx context.Context, namespace string) (*floor, error) 
 
 // newBare makes pods that nobody owns.
 func (b *bench) newBare(ctx context.Context) (*floor, error) {
-	progress("%d pods for the bare writes", b.plan.pods)
+	testbed.Progress("%d pods for the bare writes", b.plan.pods)
 	f, err := b.newFloor(ctx, bareNamespace)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (b *bench) newBare(ctx context.Context) (*floor, error) {
 	for i := range b.plan.pods {
 		f.pods = append(f.pods, fmt.Sprintf("bare-%d", i))
 	}
-	return f, testbed.Together(atOnce, len(f.pods), func(i int) error {
+	return f, bare.Together(atOnce, len(f.pods), func(i int) error {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: f.pods[i]}}
 		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
 		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
@@ -93,7 +94,7 @@ const atOnce = 32
 
 // newOwned has a JobSet make pods, and lets them run.
 func (b *bench) newOwned(ctx context.Context) (*floor, error) {
-	progress("a JobSet with %d pods for the same writes", b.plan.pods)
+	testbed.Progress("a JobSet with %d pods for the same writes", b.plan.pods)
 	f, err := b.newFloor(ctx, ownedNamespace)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (b *bench) newOwned(ctx context.Context) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.onClose(end)
+	b.closers.Add(end)
 	if f.seen, err = b.createJobSet(ctx, jobSet{namespace: f.namespace, name: ownedJobSet, scheduler: nobody, node: floorNode}); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (b *bench) newOwned(ctx context.Context) (*floor, error) {
 }
 
 func (f *floor) each(do func(i int, name string) error) error {
-	return testbed.Together(min(nodes.StatusesInFlight, len(f.pods)), len(f.pods), func(i int) error { return do(i, f.pods[i]) })
+	return bare.Together(min(nodes.StatusesInFlight, len(f.pods)), len(f.pods), func(i int) error { return do(i, f.pods[i]) })
 }
 
 // write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second, for which those

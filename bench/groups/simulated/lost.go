@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/bench/bare"
 )
 
 // lostAtOnce is how many nodes are lost in an attempt.
@@ -26,7 +26,7 @@ func (b *bench) condemn(ctx context.Context) (pods []string, err error) {
 			pods = append(pods, pod)
 		}
 	}
-	return pods, testbed.Together(len(pods), len(pods), func(i int) error {
+	return pods, bare.Together(len(pods), len(pods), func(i int) error {
 		cordon := []byte(`{"spec": {"unschedulable": true}}`)
 		_, err := b.client.CoreV1().Nodes().Patch(ctx, nodes[pods[i]], types.StrategicMergePatchType, cordon, metav1.PatchOptions{})
 		return err
@@ -35,7 +35,7 @@ func (b *bench) condemn(ctx context.Context) (pods []string, err error) {
 
 // lose deletes the pods by force. Kubernetes does so with the pods of a Node that has the taint node.kubernetes.io/out-of-service.
 func (b *bench) lose(ctx context.Context, pods []string) error {
-	err := testbed.Together(len(pods), len(pods), func(i int) error {
+	err := bare.Together(len(pods), len(pods), func(i int) error {
 		return b.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, pods[i], *metav1.NewDeleteOptions(0))
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func run(ctx context.Context) error {
 	}
 	err = b.measure(ctx)
 	b.all.print(os.Stdout, p)
-	return errors.Join(err, b.close())
+	return errors.Join(err, b.closers.Close())
 }
 
 // beNodes is the process of the nodes.
@@ -91,7 +91,3 @@ func beNodes(ctx context.Context, args []string) (err error) {
 
 // profileVariable names the file of a profile of the nodes' process.
 const profileVariable = "LIFEPOD_BENCH_PROFILE"
-
-func progress(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", values...)
-}

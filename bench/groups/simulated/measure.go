@@ -57,7 +57,7 @@ func (b *bench) measure(ctx context.Context) error {
 		now := b.seen.count()
 		r.later = now.minus(began) // with the events of the attempt before, which come late
 		began = now
-		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v, all started %v)",
+		testbed.Progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v, all started %v)",
 			i, ms(r.time), ms(r.first), ms(r.out), ms(r.allIn), ms(r.may), ms(r.starts))
 		if i == 0 {
 			continue
@@ -74,7 +74,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		progress("  the bare writes took %v, the same writes for the pods of another JobSet %v", ms(bare.time), ms(owned.time))
+		testbed.Progress("  the bare writes took %v, the same writes for the pods of another JobSet %v", ms(bare.time), ms(owned.time))
 		b.all.bare, b.all.owned = append(b.all.bare, bare), append(b.all.owned, owned)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // everyMapping has each protocol, and host IPs of both families.
@@ -75,7 +76,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 		describeLink(t, w, name, strings.Replace(name, result.Interfaces[1].Name, "VETH", 1), result)
 	}
 	protinfo, err := netlink.LinkGetProtinfo(link(t, result.Interfaces[1].Name))
-	must(t, err)
+	must.Succeed(t, err)
 	fmt.Fprintf(w, "port %v\n", &protinfo)
 	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/conf/" + bridgeName + "/route_localnet"} {
 		describeSysctl(t, w, name)
@@ -86,7 +87,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 			describeSysctl(t, w, name)
 		}
 		routes, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, route := range routes {
 			if !route.Dst.IP.IsLinkLocalUnicast() && !route.Dst.IP.IsMulticast() {
 				fmt.Fprintf(w, "pod's route to %s by %s from %s, scope %s, priority %d, table %d\n",
@@ -106,7 +107,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 func link(t testing.TB, name string) netlink.Link {
 	t.Helper()
 	l, err := netlink.LinkByName(name)
-	must(t, err)
+	must.Succeed(t, err)
 	return l
 }
 
@@ -118,7 +119,7 @@ func describeLink(t testing.TB, w *strings.Builder, name, as string, result *cur
 	fmt.Fprintf(w, "%s %s: MTU %d, %s, flags %s, queue %d, plugged in %t, the result's MAC %t\n",
 		l.Type(), as, a.MTU, a.OperState, a.Flags, a.TxQLen, a.MasterIndex != 0, same)
 	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, address := range addresses {
 		if !address.IP.IsLinkLocalUnicast() {
 			fmt.Fprintf(w, "%s has %s, broadcast %s, scope %d\n", as, address.IPNet, address.Broadcast, address.Scope)
@@ -130,7 +131,7 @@ func describeLink(t testing.TB, w *strings.Builder, name, as string, result *cur
 func describeSysctl(t testing.TB, w *strings.Builder, name string) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/sys/net/" + name)
-	must(t, err)
+	must.Succeed(t, err)
 	fmt.Fprintf(w, "%s = %s", regexp.MustCompile(`veth[0-9a-f]{8}`).ReplaceAllString(name, "VETH"), text)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // patience is for what happens at once unless it never does.
@@ -149,7 +150,7 @@ func TestSwitchedOff(t *testing.T) {
 	_, err := m.run(call{command: "GC", pod: plain, config: map[string]any{
 		"cni.dev/valid-attachments": []map[string]string{{"containerID": "plain", "ifname": "eth0"}},
 	}})
-	must(t, err)
+	must.Succeed(t, err)
 	want("0")
 }
 
@@ -160,7 +161,7 @@ func TestCableGoes(t *testing.T) {
 	name := m.add(s).Interfaces[1].Name
 	m.del(s)
 	m.wantNothing("after DEL")
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if _, err := netlink.LinkByName(name); isGone(err) {
 			return
@@ -176,7 +177,7 @@ func TestDeleteAgain(t *testing.T) {
 	s := m.sandbox("c1", everyMapping...)
 	m.add(s)
 	file := t.TempDir() + "/file"
-	must(t, os.WriteFile(file, nil, 0o600))
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for _, netns := range []string{s.path(), s.path(), "", "/nonexistent", file} {
 		if _, err := m.run(call{command: "DEL", pod: s, netns: &netns}); err != nil {
 			t.Errorf("in %q: %v", netns, err)
@@ -186,10 +187,10 @@ func TestDeleteAgain(t *testing.T) {
 	// The namespace has gone before the first DEL, as after a kill -9 of the runtime.
 	s = m.sandbox("c2", everyMapping...)
 	m.add(s)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	netns := ""
 	_, err := m.run(call{command: "DEL", pod: s, netns: &netns})
-	must(t, err)
+	must.Succeed(t, err)
 	if got := m.rules() + m.attached(); got != "" {
 		t.Errorf("left: %s", got)
 	}
@@ -211,7 +212,7 @@ func TestMany(t *testing.T) {
 			cmd := m.prepare(call{command: command, pod: s})
 			out := &strings.Builder{}
 			cmd.Stdout, cmd.Stderr = out, out
-			must(t, cmd.Start())
+			must.Succeed(t, cmd.Start())
 			started, outputs = append(started, cmd), append(outputs, out)
 		}
 		for i, cmd := range started {
@@ -246,7 +247,7 @@ func TestKilled(t *testing.T) {
 					m.add(s)
 				}
 				cmd := m.prepare(call{command: command, pod: s})
-				must(t, cmd.Start())
+				must.Succeed(t, cmd.Start())
 				time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 				err := cmd.Wait()
 				m.del(s)
@@ -291,9 +292,9 @@ func TestFailedAdd(t *testing.T) {
 // TestRefused: each misuse has one clear error.
 func TestRefused(t *testing.T) {
 	m := newMachine(t)
-	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lpcable"}, PeerName: "lpcable1"}))
-	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lpused"}}))
-	must(t, netlink.AddrAdd(link(t, "lpused"), &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 8, 1), Mask: net.CIDRMask(24, 32)}}))
+	must.Succeed(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lpcable"}, PeerName: "lpcable1"}))
+	must.Succeed(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lpused"}}))
+	must.Succeed(t, netlink.AddrAdd(link(t, "lpused"), &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 8, 1), Mask: net.CIDRMask(24, 32)}}))
 	none := "/nonexistent"
 	for _, tt := range []struct {
 		config map[string]any
@@ -352,7 +353,7 @@ func TestCheck(t *testing.T) {
 			at(t, s, func() error { return netlink.RouteDel(&netlink.Route{Gw: r.IPs[0].Gateway}) })
 		}},
 		{"is not connected to the bridge", func(_ *sandbox, r *current.Result) {
-			must(t, netlink.LinkSetNoMaster(link(t, r.Interfaces[1].Name)))
+			must.Succeed(t, netlink.LinkSetNoMaster(link(t, r.Interfaces[1].Name)))
 		}},
 		{"eth0 has the MAC 02:00:00:00:00:07", func(s *sandbox, _ *current.Result) {
 			at(t, s, func() error {
@@ -363,7 +364,7 @@ func TestCheck(t *testing.T) {
 			output(t, "nft", "flush", "chain", "ip", "cni_hostport", "masquerading")
 		}},
 		{"has no address on eth0", func(s *sandbox, _ *current.Result) {
-			must(t, os.Remove(m.dataDir+"/pods/"+s.uid))
+			must.Succeed(t, os.Remove(m.dataDir+"/pods/"+s.uid))
 		}},
 		{"CHECK needs the previous result", func(s *sandbox, _ *current.Result) { s.result = nil }},
 	} {
@@ -374,7 +375,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
 		m.del(s)
-		must(t, os.RemoveAll(m.dataDir))
+		must.Succeed(t, os.RemoveAll(m.dataDir))
 	}
 }
 
@@ -388,7 +389,7 @@ func TestCollect(t *testing.T) {
 	_, err := m.run(call{command: "GC", pod: kept, config: map[string]any{
 		"cni.dev/valid-attachments": []map[string]string{{"containerID": "kept", "ifname": "eth0"}},
 	}})
-	must(t, err)
+	must.Succeed(t, err)
 	if got := m.attached(); got != "kept" {
 		t.Errorf("attachments of %q", got)
 	}
@@ -401,7 +402,7 @@ func TestStatus(t *testing.T) {
 	m := newMachine(t)
 	s := m.sandbox("c1")
 	_, err := m.run(call{command: "STATUS", pod: s})
-	must(t, err)
+	must.Succeed(t, err)
 	m.dataDir = "/dev/null"
 	out, err := m.run(call{command: "STATUS", pod: s})
 	if got := failure(t, out); err == nil || !strings.HasPrefix(got, "50 ") {
@@ -416,10 +417,10 @@ func TestVersions(t *testing.T) {
 	for _, m.version = range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
 		s := m.sandbox("c" + m.version)
 		out, err := m.run(call{command: "ADD", pod: s})
-		must(t, err)
+		must.Succeed(t, err)
 		s.result = out
 		var result struct{ CNIVersion string }
-		must(t, json.Unmarshal(out, &result))
+		must.Succeed(t, json.Unmarshal(out, &result))
 		got[m.version] = result.CNIVersion
 		m.del(s)
 	}
@@ -441,7 +442,7 @@ func TestPortmap(t *testing.T) {
 		t.Errorf("the host port: %s", got)
 	}
 	_, err := m.run(call{command: "CHECK", pod: s})
-	must(t, err)
+	must.Succeed(t, err)
 	m.del(s)
 	if got := output(t, "iptables", "-w", "-t", "nat", "-S"); strings.Contains(got, "8080") {
 		t.Errorf("rules are left:\n%s", got)
@@ -462,7 +463,7 @@ func TestForgottenUDP(t *testing.T) {
 	m.add(first) // so that the kernel follows connections
 	m.del(first)
 	client, err := net.Dial("udp4", "198.18.7.1:8053")
-	must(t, err)
+	must.Succeed(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -470,7 +471,7 @@ func TestForgottenUDP(t *testing.T) {
 	warm := m.sandbox("warm", hostports.Mapping{HostPort: 8054, ContainerPort: 53, Protocol: "udp"})
 	m.add(warm) // the tables are there, and connections are followed
 	_, err = client.Write([]byte("lost"))
-	must(t, err)
+	must.Succeed(t, err)
 	m.add(s)
 	var server net.PacketConn
 	at(t, s, func() (err error) {
@@ -483,7 +484,7 @@ func TestForgottenUDP(t *testing.T) {
 	defer stop()
 	_, _ = client.Write([]byte("found")) // it may tell that the one before was refused
 	_, err = client.Write([]byte("found"))
-	must(t, err)
+	must.Succeed(t, err)
 	buffer := make([]byte, 10)
 	n, _, err := server.ReadFrom(buffer)
 	if err != nil || string(buffer[:n]) != "found" {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // The test binary is the plugin itself when asPlugin is set.
@@ -61,23 +62,14 @@ type machine struct {
 func newMachine(t testing.TB) *machine {
 	t.Helper()
 	runtime.LockOSThread() // for good
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Unshare(unix.CLONE_NEWNET))
 	home, err := ns.GetCurrentNS()
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = home.Close() })
 	lo, err := netlink.LinkByName("lo")
-	must(t, err)
-	must(t, netlink.LinkSetUp(lo))
+	must.Succeed(t, err)
+	must.Succeed(t, netlink.LinkSetUp(lo))
 	return &machine{t: t, home: home, dataDir: filepath.Join(t.TempDir(), "ipam"), backend: nftables, version: "1.1.0"}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // sandbox is a pod's network namespace, and what the runtime says of the pod.
@@ -91,7 +83,7 @@ type sandbox struct {
 func (m *machine) sandbox(id string, mappings ...hostports.Mapping) *sandbox {
 	m.t.Helper()
 	n, err := ns.TempNetNS()
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	m.t.Cleanup(func() { _ = n.Close() })
 	return &sandbox{NetNS: n, id: id, uid: "uid-" + id, mappings: mappings}
 }
@@ -139,7 +131,7 @@ func (m *machine) prepare(c call) *exec.Cmd {
 	}
 	maps.Copy(config, c.config)
 	text, err := json.Marshal(config)
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	netns := c.pod.path()
 	if c.netns != nil {
 		netns = *c.netns
@@ -173,7 +165,7 @@ func (m *machine) run(c call) ([]byte, error) {
 func (m *machine) add(s *sandbox) *current.Result {
 	m.t.Helper()
 	out, err := m.run(call{command: "ADD", pod: s})
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	return s.keep(m.t, out)
 }
 
@@ -182,22 +174,22 @@ func (s *sandbox) keep(t testing.TB, out []byte) *current.Result {
 	t.Helper()
 	s.result = out
 	r, err := current.NewResult(out)
-	must(t, err)
+	must.Succeed(t, err)
 	result, err := current.GetResult(r)
-	must(t, err)
+	must.Succeed(t, err)
 	return result
 }
 
 func (m *machine) del(s *sandbox) {
 	m.t.Helper()
 	_, err := m.run(call{command: "DEL", pod: s})
-	must(m.t, err)
+	must.Succeed(m.t, err)
 }
 
 // at calls in another network namespace, on a thread of its own.
 func at(t testing.TB, where ns.NetNS, do func() error) {
 	t.Helper()
-	must(t, where.Do(func(ns.NetNS) error { return do() }))
+	must.Succeed(t, where.Do(func(ns.NetNS) error { return do() }))
 }
 
 // output is what a program prints here.
@@ -232,10 +224,10 @@ func (m *machine) chainAdd(s *sandbox) *current.Result {
 	m.t.Helper()
 	out, err := m.run(call{command: "ADD", pod: s, program: filepath.Join(m.plugins, "bridge"),
 		config: map[string]any{"type": "bridge", "isGateway": true, "hairpinMode": true}})
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	out, err = m.run(call{command: "ADD", pod: s, program: filepath.Join(m.plugins, "portmap"),
 		config: map[string]any{"type": "portmap", "backend": m.backend, "prevResult": json.RawMessage(out)}})
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	return s.keep(m.t, out)
 }
 
@@ -247,7 +239,7 @@ func (m *machine) ports() []string {
 		return nil
 	}
 	links, err := netlink.LinkList()
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	var names []string
 	for _, link := range links {
 		if link.Attrs().MasterIndex == bridge.Attrs().Index {
@@ -261,11 +253,11 @@ func (m *machine) ports() []string {
 func (m *machine) attached() string {
 	m.t.Helper()
 	files, err := filepath.Glob(filepath.Join(m.dataDir, "pods", "*"))
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	var found []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(m.t, err)
+		must.Succeed(m.t, err)
 		line, _, _ := bytes.Cut(text, []byte("\n"))
 		var record struct {
 			Attachments []struct{ Container string }
@@ -284,7 +276,7 @@ func (m *machine) attached() string {
 func (m *machine) rules() string {
 	m.t.Helper()
 	out, err := exec.Command("nft", "list", "ruleset").Output()
-	must(m.t, err)
+	must.Succeed(m.t, err)
 	var found strings.Builder
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, " comment ") {

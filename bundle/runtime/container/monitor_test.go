@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // programs notes what is executed.
@@ -89,9 +90,7 @@ func TestCommandsAreUnderstood(t *testing.T) {
 			t.Errorf("%q:\ngot  %t %s\nwant %s", args, known, gotText, wantText)
 		}
 	}
-	if err := r.Exec(ctx, "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Exec(ctx, "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true}))
 	args := executed.executed[len(calls)].Args
 	if got, known := parse(args); !known || got.flags.process == "" || got.flags.pidFile != "/b/e.pid" || !got.flags.detach || got.id != "a" {
 		t.Errorf("%q: %t %+v", args, known, got)
@@ -111,12 +110,8 @@ func TestOthersAreExecuted(t *testing.T) {
 	other.Command = "/usr/bin/crun"
 	unlogged := *r
 	unlogged.LogFormat = runc.Text
-	if err := os.MkdirAll(filepath.Join(r.Root, "made"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.Root, "made", "state.json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(r.Root, "made"), 0o700))
+	must.Succeed(t, os.WriteFile(filepath.Join(r.Root, "made", "state.json"), []byte("{}"), 0o600))
 	for name, call := range map[string]func() error{
 		"update":         func() error { return r.Update(ctx, "a", &specs.LinuxResources{}) },
 		"checkpoint":     func() error { return r.Checkpoint(ctx, "a", nil) },
@@ -138,9 +133,7 @@ func TestErrorsAreRuncs(t *testing.T) {
 	r := newRunc(t)
 	executed := monitor(t, r)
 	ctx := t.Context()
-	if err := os.MkdirAll(filepath.Join(r.Root, "half", "made"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(r.Root, "half", "made"), 0o700))
 	for verb, call := range map[string]func() error{
 		"start": func() error { return r.Start(ctx, "none") },
 		"kill":  func() error { return r.Kill(ctx, "none", 9, &runc.KillOpts{All: true}) },
@@ -187,15 +180,11 @@ func TestInputOfTheProcessAlone(t *testing.T) {
 		},
 	} {
 		pipes, err := runc.NewPipeIO(0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := begin(pipes); err != nil {
 			t.Errorf("%s: %v", verb, err)
 		}
-		if err := pipes.Stdin().(*os.File).SetWriteDeadline(time.Now().Add(10 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pipes.Stdin().(*os.File).SetWriteDeadline(time.Now().Add(10*time.Second)))
 		if n, err := pipes.Stdin().Write(make([]byte, 1<<20)); !errors.Is(err, unix.EPIPE) {
 			t.Errorf("%s: wrote %d bytes that nobody reads: %v", verb, n, err)
 		}

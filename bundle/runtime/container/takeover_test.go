@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/runc/libcontainer/system"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // executions is how often a process of TestLiveThread still has to execute itself, in a thread that is not its first.
@@ -40,16 +42,12 @@ func init() {
 func TestLiveThread(t *testing.T) {
 	command := exec.Command("/proc/self/exe")
 	command.Env = append(os.Environ(), executions+"=5000")
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, command.Start())
 	pid := command.Process.Pid
 	defer func() { _ = command.Wait() }()
 	defer func() { _ = command.Process.Kill() }()
 	stat, err := system.Stat(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	zombies := 0
 	for deadline := time.Now().Add(time.Minute); zombies < 5; {
 		if time.Now().After(deadline) {
@@ -65,9 +63,7 @@ func TestLiveThread(t *testing.T) {
 	if hasLiveThread(pid, stat.StartTime+1) {
 		t.Error("another process of that number has threads of this one")
 	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, command.Process.Kill())
 	for deadline := time.Now().Add(time.Minute); hasLiveThread(pid, stat.StartTime); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a process that was killed lives")

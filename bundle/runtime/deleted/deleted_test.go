@@ -12,6 +12,8 @@ import (
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"github.com/containerd/containerd/v2/pkg/protobuf"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // build makes a program of repeat.c whose own part says that it began.
@@ -33,9 +35,7 @@ func clean(t *testing.T, program, bundle string, action ...string) string {
 	cmd := exec.Command(program, append([]string{"-namespace", "k8s.io", "-id", "a", "-bundle", bundle}, action...)...)
 	cmd.Dir = bundle
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(out)
 }
 
@@ -47,9 +47,7 @@ func TestAnswerIsRepeated(t *testing.T) {
 	answer := &taskapi.DeleteResponse{
 		Pid: 1<<32 - 1, ExitStatus: 1<<32 - 1, ExitedAt: protobuf.ToTimestamp(time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)),
 	}
-	if err := Leave(bundle, answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Leave(bundle, answer))
 	var repeated taskapi.DeleteResponse
 	if err := proto.Unmarshal([]byte(clean(t, program, bundle, "delete")), &repeated); err != nil || !proto.Equal(&repeated, answer) {
 		t.Errorf("it repeats %v, want %v (%v)", &repeated, answer, err)
@@ -81,9 +79,7 @@ func (tasks) Delete(_ context.Context, r *taskapi.DeleteRequest) (*taskapi.Delet
 func TestAnswersOfDeletions(t *testing.T) {
 	bundles := t.TempDir()
 	for _, id := range []string{"sandbox", "deleted", "running", "executed"} {
-		if err := os.Mkdir(filepath.Join(bundles, id), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(filepath.Join(bundles, id), 0o700))
 	}
 	t.Chdir(filepath.Join(bundles, "sandbox"))
 	for _, r := range []*taskapi.DeleteRequest{{ID: "deleted"}, {ID: "running"}, {ID: "executed", ExecID: "probe"}} {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // build makes a program of detach.c that does what its arguments say.
@@ -30,12 +32,8 @@ func begin(t *testing.T, program string, args ...string) (cmd *exec.Cmd, pid int
 	t.Helper()
 	cmd = exec.Command(program, args...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	if _, err := fmt.Fscanln(out, &pid); err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +58,7 @@ func TestOnlyAStartIsDoubled(t *testing.T) {
 
 func TestShimOutlivesItsStart(t *testing.T) {
 	cmd, pid := begin(t, build(t), "-namespace", "k8s.io", "-publish-binary", "/bin/containerd", "-id", "a", "answer", "start")
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Wait())
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		t.Fatalf("it ended with its start: %v", err)
@@ -85,9 +81,7 @@ func TestStartFailsWithItsShim(t *testing.T) {
 
 func TestNoShimIsLeftOfAStartThatIsKilled(t *testing.T) {
 	cmd, pid := begin(t, build(t), "hang", "start")
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	for deadline := time.Now().Add(time.Minute); unix.Kill(pid, 0) == nil && !isZombie(pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

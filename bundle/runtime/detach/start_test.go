@@ -9,6 +9,8 @@ import (
 	"github.com/containerd/containerd/api/types/runc/options"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // What this package can't be is left to upstream, never half done.
@@ -19,9 +21,7 @@ func TestWhatIsLeftToUpstream(t *testing.T) {
 		return &bootapi.BootstrapParams{InstanceID: "a", Namespace: "k8s.io", SocketDir: new("/s")}
 	}
 	inCgroup, err := anypb.New(&options.Options{ShimCgroup: "/shims"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -48,9 +48,7 @@ func TestWhatIsLeftToUpstream(t *testing.T) {
 			if c.spec == "" {
 				c.spec = spec
 			}
-			if err := os.WriteFile("config.json", []byte(c.spec), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile("config.json", []byte(c.spec), 0o600))
 			if c.args == nil {
 				c.args = plainArgs
 			}
@@ -59,9 +57,7 @@ func TestWhatIsLeftToUpstream(t *testing.T) {
 				c.change(params)
 			}
 			input, err := proto.Marshal(params)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, fits := parse(c.args, input); fits != c.fits {
 				t.Errorf("fits: %t, want %t", fits, c.fits)
 			}
@@ -72,13 +68,9 @@ func TestWhatIsLeftToUpstream(t *testing.T) {
 // Containerd has nothing left to ask.
 func TestAnswer(t *testing.T) {
 	text, err := answer("unix:///s/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var result bootapi.BootstrapResult
-	if err := proto.Unmarshal(text, &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, proto.Unmarshal(text, &result))
 	var mounts types.MountCapabilities
 	found, err := result.FindExtension(&mounts)
 	if err != nil || !found || len(mounts.Types)+len(mounts.Transforms) > 0 || result.Address != "unix:///s/a" {

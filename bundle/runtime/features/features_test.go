@@ -15,15 +15,15 @@ import (
 	"github.com/containerd/containerd/v2/pkg/shim"
 	"github.com/containerd/typeurl/v2"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // build makes a program of tell.c whose own part says that it began, and what its input is.
 func build(t *testing.T) string {
 	t.Helper()
 	programs := filepath.Join(t.TempDir(), "bin")
-	if err := os.Mkdir(programs, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(programs, 0o755))
 	cmd := exec.Command("cc", "-static", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(programs, "shim"), "tell.c", "-x", "c", "testdata/main.c")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -36,9 +36,7 @@ func ask(t *testing.T, programs string, options []byte, args ...string) string {
 	cmd := exec.Command(filepath.Join(programs, "shim"), args...)
 	cmd.Stdin = bytes.NewReader(options)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(out)
 }
 
@@ -49,9 +47,7 @@ func TestAnswerIsSentAgain(t *testing.T) {
 	if got := ask(t, programs, options, "-info"); got != "began: "+string(options) {
 		t.Errorf("before it was answered: %q", got)
 	}
-	if err := keep(programs, options, answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, keep(programs, options, answer))
 	if got := ask(t, programs, options, "-info"); got != string(answer) {
 		t.Errorf("afterwards: %q", got)
 	}
@@ -72,21 +68,15 @@ func TestAnswerIsSentAgain(t *testing.T) {
 func TestDamagedAnswer(t *testing.T) {
 	programs := build(t)
 	options, answer := []byte("options"), []byte("features")
-	if err := keep(programs, options, answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, keep(programs, options, answer))
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(programs), folder, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, damaged := range [][]byte{nil, whole[:4], whole[:len(whole)-1], append(bytes.Clone(whole[:len(whole)-1]), 0)} {
-		if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(files[0], damaged, 0o600))
 		if got := ask(t, programs, options, "-info"); got != "began: options" {
 			t.Errorf("with %d bytes in place of %d: %q", len(damaged), len(whole), got)
 		}
@@ -113,9 +103,7 @@ func TestCarriedIsKept(t *testing.T) {
 	programs := build(t)
 	carried, other := filepath.Join(programs, "runc"), filepath.Join(programs, "crun")
 	for _, path := range []string{carried, other} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	}
 	for _, runtime := range []string{other, "", carried} {
 		info, err := Shim{said{runtime: runtime}, carried}.Info(t.Context(), strings.NewReader("options"))
@@ -123,9 +111,7 @@ func TestCarriedIsKept(t *testing.T) {
 			t.Fatalf("%v, %v", info, err)
 		}
 		answer, err := proto.Marshal(info)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if kept := ask(t, programs, []byte("options"), "-info") == string(answer); kept != (runtime == carried) {
 			t.Errorf("what is said of %q is kept: %t", runtime, kept)
 		}

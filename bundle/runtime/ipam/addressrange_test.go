@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 func address(s string) netip.Addr {
@@ -77,9 +79,7 @@ func TestNextGoesAroundWithoutTheGateway(t *testing.T) {
 		{"gateway last", "10.88.0.6", "10.88.0.4", []string{"10.88.0.5", "10.88.0.4"}},
 	} {
 		r, err := newRange(netip.MustParsePrefix("10.88.0.0/24"), address("10.88.0.4"), address("10.88.0.6"), address(tt.gateway))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(tt.want, walk(r, address(tt.from))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

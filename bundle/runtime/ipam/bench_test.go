@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // BenchmarkSandbox is what a pod's sandbox costs in the store: ADD, DEL and
 // release, each with its own lock, beside other pods that hold addresses.
 func BenchmarkSandbox(b *testing.B) {
 	within, err := newRange(netip.MustParsePrefix("10.88.0.0/16"), netip.Addr{}, netip.Addr{}, netip.Addr{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	for _, others := range []int{0, 200, 20000} {
 		b.Run(fmt.Sprint(others, " other pods"), func(b *testing.B) {
 			dir := b.TempDir()
@@ -32,11 +32,7 @@ func BenchmarkSandbox(b *testing.B) {
 
 func once(b *testing.B, dir string, do func(*Store) error) {
 	s, err := Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer s.Close()
-	if err := do(s); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, do(s))
 }

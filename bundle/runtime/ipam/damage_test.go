@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 func exampleRecord() *record {
@@ -23,13 +25,9 @@ func exampleRecord() *record {
 
 func TestRecordRoundTrip(t *testing.T) {
 	data, err := exampleRecord().encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := decodeRecord("holder", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(exampleRecord(), got, cmpopts.EquateComparable(address(""))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -37,15 +35,11 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func TestDamagedRecords(t *testing.T) {
 	data, err := exampleRecord().encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	other := exampleRecord()
 	other.Addresses[0].Interface = ""
 	incomplete, err := other.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct{ name, owner, data, want string }{
 		{"empty", "holder", "", "no checksum"},
 		{"cut", "holder", string(data[:len(data)-3]), "checksum differs"},
@@ -64,9 +58,7 @@ func TestDamagedRecordHoldsItsAddressUntilItIsAddedAgain(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
 	within := testRange(t, 2)
 	before := attach(t, s, sandbox("pod-a", "c1"), within)
-	if err := os.WriteFile(s.recordPath("pod-a"), []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), []byte("garbage"), 0o600))
 	detach(t, s, sandbox("pod-a", "c1"))
 	attach(t, s, sandbox("pod-b", "c2"), within)
 	if _, err := s.Attach(sandbox("pod-c", "c3"), []Range{within}); !errors.Is(err, ErrExhausted) {
@@ -84,20 +76,14 @@ func TestDamagedRecordCanBeReleased(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
 	within := testRange(t, 1)
 	attach(t, s, sandbox("pod-a", "c1"), within)
-	if err := os.WriteFile(s.recordPath("pod-a"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Release("pod-a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), nil, 0o600))
+	must.Succeed(t, s.Release("pod-a"))
 	attach(t, s, sandbox("pod-b", "c2"), within)
 }
 
 func FuzzRecord(f *testing.F) {
 	data, err := exampleRecord().encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Add(data)
 	f.Add([]byte("{}\n"))
 	f.Add([]byte("\n00000000\n"))
@@ -120,9 +106,7 @@ func FuzzRecord(f *testing.F) {
 // and then never sees the pod's address given to another.
 func FuzzDamagedStore(f *testing.F) {
 	data, err := exampleRecord().encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Add(data, []byte("10.88.0.2\n"))
 	f.Add([]byte("{}"), []byte("fd00::2"))
 	f.Add([]byte{}, []byte{0xff})
@@ -130,10 +114,8 @@ func FuzzDamagedStore(f *testing.F) {
 		s := testStore(t, memoryDir(t), "", &clock{})
 		within := testRange(t, 4)
 		held := attach(t, s, sandbox("holder", "c1"), within)
-		if err := errors.Join(os.WriteFile(s.recordPath("holder"), content, 0o600),
-			os.WriteFile(s.lastPath(4), last, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.WriteFile(s.recordPath("holder"), content, 0o600),
+			os.WriteFile(s.lastPath(4), last, 0o600)))
 		r, err := decodeRecord("holder", content)
 		gaveUp := err == nil && !r.holds(address(held))
 		seen := map[string]string{}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // modelPod is what the model knows of a pod that holds an address.
@@ -152,9 +154,7 @@ func (m *model) damage(t *rapid.T) {
 	if !known || m.removed[name] {
 		return
 	}
-	if err := os.WriteFile(m.store.recordPath(name), []byte("?"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(m.store.recordPath(name), []byte("?"), 0o600))
 	pod.damaged = true
 }
 
@@ -199,9 +199,7 @@ func TestStoreAgainstModel(t *testing.T) {
 
 func (m *model) open(t *rapid.T) {
 	s, err := Open(m.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m.store, s.boot, s.now = s, fmt.Sprint("boot-", m.boots), m.clock.now
 }
 

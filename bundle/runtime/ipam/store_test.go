@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 func TestAddressSurvivesASandbox(t *testing.T) {
@@ -29,9 +31,7 @@ func TestFreedAddressRests(t *testing.T) {
 	for _, pod := range []string{"a", "b", "c", "d"} {
 		got = append(got, attach(t, s, sandbox(pod, "c-"+pod), within))
 		detach(t, s, sandbox(pod, "c-"+pod))
-		if err := s.Release(pod); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Release(pod))
 	}
 	if diff := cmp.Diff([]string{"10.88.0.2", "10.88.0.3", "10.88.0.4", "10.88.0.2"}, got); diff != "" {
 		t.Errorf("addresses in turn (-want +got):\n%s", diff)
@@ -91,9 +91,7 @@ func TestRelease(t *testing.T) {
 			attach(t, s, sandbox("pod-a", "c1"), within)
 			second := attach(t, s, sandbox("pod-b", "c2"), within)
 			detach(t, s, sandbox("pod-a", "c1"))
-			if err := tt.release(s, dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, tt.release(s, dir))
 			if got := attach(t, s, sandbox("pod-c", "c3"), within); got != "10.88.0.2" {
 				t.Errorf("pod-c has %s, want the released one", got)
 			}
@@ -108,9 +106,7 @@ func TestReleaseWaitsForTheLastSandbox(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
 	within := testRange(t, 1)
 	attach(t, s, sandbox("pod-a", "c1"), within)
-	if err := s.Release("pod-a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Release("pod-a"))
 	if _, err := s.Attach(sandbox("pod-b", "c2"), []Range{within}); !errors.Is(err, ErrExhausted) {
 		t.Errorf("error %v, want ErrExhausted: a sandbox of pod-a still has the address", err)
 	}
@@ -167,9 +163,7 @@ func TestLostLinkIsMadeAgain(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
 	within := testRange(t, 5)
 	before := attach(t, s, sandbox("pod-a", "c1"), within)
-	if err := os.Remove(s.linkPath(address(before))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(s.linkPath(address(before))))
 	if got := attach(t, s, sandbox("pod-a", "c2"), within); got != before {
 		t.Errorf("pod-a has %s, had %s", got, before)
 	}
@@ -183,22 +177,14 @@ func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
 	within := testRange(t, 5)
 	before := attach(t, s, sandbox("pod-a", "c1"), within)
 	saved, err := os.ReadFile(s.recordPath("pod-a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.remove(&record{Owner: "pod-a", Addresses: []reservation{{address(before), "eth0"}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.writeLastAddress(4, address("10.88.0.6")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.remove(&record{Owner: "pod-a", Addresses: []reservation{{address(before), "eth0"}}}))
+	must.Succeed(t, s.writeLastAddress(4, address("10.88.0.6")))
 	if got := attach(t, s, sandbox("pod-b", "c2"), within); got != before {
 		t.Fatalf("pod-b has %s, want %s for this test", got, before)
 	}
 	// A backup of the record comes back.
-	if err := os.WriteFile(s.recordPath("pod-a"), saved, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), saved, 0o600))
 	if got := attach(t, s, sandbox("pod-a", "c3"), within); got == before {
 		t.Errorf("pod-a and pod-b both have %s", got)
 	}
@@ -206,19 +192,13 @@ func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
 
 func TestDualStack(t *testing.T) {
 	config := &Config{DataDir: t.TempDir()}
-	if err := errors.Join(config.Subnet.UnmarshalText([]byte("10.88.0.0/24")), config.Subnet6.UnmarshalText([]byte("fd00::/64"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, config.Subnet.UnmarshalText([]byte("10.88.0.0/24")), config.Subnet6.UnmarshalText([]byte("fd00::/64")))
 	ranges, err := config.ranges()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := testStore(t, config.DataDir, "", &clock{})
 	for _, container := range []string{"c1", "c2"} {
 		got, err := s.Attach(sandbox("pod-a", container), ranges)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(got) != 2 || got[0].String() != "10.88.0.2" || got[1].String() != "fd00::2" {
 			t.Errorf("%s has %v", container, got)
 		}
@@ -235,17 +215,13 @@ func TestCollect(t *testing.T) {
 	elsewhere.Network = "other"
 	attach(t, s, elsewhere, within)
 	dropped, err := s.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []Attachment{{Network: "lifepod", Container: "c3", Interface: "eth0"}, {Network: "lifepod", Container: "c2", Interface: "eth0"}}
 	if diff := cmp.Diff(want, dropped); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 	live := map[string]bool{}
-	if err := s.each(func(r *record) error { live[r.Owner] = r.live(s.boot); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.each(func(r *record) error { live[r.Owner] = r.live(s.boot); return nil }))
 	if diff := cmp.Diff(map[string]bool{"kept": true, "dropped": false, "elsewhere": true}, live); diff != "" {
 		t.Errorf("live owners (-want +got):\n%s", diff)
 	}
@@ -266,9 +242,7 @@ func TestReady(t *testing.T) {
 	check("every pod has a sandbox", ErrExhausted)
 	detach(t, s, sandbox("pod-a", "c1"))
 	check("pod-a can be reclaimed", nil)
-	if err := s.Release("pod-a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Release("pod-a"))
 	check("pod-a is released", nil)
 }
 
@@ -283,9 +257,7 @@ func TestOwnerThatIsNoFileName(t *testing.T) {
 
 func TestOpenUnusableFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Open(path); err == nil {
 		t.Error("a file was opened as a store")
 	}

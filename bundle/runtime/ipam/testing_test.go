@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // testRange is 10.88.0.2 … 10.88.0.(hosts+1) with gateway 10.88.0.1.
@@ -13,9 +15,7 @@ func testRange(t testing.TB, hosts int) Range {
 	subnet := netip.MustParsePrefix("10.88.0.0/16")
 	last := netip.AddrFrom4([4]byte{10, 88, 0, byte(hosts + 1)})
 	r, err := newRange(subnet, netip.Addr{}, last, netip.Addr{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -43,9 +43,7 @@ func (c *clock) now() time.Time {
 func testStore(t testing.TB, dir, boot string, c *clock) *Store {
 	t.Helper()
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if boot != "" {
 		s.boot = boot
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 const specVariable = "LOOPS_TEST_SPEC"
@@ -70,15 +72,9 @@ func carriedOut(t *testing.T, profile *specs.LinuxSeccomp, devices []specs.Linux
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.json")
 	text, err := json.Marshal(specs.Spec{Linux: &specs.Linux{Seccomp: profile, Devices: devices, Resources: &specs.LinuxResources{Devices: allowed}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := confine(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(path, text, 0o600))
+	must.Succeed(t, confine(path))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), specVariable+"="+path)
 	out, err := cmd.CombinedOutput()

@@ -11,6 +11,8 @@ import (
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	tasktypes "github.com/containerd/containerd/api/types/task"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // tasks is a task service with one container.
@@ -27,18 +29,12 @@ func (t tasks) State(context.Context, *taskapi.StateRequest) (*taskapi.StateResp
 func fifo(t *testing.T) (path string, in, out *os.File) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "stdout")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(path, 0o600))
 	out, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = out.Close() })
 	in, err = os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = in.Close() })
 	return path, in, out
 }
@@ -72,9 +68,7 @@ func TestStateWaitsForTheOutput(t *testing.T) {
 		if _, err := in.WriteString("last words\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := in.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, in.Close())
 		waits(t, answered, "nobody has read it")
 		text := make([]byte, 100)
 		n, err := out.Read(text)
@@ -95,9 +89,7 @@ func TestStateIsReportedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, []byte("words\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte("words\n"), 0o600))
 		for name, state := range map[string]*taskapi.StateResponse{
 			"runs":      {Status: tasktypes.Status_RUNNING, Stdout: path},
 			"no output": {Status: tasktypes.Status_STOPPED},

@@ -10,6 +10,8 @@ import (
 	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/typeurl/v2"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // tasks is a task service that has no container.
@@ -32,18 +34,12 @@ func (c *tasks) Shutdown(context.Context, *taskapi.ShutdownRequest) (*emptypb.Em
 func TestOthersMakeTheirSandboxes(t *testing.T) {
 	bundle := t.TempDir()
 	spec := `{"annotations": {"io.kubernetes.cri.container-type": "sandbox"}, "process": {}, "linux": {"cgroupsPath": "/a", "namespaces": [{"type": "mount"}]}}`
-	if err := os.WriteFile(filepath.Join(bundle, "config.json"), []byte(spec), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(bundle, "config.json"), []byte(spec), 0o600))
 	other := filepath.Join(bundle, "krun")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(other, nil, 0o600))
 	for _, name := range []string{"", "runc", other, filepath.Join(bundle, "none")} {
 		opts, err := typeurl.MarshalAnyToProto(&options.Options{BinaryName: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		containers := &tasks{}
 		s := NewService(containers, nil)
 		if _, err := s.Create(t.Context(), &taskapi.CreateTaskRequest{ID: "a", Bundle: bundle, Options: opts}); err != nil || containers.made != 1 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // zeros is a line of length left without an end.
@@ -31,9 +33,7 @@ func (l *largest) Write(p []byte) (int, error) {
 
 func TestCopyLinesKeepsOnlyABuffer(t *testing.T) {
 	out := &largest{}
-	if err := copyLines(out, &zeros{left: 10 << 20}, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, copyLines(out, &zeros{left: 10 << 20}, 1))
 	if out.n > 64<<10 || out.total != 10<<20 {
 		t.Errorf("%d bytes, %d of them at once", out.total, out.n)
 	}

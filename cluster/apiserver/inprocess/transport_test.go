@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // both runs a test with a client of a real server, over HTTP/2, and with one of this package.
@@ -33,9 +33,7 @@ func both(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, client
 func get(t *testing.T, client *http.Client, url string) *http.Response {
 	t.Helper()
 	response, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -58,27 +56,19 @@ func TestAnswers(t *testing.T) {
 		_, _ = io.WriteString(w, "made")
 	}, func(t *testing.T, client *http.Client, url string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/pods?dryRun=All", strings.NewReader("a pod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		request.Header.Set("Of", "me")
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		defer response.Body.Close()
 		got, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		s.Status, s.Head, s.Got = response.StatusCode, response.Header.Get("Head"), string(got)
 		want := seen{
 			Method: "POST", URI: "/api/v1/pods?dryRun=All", Path: "/api/v1/pods", Query: "dryRun=All", Proto: "HTTP/2.0", Of: "me", Body: "a pod",
 			Status: http.StatusCreated, Head: "before", Got: "made",
 		}
-		if diff := cmp.Diff(want, s); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		assert.Deep(t, "", want, s)
 	})
 }
 
@@ -144,17 +134,13 @@ func TestCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if !begun {
 				time.AfterFunc(20*time.Millisecond, cancel)
 			}
 			response, err := client.Do(request)
 			if begun {
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, err)
 				defer response.Body.Close()
 				time.AfterFunc(20*time.Millisecond, cancel)
 				_, err = io.ReadAll(response.Body)

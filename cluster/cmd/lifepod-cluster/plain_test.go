@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestPlain: text of nodes, add-ons and errors reaches the terminal without control characters.
@@ -15,9 +16,7 @@ func TestPlain(t *testing.T) {
 	var out strings.Builder
 	status := cluster.Status{Process: 1, Alarms: []string{evil}, Addons: []string{evil}}
 	status.Nodes = append(status.Nodes, cluster.NodeStatus{Name: evil, State: evil, Version: evil})
-	if err := printStatus(&out, status); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, printStatus(&out, status))
 	exitCode(&out, errors.New("\x1b[2J\u009b"))
 	if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 		t.Errorf("control characters in %q", out.String())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/imageregistry"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEscapes: a container with a container's default rights, and one without a seccomp filter, can't leave. There is a pod
@@ -24,31 +25,21 @@ func TestEscapes(t *testing.T) {
 	ctx := t.Context()
 	image := escapeImage(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	seen := watchPods(ctx, others)
 	mapped := pod()
 	mapped.Namespace, mapped.Spec.Containers[0].Ports = others, []v1.ContainerPort{{ContainerPort: 80, HostPort: 30080}}
 	mapped.Spec.ActiveDeadlineSeconds = nil // it is there until the end
 	made, err := create(ctx, admin, mapped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := seen.until(ctx, func(p *podState) bool { return p.ready }, made.(*v1.Pod).UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.ready }, made.(*v1.Pod).UID))
 	before, err := here.state()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_, local, _ := net.SplitHostPort(listener.Addr().String())
 	for _, seccomp := range []v1.SeccompProfileType{"", v1.SeccompProfileTypeUnconfined} {
 		volume, err := create(ctx, admin, block())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		p := pod()
 		p.Namespace, p.Spec.NodeName = others, ""
 		p.Spec.Volumes[0].VolumeSource = v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: volume.(*v1.PersistentVolumeClaim).Name}}
@@ -79,32 +70,20 @@ func TestEscapes(t *testing.T) {
 func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
 	t.Helper()
 	made, err := create(ctx, admin, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p = made.(*v1.Pod)
-	if err := seen.until(ctx, func(p *podState) bool { return p.ended }, p.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.ended }, p.UID))
 	log, err := admin.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &v1.PodLogOptions{}).DoRaw(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ended, err := admin.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	refused := bytes.Count(log, []byte("\nrefused "))
 	if ended.Status.Phase != v1.PodSucceeded || refused < 30 {
 		t.Errorf("%s: %s %s\n%s", p.Spec.Containers[0].Args, ended.Status.Phase, ended.Status.Message, log)
 	}
 	t.Logf("%d escapes refused", refused)
-	if err := remove(ctx, p); err != nil {
-		t.Fatal(err)
-	}
-	if err := seen.until(ctx, func(p *podState) bool { return p.gone }, p.UID); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, remove(ctx, p))
+	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.gone }, p.UID))
 }
 
 // block is a claim of a raw block volume.
@@ -119,23 +98,15 @@ func block() *v1.PersistentVolumeClaim {
 func escapeImage(t *testing.T) string {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(filepath.Dir(up.Program), "escape"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	content, err := imageregistry.Program("escape", program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	registry := imageregistry.Serve(listener)
 	t.Cleanup(func() { _ = registry.Close() })
 	image, err := registry.Push("escape", content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return image
 }
 
@@ -143,20 +114,14 @@ func escapeImage(t *testing.T) string {
 func gatewayAddress(t *testing.T) string {
 	t.Helper()
 	bridge, err := net.InterfaceByName(machine.Root{Dir: up.Root}.Bridge())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	addresses, err := bridge.Addrs()
 	if err != nil || len(addresses) == 0 {
 		t.Fatal(addresses, err)
 	}
 	config, err := up.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	server, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return net.JoinHostPort(addresses[0].(*net.IPNet).IP.String(), server.Port())
 }

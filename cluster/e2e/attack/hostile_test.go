@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // trial is an object with a hostile value.
@@ -81,9 +83,7 @@ func TestHostileValues(t *testing.T) {
 	trials = trials[:min(*pods, len(trials))]
 	seen := watchPods(ctx, attacker)
 	b, err := here.state()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	before := &b
 	const batch = 40
 	for from := 0; from < len(trials); from += batch {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Machine is the other one. It ends with its test.
@@ -23,21 +25,21 @@ type Machine struct {
 func New(t *testing.T, name, near, far string) *Machine {
 	t.Helper()
 	m := &Machine{name: name}
-	must(t, onThread(func() (err error) {
+	assert.Must(t, onThread(func() (err error) {
 		m.space, err = netns.New() // and this thread is in it
 		return err
 	}))
 	t.Cleanup(func() { _ = m.space.Close() }) // the cable goes with it, if nothing else is left there
-	must(t, netlink.LinkAdd(&netlink.Veth{
+	assert.Must(t, netlink.LinkAdd(&netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: "eth0", PeerNamespace: netlink.NsFd(m.space),
 	}))
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(name); err == nil {
-			must(t, netlink.LinkDel(link))
+			assert.Must(t, netlink.LinkDel(link))
 		}
 	})
-	must(t, address(name, near))
-	must(t, m.Within(func() error {
+	assert.Must(t, address(name, near))
+	assert.Must(t, m.Within(func() error {
 		lo, err := netlink.LinkByName("lo")
 		if err != nil {
 			return err
@@ -95,9 +97,11 @@ func address(link, ip string) error {
 	return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
 }
 
-func must(t *testing.T, err error) {
+// FreePort is an address of this machine's with a port that nobody has.
+func FreePort(t *testing.T, address string) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	assert.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }

@@ -2,13 +2,11 @@ package cni
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -43,39 +42,31 @@ spec:
 // TestOtherNetwork: the node is not ready until a network is configured, whose
 // plugins are those of the other folder; pods have its addresses then.
 func TestOtherNetwork(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conf, bin := t.TempDir(), t.TempDir()
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
-	must(t, err)
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(bridge); err == nil {
-			must(t, netlink.LinkDel(link))
+			assert.Must(t, netlink.LinkDel(link))
 		}
 	})
-	t.Cleanup(func() {
-		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	c := instance.New(t, instance.Config{Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
 	client, err := c.Client()
-	must(t, err)
+	assert.Must(t, err)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
-	await(ctx, t, "a node that says what it lacks", func() bool {
+	machine.Until(t, "a node that says what it lacks", func() bool {
 		status, message := ready(ctx, client)
 		return status == v1.ConditionFalse && message == none
 	})
 	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
-	must(t, err)
+	assert.Must(t, err)
 	configure(t, c.Root, conf, bin)
-	await(ctx, t, "the node to be ready", func() bool {
+	machine.Until(t, "the node to be ready", func() bool {
 		status, _ := ready(ctx, client)
 		return status == v1.ConditionTrue
 	})
 	var address string
-	await(ctx, t, "the pod to run", func() bool {
+	machine.Until(t, "the pod to run", func() bool {
 		p, err := client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -93,14 +84,14 @@ func TestOtherNetwork(t *testing.T) {
 func configure(t *testing.T, root, conf, bin string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
-	must(t, err)
+	assert.Must(t, err)
 	if len(found) != 1 {
 		t.Fatalf("the carried plugins: %v, want one bridge", found)
 	}
-	must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
+	assert.Must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
 	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,
 		"ipam": {"type": "lifepod-ipam", "dataDir": %q, "subnet": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`, bridge, filepath.Join(bin, "addresses"), subnet)
-	must(t, os.WriteFile(filepath.Join(conf, "10-other.conflist"), []byte(text), 0o600))
+	assert.Must(t, os.WriteFile(filepath.Join(conf, "10-other.conflist"), []byte(text), 0o600))
 }
 
 // ready is the node's condition.
@@ -115,27 +106,4 @@ func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus
 		}
 	}
 	return "", ""
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Addresses of this machine and of the other one on the cable between them, from
@@ -29,13 +30,11 @@ const handler = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.tes
 // TestConformance runs upstream's tests; one that fails fails it.
 func TestConformance(t *testing.T) {
 	cache, err := filepath.Abs("../../../.cache")
-	must(t, err)
-	program, err := instance.Program("../../..")
-	must(t, err)
+	assert.Must(t, err)
 	ctx := t.Context()
-	other := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpconform0", Near: near, Far: far})
+	other := neighbour.New(t, neighbour.Config{Cable: "lpconform0", Near: near, Far: far})
 	images := serveImages(t, other, cache)
-	cluster := startCluster(ctx, t, program)
+	cluster := startCluster(t)
 	join(ctx, t, cluster, other)
 
 	suite{
@@ -44,21 +43,14 @@ func TestConformance(t *testing.T) {
 	}.run(ctx, t)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // serveImages serves the tests' images on the same address of loopback of both
 // machines, where containerd takes them without TLS.
 func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host string) {
 	t.Helper()
 	here, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	assert.Must(t, err)
 	var there net.Listener
-	must(t, other.Within(func() (err error) {
+	assert.Must(t, other.Within(func() (err error) {
 		there, err = net.Listen("tcp", here.Addr().String())
 		return err
 	}))
@@ -67,23 +59,16 @@ func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host s
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.
-func startCluster(ctx context.Context, t *testing.T, program string) *instance.Instance {
+func startCluster(t *testing.T) *instance.Instance {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lp-conform-")
-	must(t, err)
-	must(t, withHandler(root))
+	assert.Must(t, err)
+	assert.Must(t, withHandler(root))
 	port, err := machine.FreePort()
-	must(t, err)
-	cluster, err := instance.Start(ctx, instance.Config{Program: program, Root: root, Args: []string{
+	assert.Must(t, err)
+	return instance.New(t, instance.Config{Root: root, Args: []string{
 		"--listen", fmt.Sprintf("%s:%d", near, port), "--disable-admission-plugins", "DenyServiceExternalIPs", // one of the tests is about external IPs
 	}})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	return cluster
 }
 
 func withHandler(root string) error {
@@ -97,13 +82,10 @@ func withHandler(root string) error {
 // join makes the other machine a node, and returns when pods can be there.
 func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *neighbour.Neighbour) {
 	t.Helper()
-	must(t, withHandler(other.Root))
-	token, args, err := cluster.Invitation(ctx)
-	must(t, err)
-	other.Joins(token, append(args, "--port", "10350")...)
-	t.Cleanup(other.Leave)
+	assert.Must(t, withHandler(other.Root))
+	other.Joins(ctx, cluster, instance.Configuration)
 	client, err := cluster.Client()
-	must(t, err)
+	assert.Must(t, err)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for !isReady(ctx, client.CoreV1().Nodes().Get) {

@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/imageregistry"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // kubeletFolder is where some manifests and tests of upstream's look, and can't be told otherwise.
@@ -27,7 +28,7 @@ func TestStorage(t *testing.T) {
 // that want a populator and a validator of other data sources.
 func TestLocalStorage(t *testing.T) {
 	definition, err := filepath.Abs("local.yaml")
-	must(t, err)
+	assert.Must(t, err)
 	node := startNode(t)
 	linkKubeletFolder(t, node.folder())
 	node.run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault + `|any volume data source`, parallel: 4, args: []string{"--storage.testdriver", definition}})
@@ -55,24 +56,15 @@ type node struct {
 func startNode(t *testing.T, drivers ...program) node {
 	t.Helper()
 	cache, err := filepath.Abs("../../../.cache")
-	must(t, err)
-	lifepod, err := instance.Program("../../..")
-	must(t, err)
+	assert.Must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	assert.Must(t, err)
 	more, err := driverImages(cache, drivers)
-	must(t, err)
+	assert.Must(t, err)
 	serveRegistry(t, cache, more, listener)
 	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
-	must(t, err)
-	cluster, err := instance.Start(t.Context(), instance.Config{Program: lifepod, Root: root})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	return node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
+	assert.Must(t, err)
+	return node{Instance: instance.New(t, instance.Config{Root: root}), cache: cache, registry: listener.Addr().String()}
 }
 
 // folder is the node's, which manifests of drivers are told.
@@ -89,8 +81,8 @@ func (n node) run(t *testing.T, s suite) {
 // default root.
 func linkKubeletFolder(t *testing.T, folder string) {
 	t.Helper()
-	must(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
-	t.Cleanup(func() { must(t, os.Remove(kubeletFolder)) })
+	assert.Must(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
+	t.Cleanup(func() { assert.Must(t, os.Remove(kubeletFolder)) })
 }
 
 // program is what an image of a driver has besides the Debian.
@@ -128,7 +120,7 @@ func driverImages(cache string, programs []program) ([]image, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []file{{name: p.path, mode: 0o755, content: content}}})
+		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []imageregistry.File{{Name: p.path, Mode: 0o755, Content: content}}})
 	}
 	return list, nil
 }

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -46,10 +48,10 @@ func (s suite) run(ctx context.Context, t *testing.T) {
 func (s suite) prepare(t *testing.T) (out string, env []string) {
 	t.Helper()
 	out = filepath.Join(s.cache, "conformance", s.name)
-	must(t, os.RemoveAll(out))
-	must(t, os.MkdirAll(out, 0o755))
+	assert.Must(t, os.RemoveAll(out))
+	assert.Must(t, os.MkdirAll(out, 0o755))
 	list := filepath.Join(out, "registries.yaml")
-	must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\nsigStorageRegistry: %[1]s\n", s.registry), 0o644))
+	assert.Must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\nsigStorageRegistry: %[1]s\n", s.registry), 0o644))
 	return out, append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
 }
 
@@ -57,16 +59,16 @@ func (s suite) prepare(t *testing.T) (out string, env []string) {
 func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 	t.Helper()
 	text, err := os.Create(filepath.Join(out, "e2e.log"))
-	must(t, err)
+	assert.Must(t, err)
 	defer text.Close()
 	command.Stdout, command.Stderr = text, text
 	ended := command.Run()
 	results, err := read(out)
-	must(t, err)
+	assert.Must(t, err)
 	table := results.table()
 	fmt.Print(table)
 	if *report != "" {
-		must(t, os.WriteFile(*report, []byte(table), 0o644))
+		assert.Must(t, os.WriteFile(*report, []byte(table), 0o644))
 	}
 	for _, failed := range results.failed() {
 		t.Errorf("%s\n%s", failed.Name, failed.why())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // nodeTests are of what a node gives to containers alone.
@@ -25,21 +26,21 @@ const nodeTests = `Device Plugin|Device Manager|POD Resources API|\[DRA\]|CPU Ma
 // these usually have. What they ask of systemd the scripts in the folder node do.
 func TestNode(t *testing.T) {
 	cache, err := filepath.Abs("../../../.cache")
-	must(t, err)
+	assert.Must(t, err)
 	lifepod, err := instance.Program("../../..")
-	must(t, err)
+	assert.Must(t, err)
 	scripts, err := filepath.Abs("node")
-	must(t, err)
+	assert.Must(t, err)
 	if there, err := os.ReadDir(kubeletFolder); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%s is not empty (%v): upstream's tests can't run where there is a kubelet", kubeletFolder, err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	assert.Must(t, err)
 	more, err := driverImages(cache, []program{devicePlugin, {"e2e-test-images/" + devicePlugin.image, devicePlugin.folder, devicePlugin.file, devicePlugin.path}})
-	must(t, err)
+	assert.Must(t, err)
 	serveRegistry(t, cache, more, listener)
 	dir, err := os.MkdirTemp("", "lp-node-")
-	must(t, err)
+	assert.Must(t, err)
 	root := machine.Root{Dir: filepath.Join(dir, "root")}
 	t.Cleanup(func() { sweepNode(t, lifepod, root) })
 	mirror(t, root, listener.Addr().String())
@@ -60,8 +61,8 @@ func TestNode(t *testing.T) {
 func mirror(t *testing.T, root machine.Root, registry string) {
 	t.Helper()
 	folder := filepath.Join(root.Dir, "certs.d", "registry.k8s.io")
-	must(t, os.MkdirAll(folder, 0o700))
-	must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), fmt.Appendf(nil, "[host.'http://%s']\ncapabilities = ['pull', 'resolve']\n", registry), 0o600))
+	assert.Must(t, os.MkdirAll(folder, 0o700))
+	assert.Must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), fmt.Appendf(nil, "[host.'http://%s']\ncapabilities = ['pull', 'resolve']\n", registry), 0o600))
 }
 
 // sweepNode ends what the tests have left of the node and its pods.
@@ -71,7 +72,7 @@ func sweepNode(t *testing.T, lifepod string, root machine.Root) {
 		t.Errorf("lifepod down: %v\n%s", err, out)
 	}
 	for _, path := range []string{filepath.Dir(root.Dir), kubeletFolder} {
-		must(t, os.RemoveAll(path))
+		assert.Must(t, os.RemoveAll(path))
 	}
 	if left := root.Left(); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // serveRegistry serves the images that all tests share, and some more, at listeners of the
@@ -20,9 +22,9 @@ import (
 func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Listener) {
 	t.Helper()
 	sources, err := upstreamSources()
-	must(t, err)
+	assert.Must(t, err)
 	all, err := images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))
-	must(t, err)
+	assert.Must(t, err)
 	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
 	t.Cleanup(func() { _ = server.Close() })
 	for _, listener := range listeners {
@@ -32,5 +34,5 @@ func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Li
 			}
 		}()
 	}
-	must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))
+	assert.Must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))
 }

@@ -2,7 +2,6 @@ package grow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,23 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Addresses of the other machine and of this one on the cable between them, from
 // the range for tests of networks (RFC 2544).
 const near, far = "198.18.75.1", "198.18.75.2"
 
-// Longest times: of the whole test, and of one wait in it.
-var patience, wait = 4 * machine.Patience, machine.Patience
+// patience is how long a whole test may take.
+var patience = 4 * machine.Patience
 
 // mover prefers the other machine, and leaves one that is cut off at once.
 const mover = `
@@ -57,40 +57,20 @@ spec:
 // those of the first and are reached, is cut
 // off, loses them, comes back, and goes on without the token.
 func TestGrow(t *testing.T) {
-	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
-	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
-	token, args, err := c.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(instance.Configuration+"maxPods: 23\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m.Joins(token, append(args, "--config", file, "--port", "10350")...)
-	t.Cleanup(m.Leave)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("lifepod join:\n%s", m.Join.Story())
-		}
-	})
+	m := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
+	c, client := startCluster(t, "--node-monitor-grace-period", "20s")
+	token, file := m.Joins(ctx, c, instance.Configuration+"maxPods: 23\n")
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
 	unseen(t, m, token)
-	if got := configured(ctx, t, client); got != "23 pods, port 10350" {
-		t.Errorf("the node has %s, want 23 pods, port 10350", got)
-	}
+	assert.Deep(t, "the node has", "23 pods, port 10350", configured(ctx, t, client))
 
 	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	first := awaitPod(ctx, t, client, "n2")
-	await(ctx, t, "what the pod says", func() bool { // through the API server, which verifies the node
+	machine.Until(t, "what the pod says", func() bool { // through the API server, which verifies the node
 		out, err := c.Kubectl(ctx, "", "logs", first)
 		return err == nil && out == "here\n"
 	})
@@ -98,16 +78,16 @@ func TestGrow(t *testing.T) {
 	talk(ctx, t, c)
 	confined(ctx, t, c)
 
-	plug(t, m, false)
+	assert.Must(t, m.Plug(false))
 	awaitReady(ctx, t, client, v1.ConditionUnknown)
 	if second := awaitPod(ctx, t, client, instance.Node); second == first {
 		t.Errorf("pod %s is on both nodes", first)
 	}
-	plug(t, m, true)
+	assert.Must(t, m.Plug(true))
 	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
 		t.Errorf("another Node came back: %s, was %s", back, joined)
 	}
-	await(ctx, t, "the end of the pod that was moved", func() bool {
+	machine.Until(t, "the end of the pod that was moved", func() bool {
 		_, err := client.CoreV1().Pods("default").Get(ctx, first, metav1.GetOptions{})
 		return err != nil
 	})
@@ -121,7 +101,7 @@ func TestGrow(t *testing.T) {
 	m.Join.End() // pods run on
 	// It goes on as the same node, though the machine has another name.
 	m.Again("--config", file)
-	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
+	machine.Until(t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
 	awaitCaller(ctx, t, client, 0)
 	m.Down()
 	m.Again("--config", file)
@@ -147,7 +127,7 @@ spec:
 func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface, restarts int32) {
 	t.Helper()
 	var pod *v1.Pod
-	await(ctx, t, fmt.Sprintf("the caller after %d restarts", restarts), func() (ready bool) {
+	machine.Until(t, fmt.Sprintf("the caller after %d restarts", restarts), func() (ready bool) {
 		var err error
 		pod, err = client.CoreV1().Pods("default").Get(ctx, "caller", metav1.GetOptions{})
 		if err != nil || len(pod.Status.ContainerStatuses) == 0 {
@@ -161,40 +141,20 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 	}
 }
 
-// plug connects the machine, or cuts it off.
-func plug(t *testing.T, m *neighbour.Neighbour, in bool) {
-	t.Helper()
-	if err := m.Plug(in); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return fmt.Sprintf("%d pods, port %d", node.Status.Capacity.Pods().Value(), node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.
-func startCluster(ctx context.Context, t *testing.T, program string, args ...string) (*instance.Instance, kubernetes.Interface) {
+func startCluster(t *testing.T, args ...string) (*instance.Instance, kubernetes.Interface) {
 	t.Helper()
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: append([]string{"--listen", freePort(t)}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	c := instance.New(t, instance.Config{Args: append([]string{"--listen", cable.FreePort(t, near)}, args...)})
 	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return c, client
 }
 
@@ -204,9 +164,7 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	proc := filepath.Join("/proc", strconv.Itoa(m.Join.PID()))
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(filepath.Join(proc, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if strings.Contains(string(text), token) {
 			t.Errorf("the token is in %s", file)
 		}
@@ -224,15 +182,13 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // awaitReady waits for the other node's condition and returns its UID.
 func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, want v1.ConditionStatus) (uid string) {
 	t.Helper()
-	await(ctx, t, "node n2 with Ready "+string(want), func() bool {
+	machine.Until(t, "node n2 with Ready "+string(want), func() bool {
 		node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -252,7 +208,7 @@ func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, 
 // awaitPod waits for a pod that runs on a node and is to stay there.
 func awaitPod(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) (name string) {
 	t.Helper()
-	await(ctx, t, "a pod on "+node, func() bool {
+	machine.Until(t, "a pod on "+node, func() bool {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=mover"})
 		if err != nil {
 			return false
@@ -266,20 +222,4 @@ func awaitPod(ctx context.Context, t *testing.T, client kubernetes.Interface, no
 		return false
 	})
 	return name
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/leftovers"
 )
 
@@ -42,25 +43,19 @@ spec:
 // TestPlainKubelet: an unmodified kubelet joins by a token and with the configuration
 // that kubeadm would give it. The API server verifies it, as logs and exec show.
 func TestPlainKubelet(t *testing.T) {
-	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far})
-	c, client := startCluster(ctx, t, program)
+	n := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far})
+	c, client := startCluster(t)
 	token, _, err := c.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.Root, c, client, token), startRuntime(t, n))
 	awaitReady(ctx, t, client, v1.ConditionTrue)
 
 	if _, err := c.Kubectl(ctx, guest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	await(ctx, t, "what the pod says", func() bool {
+	machine.Until(t, "what the pod says", func() bool {
 		out, err := c.Kubectl(ctx, "", "logs", "guest")
 		return err == nil && out == "here\n"
 	})
@@ -89,7 +84,7 @@ func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 		}
 	})
 	socket := filepath.Join(root.RunDir(), "containerd.sock")
-	await(t.Context(), t, "the runtime", func() bool {
+	machine.Until(t, "the runtime", func() bool {
 		connection, err := net.Dial("unix", socket)
 		if err == nil {
 			_ = connection.Close()
@@ -104,9 +99,7 @@ func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Instance, client kubernetes.Interface, token string) kubeletConfig {
 	t.Helper()
 	admin, err := c.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	bootstrap := clientcmdapi.NewConfig()
 	bootstrap.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	bootstrap.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
@@ -128,17 +121,11 @@ func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Ins
 			return clientcmd.WriteToFile(*bootstrap, path)
 		},
 	} {
-		if err := write(path); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, write(path))
 	}
 	published, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(published.Data["kubelet"]), &k.fields); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, yaml.Unmarshal([]byte(published.Data["kubelet"]), &k.fields))
 	k.fields["authentication"].(map[string]any)["x509"] = map[string]any{"clientCAFile": authority}
 	return k
 }
@@ -155,9 +142,7 @@ type kubeletConfig struct {
 func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k kubeletConfig, endpoint string) {
 	t.Helper()
 	binaries, err := controlplane.FindBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	kubelet := filepath.Join(binaries, "kubelet")
 	if _, err := os.Stat(kubelet); err != nil {
 		t.Fatalf("%v: run `make kubelet` first", err)
@@ -173,16 +158,10 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 		"evictionHard":             map[string]string{"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
 	})
 	text, err := yaml.Marshal(k.fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(k.file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.WriteFile(k.file, text, 0o600))
 	for _, hierarchy := range hierarchies(t) { // the kubelet wants to find it
-		if err := os.MkdirAll(filepath.Join(hierarchy, root.Cgroup()), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.MkdirAll(filepath.Join(hierarchy, root.Cgroup()), 0o755))
 	}
 	process := n.Start("", kubelet, k.flags...)
 	t.Cleanup(func() {
@@ -211,9 +190,7 @@ func hierarchies(t *testing.T) []string {
 		return []string{root}
 	}
 	found, err := filepath.Glob(root + "/*/tasks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for i, tasks := range found {
 		found[i] = filepath.Dir(tasks)
 	}

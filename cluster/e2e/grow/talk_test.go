@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // talkers are a pod on each node, each with a Service of its name; they stay where
@@ -43,7 +44,7 @@ func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 	}
 	field := func(kind, name, path string) (value string) {
 		t.Helper()
-		await(ctx, t, path+" of "+kind+" "+name, func() bool {
+		machine.Until(t, path+" of "+kind+" "+name, func() bool {
 			var err error
 			value, err = c.Kubectl(ctx, "", "get", kind, name, "-o", "jsonpath={"+path+"}")
 			return err == nil && value != ""
@@ -56,7 +57,7 @@ func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 			"http://" + field("service", "to-"+to, ".spec.clusterIP"),
 			"http://to-" + to + ".default.svc.cluster.local",
 		} {
-			await(ctx, t, from+" to reach "+url, func() bool {
+			machine.Until(t, from+" to reach "+url, func() bool {
 				out, err := c.Kubectl(ctx, "", "exec", from, "--", "fetch", url)
 				return err == nil && out == "on-"+to+"\n"
 			})
@@ -74,15 +75,4 @@ func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
 			t.Errorf("pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
 		}
 	}
-}
-
-// freePort is an address of the cable, with a port that nobody has.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

@@ -4,15 +4,19 @@ package neighbour
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/cable"
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Node is the name of the node there.
@@ -31,7 +35,6 @@ type Neighbour struct {
 
 // Config says how another machine is connected with this one.
 type Config struct {
-	Program   string // lifepod
 	Cable     string // its name, at most 15 bytes
 	Near, Far string // addresses here and there, in one /24
 }
@@ -39,12 +42,12 @@ type Config struct {
 // New connects one. It ends with its test.
 func New(t *testing.T, c Config) *Neighbour {
 	t.Helper()
+	program, err := instance.Program("../../..")
+	assert.Must(t, err)
 	root, err := os.MkdirTemp("", "lp-far-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
-	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: c.Program, Root: root, address: c.Far}
+	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: program, Root: root, address: c.Far}
 }
 
 // Process is one on the other machine.
@@ -60,9 +63,7 @@ func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	n.t.Helper()
 	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
-	if err := n.Within(p.command.Start); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.Must(n.t, n.Within(p.command.Start))
 	go func() {
 		defer close(p.ended)
 		_ = p.command.Wait() // how it ended is in its log
@@ -96,10 +97,23 @@ func (p *Process) Story() string {
 	return p.log.String()
 }
 
-// Joins starts lifepod join there with the words that lifepod token create prints.
-func (n *Neighbour) Joins(token string, args ...string) {
+// Joins starts lifepod join there by a new token, at port 10350 and with the KubeletConfiguration in a file. The node leaves when the
+// test ends.
+func (n *Neighbour) Joins(ctx context.Context, to *instance.Instance, configuration string) (token, file string) {
 	n.t.Helper()
-	n.Join = n.Start(token, n.Program, append([]string{"join", "--root", n.Root, "--hostname-override", Node, "--node-ip", n.address}, args...)...)
+	token, args, err := to.Invitation(ctx)
+	assert.Must(n.t, err)
+	file = filepath.Join(n.t.TempDir(), "kubelet.yaml")
+	assert.Must(n.t, os.WriteFile(file, []byte(configuration), 0o600))
+	words := []string{"join", "--root", n.Root, "--hostname-override", Node, "--node-ip", n.address, "--config", file, "--port", "10350"}
+	n.Join = n.Start(token, n.Program, append(words, args...)...)
+	n.t.Cleanup(func() {
+		if n.t.Failed() {
+			n.t.Logf("lifepod join:\n%s", n.Join.Story())
+		}
+		n.Leave()
+	})
+	return token, file
 }
 
 // Again starts the node there without the token of the first start, and with these flags

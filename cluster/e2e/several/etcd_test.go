@@ -6,12 +6,13 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const etcdURL = "https://" + near + ":12379"
@@ -22,9 +23,9 @@ func startEtcd(t *testing.T) (flags []string) {
 	t.Helper()
 	dir := t.TempDir()
 	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.ParseIP(near)}})
-	must(t, err)
+	assert.Must(t, err)
 	program, err := filepath.Abs("../../../.cache/controlplane/bin/etcd")
-	must(t, err)
+	assert.Must(t, err)
 	command := exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--enable-grpc-gateway=false",
 		"--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
 		"--listen-peer-urls", "unix://"+filepath.Join(dir, "peer:0"), "--initial-advertise-peer-urls", "http://localhost:12380",
@@ -32,16 +33,16 @@ func startEtcd(t *testing.T) (flags []string) {
 		"--client-cert-auth", "--trusted-ca-file", keys.CA(), "--cert-file", keys.Serving(), "--key-file", keys.ServingKey())
 	var log bytes.Buffer
 	command.Stdout, command.Stderr = &log, &log
-	must(t, command.Start())
+	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGKILL)
 		_ = command.Wait() // killed
 		if t.Failed() {
-			t.Logf("etcd:\n%s", tail(log.String(), 20))
+			t.Logf("etcd:\n%s", log.String())
 		}
 	})
 	place := state.Place{Endpoints: []string{etcdURL}, CAFile: keys.CA(), CertFile: keys.KubeletClient(), KeyFile: keys.KubeletClientKey()}
-	await(t.Context(), t, "etcd", func() bool { _, err := place.Find(t.Context()); return err == nil })
+	machine.Until(t, "etcd", func() bool { _, err := place.Find(t.Context()); return err == nil })
 	return []string{"--etcd-endpoints", etcdURL, "--etcd-cafile", place.CAFile, "--etcd-certfile", place.CertFile, "--etcd-keyfile", place.KeyFile}
 }
 
@@ -49,9 +50,4 @@ func startEtcd(t *testing.T) (flags []string) {
 func refused(ctx context.Context, program string, args ...string) string {
 	out, _ := exec.CommandContext(ctx, program, append([]string{"up"}, args...)...).CombinedOutput()
 	return string(out)
-}
-
-func tail(text string, n int) string {
-	lines := strings.Split(text, "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

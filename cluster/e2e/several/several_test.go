@@ -2,11 +2,9 @@ package several
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +14,11 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/lead"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// Longest times: of the whole test, and of one wait in it.
-var patience, wait = 4 * machine.Patience, machine.Patience
+// patience is how long a whole test may take.
+var patience = 4 * machine.Patience
 
 // Addresses of this machine and of the other one on the cable between them, from
 // the range for tests of networks (RFC 2544).
@@ -49,33 +48,31 @@ func job(name, node string) string {
 // leads, and does nothing a second time; volumes that the first was making on its node it goes on with.
 // The first comes back and follows.
 func TestSeveral(t *testing.T) {
-	program, err := instance.Program("../../..")
-	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	other := cable.New(t, "lpseveral0", near, far)
 	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s", "--node-monitor-grace-period", "20s")
 
-	first := start(ctx, t, instance.Config{Program: program, Args: append([]string{"--listen", near + ":16443"}, state...)})
-	out := refused(ctx, program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
+	first := instance.New(t, instance.Config{Args: append([]string{"--listen", near + ":16443"}, state...)})
+	out := refused(ctx, first.Program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
 	if !strings.Contains(out, "has a cluster already") {
 		t.Errorf("a server without keys says %q, want that there is a cluster", out)
 	}
-	second := start(ctx, t, instance.Config{
-		Program: program, Name: "n2", Within: other.Within,
+	second := instance.New(t, instance.Config{
+		Name: "n2", Within: other.Within,
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
 	client, err := second.Client()
-	must(t, err)
+	assert.Must(t, err)
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
 		t.Errorf("%s leads, want the first server", holder)
 	}
-	await(ctx, t, "both servers among those whose addresses no node may have", func() bool {
+	machine.Until(t, "both servers among those whose addresses no node may have", func() bool {
 		servers, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "lifepod-servers", metav1.GetOptions{})
 		return err == nil && len(servers.Data) == 2
 	})
 	_, err = first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")
-	must(t, err)
+	assert.Must(t, err)
 	done(ctx, t, client, "before-1")
 	done(ctx, t, client, "before-2")
 
@@ -83,51 +80,36 @@ func TestSeveral(t *testing.T) {
 	first.Kill()
 	copies.goOn(ctx, t)
 	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
-	must(t, err)
+	assert.Must(t, err)
 	done(ctx, t, client, "after")
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server", holder)
 	}
 	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})
-	must(t, err)
+	assert.Must(t, err)
 	if len(pods.Items) != 3 {
 		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
 	}
 
-	await(ctx, t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
-	must(t, first.Run(ctx))
+	machine.Until(t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
+	assert.Must(t, first.Run(ctx))
 	again, err := first.Client()
-	must(t, err)
-	await(ctx, t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
+	assert.Must(t, err)
+	machine.Until(t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
 	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
 	}
 	copies.end(ctx, t)
 	second.Stop() // gives the lease up
 	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
-	must(t, err)
+	assert.Must(t, err)
 	done(ctx, t, again, "last")
-}
-
-func start(ctx context.Context, t *testing.T, c instance.Config) *instance.Instance {
-	t.Helper()
-	i, err := instance.Start(ctx, c)
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("%s:\n%s", i.Name, tail(i.Log(), 25))
-		}
-		if err := i.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	return i
 }
 
 func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lead.LeaseName, metav1.GetOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	if lease.Spec.HolderIdentity == nil {
 		return ""
 	}
@@ -138,38 +120,15 @@ func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) stri
 func answers(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) bool {
 	t.Helper()
 	slice, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Get(ctx, "kube-dns-"+node, metav1.GetOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	return *slice.Endpoints[0].Conditions.Ready
 }
 
 // done waits for a job.
 func done(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	await(ctx, t, "job "+name, func() bool {
+	machine.Until(t, "job "+name, func() bool {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + name})
 		return err == nil && len(pods.Items) == 1 && pods.Items[0].Status.Phase == v1.PodSucceeded
 	})
-}
-
-// await looks every 50 ms whether something is so.
-func await(ctx context.Context, t *testing.T, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // holder is a pod on n2 with a claim, whose volume is empty or has the content of another.
@@ -51,11 +53,11 @@ func beginCopies(ctx context.Context, t *testing.T, second *instance.Instance, c
 	apply := func(manifest string) {
 		t.Helper()
 		_, err := second.Kubectl(ctx, manifest, "apply", "-f", "-")
-		must(t, err)
+		assert.Must(t, err)
 	}
 	content := make([]byte, 96<<20)
 	_, err := rand.Read(content)
-	must(t, err)
+	assert.Must(t, err)
 	for _, name := range []string{"source-1", "source-2"} {
 		apply(volume(name, "null"))
 		runs(ctx, t, client, name)
@@ -63,12 +65,12 @@ func beginCopies(ctx context.Context, t *testing.T, second *instance.Instance, c
 		if err != nil || len(found) != 1 {
 			t.Fatalf("mounts of the volume of %s: %q (%v)", name, found, err)
 		}
-		must(t, os.WriteFile(filepath.Join(found[0], "data"), content, 0o600))
+		assert.Must(t, os.WriteFile(filepath.Join(found[0], "data"), content, 0o600))
 	}
 	apply(volume("keep", "{kind: PersistentVolumeClaim, name: source-1}") + "---" + volume("gone", "{kind: PersistentVolumeClaim, name: source-2}"))
 	c := copies{second: second, client: client}
 	c.keep, c.gone = "pvc-"+uidOf(ctx, t, client, "keep"), "pvc-"+uidOf(ctx, t, client, "gone")
-	await(ctx, t, "the middle of the copies", func() bool { return c.has(".new-"+c.keep) && c.has(".new-"+c.gone) })
+	machine.Until(t, "the middle of the copies", func() bool { return c.has(".new-"+c.keep) && c.has(".new-"+c.gone) })
 	return c
 }
 
@@ -83,7 +85,7 @@ func (c copies) has(name string) bool {
 func (c copies) goOn(ctx context.Context, t *testing.T) {
 	t.Helper()
 	_, err := c.second.Kubectl(ctx, "", "delete", "pod/gone", "pvc/gone", "--wait=false")
-	must(t, err)
+	assert.Must(t, err)
 	runs(ctx, t, c.client, "keep")
 	if list, err := filepath.Glob(filepath.Join(c.second.Root, "volume-images", "volumes", "*"+c.keep)); err != nil || len(list) != 1 {
 		t.Errorf("images of a claim: %q (%v), want one", list, err)
@@ -96,20 +98,20 @@ func (c copies) goOn(ctx context.Context, t *testing.T) {
 // end: nothing is left of the claim that has gone.
 func (c copies) end(ctx context.Context, t *testing.T) {
 	t.Helper()
-	await(ctx, t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
+	machine.Until(t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
 	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	if len(volumes.Items) != 3 {
 		t.Errorf("%d volumes, want those of both sources and of one copy", len(volumes.Items))
 	}
 	_, err = c.second.Kubectl(ctx, "", "delete", "pods,pvc", "source-1", "source-2", "keep")
-	must(t, err)
+	assert.Must(t, err)
 }
 
 // runs waits for a pod.
 func runs(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	await(ctx, t, "pod "+name, func() bool {
+	machine.Until(t, "pod "+name, func() bool {
 		pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return err == nil && pod.Status.Phase == v1.PodRunning
 	})
@@ -118,6 +120,6 @@ func runs(ctx context.Context, t *testing.T, client kubernetes.Interface, name s
 func uidOf(ctx context.Context, t *testing.T, client kubernetes.Interface, claim string) string {
 	t.Helper()
 	object, err := client.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
-	must(t, err)
+	assert.Must(t, err)
 	return string(object.UID)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // muchData takes long enough to copy, and to get to the disk, that there is a middle.
@@ -64,9 +65,7 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 			t.Fatalf("nothing is made in %s", unfinished)
 		}
 		images, err := filepath.Glob(unfinished)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		found = len(images) > 0
 	}
 	time.Sleep(10 * time.Millisecond)
@@ -74,18 +73,14 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 	if images, err := filepath.Glob(unfinished); err != nil || len(images) != 1 {
 		t.Fatalf("lifepod up was not killed in the middle of a copy: %q (%v)", images, err)
 	}
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(ctx))
 }
 
 // stored is the volumes or snapshots below a root, whole or not.
 func stored(t *testing.T, root, kind string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, "volume-images", kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
@@ -107,17 +102,13 @@ func mountOf(ctx context.Context, t *testing.T, i *instance.Instance, root, clai
 func fill(t *testing.T, dir string) (digest [sha256.Size]byte) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	hash := sha256.New()
 	_, err = io.CopyN(io.MultiWriter(file, hash), rand.Reader, muchData)
 	if err == nil {
 		err = file.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
@@ -125,9 +116,7 @@ func fill(t *testing.T, dir string) (digest [sha256.Size]byte) {
 func sum(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = file.Close() }()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, file); err != nil {

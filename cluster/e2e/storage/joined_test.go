@@ -2,14 +2,15 @@ package storage
 
 import (
 	"context"
-	"net"
-	"os"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Addresses of this machine and of the other one on the cable between them, from the range for
@@ -19,34 +20,9 @@ const near, far = "198.18.74.1", "198.18.74.2"
 // startWithNeighbour is a cluster of two machines: lifepod up, and a node that has joined it.
 func startWithNeighbour(t *testing.T, flags ...string) (*instance.Instance, *neighbour.Neighbour, context.Context) {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
-	free, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i, ctx := start(t, append([]string{"--listen", free.Addr().String()}, flags...)...)
-	token, args, err := i.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	if err := os.WriteFile(file, []byte(instance.Configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	n.Joins(token, append(args, "--config", file, "--port", "10350")...)
-	t.Cleanup(n.Leave)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("lifepod join:\n%s", n.Join.Story())
-		}
-	})
+	n := neighbour.New(t, neighbour.Config{Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
+	i, ctx := start(t, append([]string{"--listen", cable.FreePort(t, near)}, flags...)...)
+	n.Joins(ctx, i, instance.Configuration)
 	kubectl(ctx, t, i, "", "wait", "--for=create", "node/"+neighbour.Node, "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "node/"+neighbour.Node, "--timeout=60s")
 	return i, n, ctx
@@ -117,16 +93,12 @@ func TestTwoMachines(t *testing.T) {
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csinode/"+neighbour.Node, "--timeout=60s")
 	folder := earlier(ctx, t, i, "old")
 	for _, node := range []string{instance.Node, neighbour.Node} {
-		if got := driversOf(ctx, t, i, node); got != "" {
-			t.Errorf("drivers on %s in a cluster without CSIDriver: %q", node, got)
-		}
+		assert.Deep(t, fmt.Sprintf("drivers on %s in a cluster without CSIDriver", node), "", driversOf(ctx, t, i, node))
 	}
 
 	i.Stop()
 	i.Args = i.Args[:len(i.Args)-len(withoutDriver)]
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(ctx))
 	upgraded(ctx, t, i, "old", folder)
 	joined(ctx, t, i, n.Root)
 }
@@ -137,9 +109,7 @@ func TestTwoMachines(t *testing.T) {
 func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string) {
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
-	if got := place(ctx, t, i, "db", workload("db", neighbour.Node, "null")); got != "db" {
-		t.Errorf("log of the first pod: %q", got)
-	}
+	assert.Deep(t, "log of the first pod", "db", place(ctx, t, i, "db", workload("db", neighbour.Node, "null")))
 	if list := stored(t, root, "volumes"); len(list) != 1 {
 		t.Errorf("volumes of the machine that joined: %q", list)
 	}
@@ -158,9 +128,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 		{"restored", workload("restored", neighbour.Node, fromSnapshot), "db restored"},
 		{"clone", preferring("clone", instance.Node, "{kind: PersistentVolumeClaim, name: db}"), "db db clone"},
 	} {
-		if got := place(ctx, t, i, c.name, c.manifest); got != c.log {
-			t.Errorf("log in volume %s: %q, want %q", c.name, got, c.log)
-		}
+		assert.Deep(t, fmt.Sprintf("log in volume %s", c.name), c.log, place(ctx, t, i, c.name, c.manifest))
 		if got := sum(t, filepath.Join(mountOf(ctx, t, i, root, c.name), "data")); got != want {
 			t.Errorf("volume %s has other data than its source", c.name)
 		}

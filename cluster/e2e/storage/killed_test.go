@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const holderPod = `
@@ -63,9 +64,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 
 	killedWhileCopying(ctx, t, i)
 	kubectl(ctx, t, i, "", "exec", "files-0", "--", "sh", "-c", "echo after >> /data/log")
-	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter" {
-		t.Errorf("after lifepod up was killed, the log has %q", got)
-	}
+	assert.Deep(t, "after lifepod up was killed, the log has", "started\nafter", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
 	if again, loopsAgain := volumeThings(i); len(again) != len(mounts) || len(loopsAgain) != 3 {
 		t.Errorf("before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
 	}
@@ -77,16 +76,12 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	if mounts, loops := volumeThings(i); len(mounts)+len(loops) > 0 {
 		t.Errorf("lifepod down has left %q %q", mounts, loops)
 	}
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, i.Run(ctx))
 	for _, pod := range []string{"files-0", "raws-0"} {
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=60s")
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=condition=Ready", "--timeout=60s")
 	}
-	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter\nstarted" {
-		t.Errorf("after lifepod down, the log has %q", got)
-	}
+	assert.Deep(t, "after lifepod down, the log has", "started\nafter\nstarted", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
 	if got := kubectl(ctx, t, i, "", "exec", "raws-0", "--", "head", "-n", "1", "/dev/data"); got != "written" {
 		t.Errorf("after lifepod down, the block device has %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // database is a StatefulSet like PostgreSQL's: it writes what it has to keep, in a folder below its
@@ -78,9 +79,7 @@ func TestLocalVolumes(t *testing.T) {
 	i, ctx := start(t)
 	kubectl(ctx, t, i, database, "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/db")
-	if got := kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/pgdata/log"); got != "db-0 started" {
-		t.Errorf("log of db-0: %q", got)
-	}
+	assert.Deep(t, "log of db-0", "db-0 started", kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/pgdata/log"))
 	kubectl(ctx, t, i, "", "wait", "--for=create", "crd/volumesnapshots.snapshot.storage.k8s.io", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=create", "volumesnapshotclass/local", "--timeout=60s")
 	kubectl(ctx, t, i, snapshotOf, "apply", "-f", "-")

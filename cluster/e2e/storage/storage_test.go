@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // patience is how long anything may take before a test gives up.
@@ -20,24 +21,9 @@ var patience = machine.Patience
 
 func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	i, err := instance.Start(ctx, instance.Config{Program: program, Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := i.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return i, ctx
+	return instance.New(t, instance.Config{Args: args}), ctx
 }
 
 // kubectl fails the test if kubectl does.
@@ -80,9 +66,7 @@ func TestStorage(t *testing.T) {
 	i, ctx := start(t)
 	file := filepath.Join(i.Root, "cluster", "manifests", "addon.yaml")
 	addon := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: addon}\n"
-	if err := os.WriteFile(file, []byte(addon), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte(addon), 0o600))
 	kubectl(ctx, t, i, statefulSet, "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/db")
 	kubectl(ctx, t, i, "", "wait", "--for=create", "cm/addon", "--timeout=60s")
@@ -98,17 +82,11 @@ func TestStorage(t *testing.T) {
 	kubectl(ctx, t, i, "", "create", "cm", "after")
 	i.Kill()
 	command(ctx, t, i, "restore", backup, "--force")
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got := kubectl(ctx, t, i, "", "get", "cm", "after", "--ignore-not-found", "-o", "name"); got != "" {
-		t.Errorf("what was made after the backup is there: %s", got)
-	}
+	assert.Must(t, i.Run(ctx))
+	assert.Deep(t, "what was made after the backup is there", "", kubectl(ctx, t, i, "", "get", "cm", "after", "--ignore-not-found", "-o", "name"))
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
 
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(file))
 	kubectl(ctx, t, i, "", "delete", "sts/db", "pvc/data-db-0")
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "cm/addon", "--timeout=60s")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What all tests share.
@@ -45,9 +46,7 @@ func kubectl(t *testing.T, input string, args ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := up.Kubectl(ctx, input, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return strings.TrimSpace(out)
 }
 

@@ -1,15 +1,17 @@
 package traffic
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // answers are the data of a name's records, sorted; the code if it is an error's.
@@ -63,9 +65,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 `)
 	kubectl(t, "", "rollout", "status", "statefulset/db", "--timeout", patience.String())
 	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	addresses := map[string]string{}
 	for _, pod := range list.Items {
 		addresses[pod.Name] = pod.Status.PodIP
@@ -80,9 +80,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 	}
 	front := clusterIP(t, "front")
 	reverse, err := dns.ReverseAddr(front)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, test := range []struct {
 		kind, name string
 		want       []string
@@ -97,8 +95,6 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 		{"A", "none.default.svc.cluster.local.", []string{"NXDOMAIN"}},
 		{"TXT", "dns-version.cluster.local.", []string{`"1.1.0"`}},
 	} {
-		if diff := cmp.Diff(test.want, answers(t, server, test.kind, test.name)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", test.kind, test.name, diff)
-		}
+		assert.Deep(t, fmt.Sprintf("%s %s", test.kind, test.name), test.want, answers(t, server, test.kind, test.name))
 	}
 }

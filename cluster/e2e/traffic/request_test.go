@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // visitor makes a new connection for each request, as each is a decision anew.
@@ -35,9 +37,7 @@ func visit(ctx context.Context, address string) (string, error) {
 func tell(t *testing.T, address, what string) {
 	t.Helper()
 	answer, err := visitor.Post("http://"+address+"/"+what, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = answer.Body.Close()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Traffic goes on while the process is away, and the next one follows changes again.
@@ -21,9 +22,7 @@ func TestRestart(t *testing.T) {
 	awaitPods(t, address, 2)
 	up.Kill()
 	visited(t, address)
-	if err := up.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, up.Run(t.Context()))
 	visited(t, address)
 	kubectl(t, "", "scale", "deployment/stays", "--replicas=1")
 	awaitPods(t, address, 1)
@@ -34,9 +33,7 @@ func TestSideBySide(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
 	defer cancel()
 	other, err := instance.Start(ctx, instance.Config{Program: up.Program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	end := sync.OnceValue(func() error { return other.Close(ctx) })
 	defer func() {
 		if err := end(); err != nil {
@@ -46,18 +43,14 @@ func TestSideBySide(t *testing.T) {
 	services := map[string]bool{}
 	for _, i := range []*instance.Instance{up, other} {
 		address, err := i.Kubectl(ctx, "", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		services[address] = true
 	}
 	if len(services) != 2 {
 		t.Errorf("API servers have the service addresses %v, want two", slices.Collect(maps.Keys(services)))
 	}
 	paths, err := bundle.Locate(other.Root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if table := proxy.Table(paths); !strings.Contains(tables(t), table) {
 		t.Errorf("no table %s", table)
 	} else if err := end(); err == nil && strings.Contains(tables(t), table) {

@@ -11,6 +11,8 @@ import (
 	core "k8s.io/api/core/v1"
 	events "k8s.io/api/events/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A rollout with readiness and a preStop hook fails no request, neither to the
@@ -48,9 +50,7 @@ func TestReadiness(t *testing.T) {
 	address := clusterIP(t, "ready")
 	awaitPods(t, address, 2)
 	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	one := list.Items[0]
 	stop := visitAlways(t, address)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail")
@@ -95,9 +95,7 @@ func TestFromPod(t *testing.T) {
 		"dial kubernetes.default:443", "fetch http://named/healthz", "fetch http://each.default.svc:8080/healthz",
 	}, "\n")
 	text, err := json.Marshal(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	apply(t, `
 apiVersion: v1
 kind: Pod
@@ -109,9 +107,7 @@ spec:
 `)
 	kubectl(t, "", "wait", "pod/asks", "--for=jsonpath={.status.containerStatuses[0].state.terminated}", "--timeout", patience.String())
 	pod, err := client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	ended := pod.Status.ContainerStatuses[0].State.Terminated
 	web, api := clusterIP(t, "named"), clusterIP(t, "kubernetes")
 	want := strings.Join([]string{web, web, web, api}, "\n")
@@ -124,9 +120,7 @@ spec:
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	recorded, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer recorded.Stop()
 	apply(t, `
 apiVersion: networking.k8s.io/v1

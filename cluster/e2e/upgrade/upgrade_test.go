@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -60,21 +61,13 @@ func TestUpgrade(t *testing.T) {
 func inPlace(t *testing.T, before, after, backup string) objects {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := neighbour.New(t, neighbour.Config{Program: before, Cable: "lpupgrade0", Near: near, Far: far})
+	m := neighbour.New(t, neighbour.Config{Cable: "lpupgrade0", Near: near, Far: far})
+	m.Program = before
 	c := start(ctx, t, instance.Config{Program: before})
-	token, args, err := c.Invitation(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusesNewer(t, m, after, token, args)
-	configuration := c.file("kubelet.yaml", instance.Configuration+"port: 10350\nhealthzPort: 0\n")
-	m.Joins(token, append(args, "--config", configuration)...)
-	t.Cleanup(m.Leave)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("lifepod join:\n%s", m.Join.Story())
-		}
-	})
+	invitation, args, err := c.Invitation(ctx)
+	assert.Must(t, err)
+	refusesNewer(t, m, after, invitation, args)
+	token, configuration := m.Joins(ctx, c.Instance, instance.Configuration+"healthzPort: 0\n")
 	a := &agent{cluster: c, program: before, root: t.TempDir(), bootstrap: c.bootstrap(token)}
 	a.start()
 	t.Cleanup(a.leave)
@@ -105,7 +98,7 @@ func inPlace(t *testing.T, before, after, backup string) objects {
 	lives = c.lives()
 	m.Join.End()
 	m.Program = after
-	m.Again("--config", configuration)
+	m.Again("--config", configuration, "--port", "10350")
 	c.awaitNode("n2", register.Version)
 	a.end()
 	a.program = after

@@ -2,25 +2,16 @@
 package images
 
 import (
-	"archive/tar"
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/lifepod/lifepod/e2e/imageregistry"
@@ -44,8 +35,8 @@ type Parts struct {
 func Serve(listener net.Listener, root string, p Parts) (closeAll func() error, err error) {
 	served := imageregistry.Serve(listener)
 	all, err := p.images()
-	if err == nil {
-		err = push(listener.Addr().String(), all)
+	for _, one := range all {
+		err = errors.Join(err, imageregistry.PushAll(listener.Addr().String(), one.names, one.config, one.layers...))
 	}
 	if err == nil {
 		err = useRegistry(root, listener.Addr().String())
@@ -104,7 +95,7 @@ func (p Parts) images() ([]image, error) {
 		{criImages + "test-image-1"}, {criImages + "test-image-2"}, {criImages + "test-image-3"},
 		{criImages + "test-image-tags:1", criImages + "test-image-tags:2", criImages + "test-image-tags:3"},
 	} {
-		own, failed := layer([]file{{name: strings.NewReplacer("/", "-", ":", "-").Replace(names[0]), mode: 0o644}})
+		own, failed := imageregistry.Layer([]imageregistry.File{{Name: strings.NewReplacer("/", "-", ":", "-").Replace(names[0]), Mode: 0o644}})
 		err = errors.Join(err, failed)
 		list = append(list, image{names, sh, []v1.Layer{busybox, own}})
 	}
@@ -137,19 +128,19 @@ func busyboxLayer(program string) (v1.Layer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s --list: %w", program, err)
 	}
-	files := []file{
-		{name: "bin/busybox", mode: 0o755, content: string(content)},
-		{name: "etc/passwd", mode: 0o644, content: users}, {name: "etc/group", mode: 0o644, content: groups},
-		{name: "home/", mode: 0o755}, {name: "root/", mode: 0o700}, {name: "tmp/", mode: 0o1777}, {name: "var/tmp/", mode: 0o1777},
-		{name: "www/index.html", mode: 0o644, content: "It works!\n"},
+	files := []imageregistry.File{
+		{Name: "bin/busybox", Mode: 0o755, Content: content},
+		{Name: "etc/passwd", Mode: 0o644, Content: []byte(users)}, {Name: "etc/group", Mode: 0o644, Content: []byte(groups)},
+		{Name: "home/", Mode: 0o755}, {Name: "root/", Mode: 0o700}, {Name: "tmp/", Mode: 0o1777}, {Name: "var/tmp/", Mode: 0o1777},
+		{Name: "www/index.html", Mode: 0o644, Content: []byte("It works!\n")},
 	}
 	for applet := range strings.FieldsSeq(string(names)) {
 		if applet != "busybox" {
 			// As upstream's has it: a test masks /bin/ls. The mode of a hard link becomes that of the file.
-			files = append(files, file{name: "bin/" + applet, mode: 0o755, target: "bin/busybox", hard: true})
+			files = append(files, imageregistry.File{Name: "bin/" + applet, Mode: 0o755, Target: "bin/busybox", Hard: true})
 		}
 	}
-	return layer(files)
+	return imageregistry.Layer(files)
 }
 
 // nginxLayer is what Debian's packages leave to be done when they are configured, and a
@@ -159,82 +150,13 @@ func nginxLayer(port int, busybox string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layer([]file{
+	return imageregistry.Layer([]imageregistry.File{
 		// A test wants nothing in stderr, where the grep of today's Debian says that a command line is binary.
-		{name: "usr/local/bin/grep", mode: 0o755, content: string(content)},
-		{name: "etc/passwd", mode: 0o644, content: users}, {name: "etc/group", mode: 0o644, content: groups},
-		{name: "var/run/", mode: 0o755}, {name: "var/log/nginx/", mode: 0o755}, {name: "var/lib/nginx/", mode: 0o755},
-		{name: "srv/index.html", mode: 0o644, content: "Welcome to nginx!\n"},
-		{name: "etc/nginx/critest.conf", mode: 0o644, content: fmt.Sprintf(
+		{Name: "usr/local/bin/grep", Mode: 0o755, Content: content},
+		{Name: "etc/passwd", Mode: 0o644, Content: []byte(users)}, {Name: "etc/group", Mode: 0o644, Content: []byte(groups)},
+		{Name: "var/run/", Mode: 0o755}, {Name: "var/log/nginx/", Mode: 0o755}, {Name: "var/lib/nginx/", Mode: 0o755},
+		{Name: "srv/index.html", Mode: 0o644, Content: []byte("Welcome to nginx!\n")},
+		{Name: "etc/nginx/critest.conf", Mode: 0o644, Content: fmt.Appendf(nil,
 			"user www-data;\ndaemon off;\npid /var/run/nginx.pid;\nevents {}\nhttp { access_log off; server { listen %d; root /srv; } }\n", port)},
 	})
-}
-
-// file is one of a layer: with content, or a link to a target. A name that ends with a
-// slash is a folder.
-type file struct {
-	name            string
-	mode            int64
-	content, target string
-	hard            bool // not a symbolic link
-}
-
-func layer(files []file) (v1.Layer, error) {
-	slices.SortFunc(files, func(a, b file) int { // what hard links lead to comes first
-		if a.hard != b.hard {
-			return cmp.Compare(fmt.Sprint(a.hard), fmt.Sprint(b.hard))
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var out bytes.Buffer
-	archive := tar.NewWriter(&out)
-	for _, f := range files {
-		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.content))}
-		switch {
-		case f.hard:
-			header.Typeflag, header.Linkname = tar.TypeLink, f.target
-		case f.target != "":
-			header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, f.target, 0o777
-		case strings.HasSuffix(f.name, "/"):
-			header.Typeflag = tar.TypeDir
-		}
-		if err := archive.WriteHeader(&header); err != nil {
-			return nil, err
-		}
-		if _, err := io.WriteString(archive, f.content); err != nil {
-			return nil, err
-		}
-	}
-	if err := archive.Close(); err != nil {
-		return nil, err
-	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out.Bytes())), nil })
-}
-
-func push(host string, all []image) error {
-	for _, one := range all {
-		made, err := mutate.AppendLayers(empty.Image, one.layers...)
-		if err != nil {
-			return err
-		}
-		rest, err := made.ConfigFile()
-		if err != nil {
-			return err
-		}
-		one.config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-		made, err = mutate.ConfigFile(made, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: one.config, RootFS: rest.RootFS})
-		if err != nil {
-			return err
-		}
-		for _, tagged := range one.names {
-			reference, err := name.ParseReference(host + "/" + tagged)
-			if err != nil {
-				return err
-			}
-			if err := remote.Write(reference, made); err != nil {
-				return fmt.Errorf("push %s: %w", reference, err)
-			}
-		}
-	}
-	return nil
 }

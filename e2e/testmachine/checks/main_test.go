@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/e2e/testmachine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 var (
@@ -90,26 +91,16 @@ func TestMachine(t *testing.T) {
 func start(t *testing.T, number testmachine.Number, network string) check {
 	t.Helper()
 	repository, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	work, err := os.MkdirTemp("", "lp-machine-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
 	m, err := testmachine.Start(t.Context(), testmachine.Config{
 		Number: number, Repository: repository, Architecture: *architecture, Package: *debianPackage, Work: work, Network: network,
 		CgroupV1: *cgroupV1, Suite: *suite, Log: t.Output(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.Must(t, err)
+	assert.AtEnd(t, m.Stop)
 	return check{t, m, network}
 }
 

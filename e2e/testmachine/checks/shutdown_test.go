@@ -5,6 +5,8 @@ package checks
 import (
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // witness is a pod that writes down when it was told to end, and when it has ended, and
@@ -77,13 +79,9 @@ func reboot(c check) {
 func poweroff(c check) {
 	c.startWitnesses()
 	c.run("systemctl poweroff --no-block")
-	if err := c.machine.AwaitOff(2 * time.Minute); err != nil {
-		c.Fatal(err)
-	}
+	assert.Must(c, c.machine.AwaitOff(2*time.Minute))
 	log, err := c.machine.ReadFile("/var/lib/witness/log")
-	if err != nil {
-		c.Fatal(err)
-	}
+	assert.Must(c, err)
 	if log != witnessed {
 		c.Errorf("the pods have written:\n%s", log)
 	}

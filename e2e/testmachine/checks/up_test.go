@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const deployment = `
@@ -86,9 +88,7 @@ func powerCut(c check) {
 func (c check) awaitBoot() string {
 	c.Helper()
 	boot, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context()))
-	if err != nil {
-		c.Fatal(err)
-	}
+	assert.Must(c, err)
 	return boot
 }
 

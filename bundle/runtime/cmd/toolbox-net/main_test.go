@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // The test binary is the toolbox under any name but its own.
@@ -37,12 +39,8 @@ func server(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
 	cmd = command(append(args, "--port", "0")...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -71,9 +69,7 @@ func client(t *testing.T, args ...string) string {
 func TestServe(t *testing.T) {
 	_, address := server(t, "serve")
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct{ args, want string }{
 		{"fetch http://ADDR/healthz", "ok\n0"},
 		{"fetch ADDR/readyz", "ok\n0"},
@@ -108,9 +104,7 @@ func TestServeByTheClock(t *testing.T) {
 
 func TestServeEnds(t *testing.T) {
 	cmd, _ := server(t, "serve", "--on-term", "6")
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 6 {
 		t.Errorf("exit code after SIGTERM %d, want 6", got)
@@ -120,9 +114,7 @@ func TestServeEnds(t *testing.T) {
 func TestGRPCHealth(t *testing.T) {
 	_, address := server(t, "grpc-health", "--service", "db")
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for service, want := range map[string]codes.Code{"": codes.OK, "db": codes.OK, "nosuch": codes.NotFound} {
 		response, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 		if status.Code(err) != want || err == nil && response.Status != healthpb.HealthCheckResponse_SERVING {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // keyboard is a user at a terminal with a shell.
@@ -30,21 +32,13 @@ type keyboard struct {
 func openTerminal(t *testing.T) (pty, tty *os.File) {
 	t.Helper()
 	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = pty.Close() })
-	if err := unix.IoctlSetPointerInt(int(pty.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.IoctlSetPointerInt(int(pty.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(pty.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pty, tty
 }
 
@@ -54,9 +48,7 @@ func (b box) atTerminal(t *testing.T, args ...string) *keyboard {
 	k := &keyboard{t: t, pty: pty, cmd: b.command(args...)}
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = tty, tty, tty
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := k.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.cmd.Start())
 	_ = tty.Close()
 	go func() {
 		for buffer := make([]byte, 1024); ; {
@@ -137,9 +129,7 @@ func TestLateInterrupt(t *testing.T) {
 		if _, err := k.pty.WriteString("echo word > /dev/null\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.cmd.Process.Signal(unix.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.cmd.Process.Signal(unix.SIGINT))
 	}
 	k.types("echo the $((1+1))nd\n", `the 2nd\r\n`)
 	k.types("exit\n", ``)

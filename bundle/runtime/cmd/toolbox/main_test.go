@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
 )
 
@@ -29,22 +30,16 @@ func newBox(t *testing.T) box {
 	dir := t.TempDir()
 	b := box{filepath.Join(dir, "bin"), filepath.Join(dir, "work")}
 	for _, d := range []string{b.bin, b.work} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(d, 0o755))
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := []string{"sh", "test", "[", "printf", "echo", "kill", "pwd", "toolbox"}
 	for name := range toolbox.Applets() {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		if err := os.Symlink(self, filepath.Join(b.bin, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(self, filepath.Join(b.bin, name)))
 	}
 	return b
 }
@@ -81,9 +76,7 @@ func (b box) run(t *testing.T, stdin string, args ...string) outcome {
 func TestApplets(t *testing.T) {
 	b := newBox(t)
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// In this order: later ones use the files of earlier ones.
 	for _, tt := range []struct {
 		command string // fields; ~ is a blank within one

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // started runs a command until it has printed its first line, and so has its
@@ -13,12 +15,8 @@ import (
 func started(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("%q ended before it was ready: %v", cmd.Args, err)
@@ -43,9 +41,7 @@ func TestEndingSignals(t *testing.T) {
 	} {
 		cmd := b.command(append([]string{"eat-memory", "1Ki"}, strings.Fields(tt.options)...)...)
 		started(t, cmd)
-		if err := cmd.Process.Signal(tt.signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Process.Signal(tt.signal))
 		_ = cmd.Wait()
 		if got := cmd.ProcessState.ExitCode(); got != tt.want {
 			t.Errorf("%q, %v: exit code %d, want %d", tt.options, tt.signal, got, tt.want)
@@ -57,13 +53,9 @@ func TestIgnoreTerm(t *testing.T) {
 	b := newBox(t)
 	cmd := b.command("eat-memory", "1Ki", "--ignore-term")
 	diagnostics, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	started(t, cmd)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Signal(syscall.SIGTERM))
 	line, err := bufio.NewReader(diagnostics).ReadString('\n')
 	if want := "eat-memory: terminated ignored\n"; err != nil || line != want {
 		t.Errorf("%q, %v; want %q", line, err, want)

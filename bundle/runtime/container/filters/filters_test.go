@@ -16,6 +16,8 @@ import (
 	"github.com/opencontainers/runc/libcontainer/seccomp"
 	libseccomp "github.com/seccomp/libseccomp-golang"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // This program is what becomes a container's process, too: it has its filter loaded, and says what getppid answers.
@@ -45,9 +47,7 @@ func refusing(calls ...string) *configs.Seccomp {
 func newBundle(t *testing.T) string {
 	t.Helper()
 	bundle := t.TempDir()
-	if err := os.Mkdir(filepath.Join(bundle, "rootfs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(bundle, "rootfs"), 0o755))
 	return bundle
 }
 
@@ -55,9 +55,7 @@ func newBundle(t *testing.T) string {
 func begin(t *testing.T, bundle, action string) string {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(own, action)
 	cmd.Dir = filepath.Join(bundle, "rootfs")
 	out, err := cmd.Output()
@@ -70,38 +68,24 @@ func begin(t *testing.T, bundle, action string) string {
 func provided(t *testing.T, bundle string) []byte {
 	t.Helper()
 	filter, err := os.ReadFile(filepath.Join(bundle, fileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return filter
 }
 
 // What is provided is what libseccomp makes of the profile, and nothing is loaded into the process that has it made.
 func TestFilterIsLibseccomps(t *testing.T) {
 	bundle := newBundle(t)
-	if err := Cache(filepath.Join(bundle, "filters")).Provide(bundle, refusing("getppid", "personality")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Cache(filepath.Join(bundle, "filters")).Provide(bundle, refusing("getppid", "personality")))
 	filter, err := libseccomp.NewFilter(libseccomp.ActAllow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range []string{"getppid", "personality"} {
 		call, err := libseccomp.GetSyscallFromName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := filter.AddRule(call, libseccomp.ActErrno.SetReturnCode(int16(unix.ENOTTY))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, filter.AddRule(call, libseccomp.ActErrno.SetReturnCode(int16(unix.ENOTTY))))
 	}
 	file, err := os.Create(filepath.Join(bundle, "want"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(filter.ExportBPF(file), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, filter.ExportBPF(file), file.Close())
 	want, err := os.ReadFile(file.Name())
 	if err != nil || len(want) == 0 {
 		t.Fatalf("%d bytes, %v", len(want), err)
@@ -123,9 +107,7 @@ func TestProcessTakesTheFilter(t *testing.T) {
 		t.Errorf("without a filter in the bundle: %s", got)
 	}
 	cache := Cache(filepath.Join(bundle, "filters"))
-	if err := cache.Provide(bundle, refusing("getppid")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cache.Provide(bundle, refusing("getppid")))
 	if got := begin(t, bundle, "init"); got != notTTY {
 		t.Errorf("with its filter: %s", got)
 	}
@@ -135,9 +117,7 @@ func TestProcessTakesTheFilter(t *testing.T) {
 	if got := begin(t, bundle, "init"); got != allowed {
 		t.Errorf("with another filter: %s", got)
 	}
-	if err := os.Truncate(filepath.Join(bundle, fileName), 12); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(filepath.Join(bundle, fileName), 12))
 	if got := begin(t, bundle, "init"); got != notTTY {
 		t.Errorf("with a damaged filter: %s", got)
 	}
@@ -156,20 +136,14 @@ func TestFilterIsMadeOnce(t *testing.T) {
 		return filepath.Join(string(cache), files[0].Name())
 	}
 	for range 2 {
-		if err := cache.Provide(bundle, refusing("getppid")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cache.Provide(bundle, refusing("getppid")))
 	}
 	filter, other := provided(t, bundle), []byte("12345678")
-	if err := cache.keep(kept(), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cache.keep(kept(), other))
 	if err := cache.Provide(bundle, refusing("getppid")); err != nil || !bytes.Equal(provided(t, bundle), other) {
 		t.Errorf("what is kept is not provided (%v)", err)
 	}
-	if err := os.Truncate(kept(), 39); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(kept(), 39))
 	if err := cache.Provide(bundle, refusing("getppid")); err != nil || !bytes.Equal(provided(t, bundle), filter) {
 		t.Errorf("a damaged filter is provided (%v)", err)
 	}
@@ -196,9 +170,7 @@ func TestNoFilter(t *testing.T) {
 func TestFewFiltersAreKept(t *testing.T) {
 	cache := Cache(filepath.Join(t.TempDir(), "filters"))
 	for n := range 2*most + 1 {
-		if err := cache.keep(filepath.Join(string(cache), fmt.Sprint(n)), []byte("12345678")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cache.keep(filepath.Join(string(cache), fmt.Sprint(n)), []byte("12345678")))
 	}
 	if files, err := os.ReadDir(string(cache)); err != nil || len(files) != 1 {
 		t.Errorf("%d filters are kept, %v", len(files), err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // build compiles pause as bundle/build does.
@@ -29,16 +31,12 @@ func build(t *testing.T) string {
 func TestProgramIsSmallAndNeedsNothing(t *testing.T) {
 	program := build(t)
 	info, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info.Size() > 8<<10 {
 		t.Errorf("%d bytes, want a few KB", info.Size())
 	}
 	file, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	for _, part := range file.Progs {
 		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
@@ -56,9 +54,7 @@ func waits(t *testing.T, pid int) {
 	want := strconv.Itoa(syscall.SYS_RT_SIGTIMEDWAIT) + " "
 	for {
 		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.HasPrefix(string(call), want) {
 			return
 		}
@@ -70,13 +66,9 @@ func TestSignalsEndProcess1(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		cmd := exec.Command(program)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Start())
 		waits(t, cmd.Process.Pid)
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Process.Signal(signal))
 		_ = cmd.Wait()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Exited() || status.ExitStatus() != 0 {
 			t.Errorf("%v: %v, want exit status 0", signal, cmd.ProcessState)
@@ -90,17 +82,13 @@ func TestReapsOrphans(t *testing.T) {
 	program := build(t)
 	cmd := exec.Command("/bin/sh", "-c", "/bin/true & exec "+program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	waits(t, cmd.Process.Pid)
 	children := fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid)
 	for {
 		left, err := os.ReadFile(children)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(left) == 0 {
 			return
 		}

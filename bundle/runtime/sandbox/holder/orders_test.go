@@ -9,6 +9,8 @@ import (
 
 	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // FuzzOrders gives the program, which runs as root, whatever bytes for its orders. It has no file of a
@@ -17,9 +19,7 @@ import (
 func FuzzOrders(f *testing.F) {
 	encoded := func(o order) []byte {
 		text, err := binary.Append(nil, binary.NativeEndian, o)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		return text
 	}
 	for _, o := range []order{
@@ -60,16 +60,12 @@ func obeyed(o order) bool {
 func answerTo(t *testing.T, orders []byte) (a answer) {
 	t.Helper()
 	executable, err := sealed(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer executable.Close()
 	h := &Holder{exits: reaper.Default.Subscribe()}
 	defer reaper.Default.Unsubscribe(h.exits)
 	cmd, err := h.command(executable, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
 	start(t, cmd)
 	_, _ = h.orders.Write(orders) // it may have ended
@@ -86,9 +82,7 @@ func answerTo(t *testing.T, orders []byte) (a answer) {
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	ended, err := reaper.Default.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _, _ = reaper.Default.Wait(cmd, ended) })
 	for _, file := range cmd.ExtraFiles[:2] {
 		_ = file.Close()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 )
 
 // alone is a plan with all namespaces that need none that is there already.
@@ -30,26 +32,20 @@ func noCgroup(int) error { return nil }
 func launch(t *testing.T, p Plan) (pid int) {
 	t.Helper()
 	h, err := Begin(program, p, noCgroup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		h.Close()
 		_ = unix.Kill(h.PID, unix.SIGKILL)
 		h.Exited()
 	})
-	if err := h.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Finish())
 	return h.PID
 }
 
 func namespace(t *testing.T, pid any, kind string) string {
 	t.Helper()
 	link, err := os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", pid, kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return link
 }
 
@@ -57,9 +53,7 @@ func namespace(t *testing.T, pid any, kind string) string {
 func status(t *testing.T, pid int, key string) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(text)) {
 		if value, is := strings.CutPrefix(line, key+":"); is {
 			return strings.Join(strings.Fields(value), " ")
@@ -99,9 +93,7 @@ func among(t *testing.T) int {
 	ids := []syscall.SysProcIDMap{{HostID: 100000, Size: 65536}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true}
 	ended, err := reaper.Default.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = reaper.Default.Wait(cmd, ended) })
 	return cmd.Process.Pid
 }
@@ -201,16 +193,10 @@ func TestProcessHasNothingOfTheMachine(t *testing.T) {
 func TestProcessEndsOnSignals(t *testing.T) {
 	for signal, code := range map[unix.Signal]int{unix.SIGTERM: 0, unix.SIGINT: 0, unix.SIGKILL: 137} {
 		h, err := Begin(program, alone(), noCgroup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer h.Close()
-		if err := h.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Kill(h.PID, signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Finish())
+		must.Succeed(t, unix.Kill(h.PID, signal))
 		if exit := h.Exited(); exit.Status != code {
 			t.Errorf("%v: it ended with %d, want %d", signal, exit.Status, code)
 		}
@@ -220,9 +206,7 @@ func TestProcessEndsOnSignals(t *testing.T) {
 // A shim that dies before it has written down which process it has made leaves none.
 func TestProcessEndsWithAShimThatHasNotNotedIt(t *testing.T) {
 	h, err := Begin(program, alone(), noCgroup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h.Close() // as the end of the shim does
 	if exit := h.Exited(); exit.Status != 1 {
 		t.Errorf("it ended with %d, want 1", exit.Status)
@@ -238,9 +222,7 @@ func TestAStepThatFailsIsNamed(t *testing.T) {
 	}
 	wrong = alone()
 	wrong.user = filepath.Join(t.TempDir(), "no-namespace")
-	if err := os.WriteFile(wrong.user, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(wrong.user, nil, 0o600))
 	if _, err := Begin(program, wrong, noCgroup); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "join the user namespace") {
 		t.Errorf("%v", err)
 	}
@@ -259,9 +241,7 @@ func TestAStepThatFailsIsNamed(t *testing.T) {
 func finishFails(t *testing.T, p Plan, want error, text string) {
 	t.Helper()
 	h, err := Begin(program, p, noCgroup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := h.Finish(); !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v", err)
 	}
@@ -272,14 +252,10 @@ func finishFails(t *testing.T, p Plan, want error, text string) {
 // A hostname is taken for nothing else, whatever it has.
 func TestHostnameIsNothingElse(t *testing.T) {
 	folder, err := os.MkdirTemp("", "c") // short enough for a hostname
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	canary := filepath.Join(folder, "c")
-	if err := os.WriteFile(canary, []byte("as before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(canary, []byte("as before"), 0o600))
 	p := alone()
 	p.hostname = "a\x00" + canary + "\x00changed"
 	pid := launch(t, p)

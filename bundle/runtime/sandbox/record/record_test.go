@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox/holder"
 )
 
@@ -18,39 +19,23 @@ import (
 func TestRemove(t *testing.T) {
 	bundle := t.TempDir()
 	cgroup, err := NewCgroup(holder.Plan{CgroupPath: "/" + filepath.Base(bundle) + t.Name(), CPUShares: 2}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command("sleep", "infinity")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = cgroup.Remove() })
-	if err := cgroup.Enter(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cgroup.Enter(cmd.Process.Pid))
 	written, err := Of(cmd.Process.Pid, cgroup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := written.Write(bundle); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, written.Write(bundle))
 	another := written
 	another.Start++ // the PID is another's by now
-	if err := another.end(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, another.end(t.Context()))
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Fatalf("another's process was ended: %v", err)
 	}
 	r, err := Read(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Remove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, r.Remove(t.Context()))
 	if err := cmd.Wait(); err == nil {
 		t.Error("the process has ended by itself")
 	}
@@ -73,17 +58,11 @@ func TestExplainNamesTheMemoryLimit(t *testing.T) {
 	pod := "/" + filepath.Base(t.TempDir()) + t.Name()
 	resources := &cgroups.Resources{Memory: 4 << 20, SkipDevices: true}
 	limited, err := manager.New(&cgroups.Cgroup{Path: pod, Resources: resources})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = limited.Destroy() })
-	if err := errors.Join(limited.Apply(-1), limited.Set(resources)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, limited.Apply(-1), limited.Set(resources))
 	cgroup, err := NewCgroup(holder.Plan{CgroupPath: pod + "/a"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const limit = " (memory limit too low? It is 4194304 bytes, in whole pages)"
 	explained := func(err error, want string) {
 		t.Helper()
@@ -94,16 +73,10 @@ func TestExplainNamesTheMemoryLimit(t *testing.T) {
 	explained(unix.ENOMEM, "cannot allocate memory"+limit) // there is no cgroup yet
 	cmd := exec.Command("sh", "-c", "read go; exec dd if=/dev/zero of=/dev/null bs=64M count=1")
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cgroup.Remove() })
-	if err := cgroup.Enter(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cgroup.Enter(cmd.Process.Pid))
 	explained(unix.EPERM, "operation not permitted")
 	if _, err := input.Write([]byte("go\n")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/driver"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/mock/service"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func main() {
@@ -38,9 +40,7 @@ func main() {
 	} else {
 		err = serve(ctx, *endpoint, config)
 	}
-	if err != nil {
-		klog.Fatal(err)
-	}
+	assert.Must(klog, err)
 }
 
 // serve serves the mock driver until the context ends.
