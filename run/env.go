@@ -107,7 +107,8 @@ func substitute(sources []manifest.Source, variables []v1.EnvVar) error {
 			}
 			text = append(text, value...)
 		}
-		sources[i].Data = append(text, source.Data[at:]...)
+		text = append(text, source.Data[at:]...)
+		sources[i].Data = text
 	}
 	return errors.Join(errs...)
 }

@@ -74,14 +74,19 @@ func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 // write writes the hosts file of a pod anew, if a container of it has one already.
 func (s *services) write(one *served) error {
 	dir := filepath.Join(s.node.Folders.Pods, string(one.pod.UID))
-	if _, err := os.Stat(filepath.Join(dir, netidentity.HostsName)); err != nil || len(one.ips) == 0 {
-		return nil // it is written when its first container starts
+	if !exists(filepath.Join(dir, netidentity.HostsName)) || len(one.ips) == 0 {
+		return nil // it is written when the first container starts
 	}
 	hostname, err := netidentity.HostnameOf(one.pod, s.node.DNS.Cluster.Domain)
 	if err == nil {
 		_, err = netidentity.WriteHosts(dir, one.pod, hostname, one.ips, s.namesFor)
 	}
 	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // namesFor are the names that a pod can use: with the namespace, and in its own without one, too.

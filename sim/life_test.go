@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"

@@ -17,10 +17,7 @@ func objectsOf(source journal.Source, selector labels.Selector) (*why.Objects, e
 	case journal.Several:
 		for _, one := range s {
 			if own, is := one.(ownCluster); is {
-				o, err := listObjects(own.Cluster, selector)
-				if err != nil { // its Pods have warned
-					return &why.Objects{}, nil
-				}
+				o, _ := listObjects(own.Cluster, selector) // its Pods have warned
 				return o, nil
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
