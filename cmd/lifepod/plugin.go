@@ -69,7 +69,8 @@ func newPluginCommand(code *int) *cobra.Command {
 		Long: `Ask nodes that lifepod runs what happened to their pods, and why.
 
 It is asked through the API server, with your rights: get and list pods, get
-nodes/proxy. Of pods on other nodes it tells what their objects say.`,
+nodes/proxy; why without a pod lists workloads, claims, Services and Events, too. Of
+pods on other nodes it tells what their objects say.`,
 		SilenceUsage:     true,
 		SilenceErrors:    true,
 		Version:          version,
