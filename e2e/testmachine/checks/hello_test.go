@@ -23,3 +23,10 @@ func mlWorker(c check) {
 	c.expect(out, "→ restart all containers", "worker started (1st restart)", "going on from the checkpoint", "pod Succeeded")
 	c.Logf("from exit 88 to the worker's restart: %s", regexp.MustCompile(`(?m)^\S+ (watcher exited 88|worker started \(1st).*$`).FindAllString(out, -1))
 }
+
+// detached: a pod in the background is led by a process in a scope of its own, which does not end with the session.
+func detached(c check) {
+	c.expect(c.run("lifepod run -d examples/probes.yaml; lifepod wait probes --for=condition=Ready"), "default/probes\n")
+	c.expect(c.run("systemctl list-units --plain --no-legend --type scope"), "lifepod run -d examples/probes.yaml")
+	c.run("lifepod stop probes; lifepod down")
+}

@@ -34,6 +34,7 @@ var checks = []struct {
 	only version // of cgroups
 }{
 	{"hello", hello, both},
+	{"detached", detached, both},
 	{"ml-worker", mlWorker, both},
 	{"oom", oom, v2},
 	{"resources", resources, v2},

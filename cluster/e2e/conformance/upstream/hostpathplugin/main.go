@@ -13,8 +13,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/driver"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/mock/service"
-
-	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func main() {
@@ -40,7 +38,9 @@ func main() {
 	} else {
 		err = serve(ctx, *endpoint, config)
 	}
-	assert.Must(klog, err)
+	if err != nil {
+		klog.Fatal(err)
+	}
 }
 
 // serve serves the mock driver until the context ends.

@@ -17,8 +17,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/klog/v2"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
-
-	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // registrationFolder is where the manifests of drivers mount the node's plugins_registry.
@@ -51,7 +49,9 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	assert.Must(klog, run(ctx, *address, *endpoint, *timeout))
+	if err := run(ctx, *address, *endpoint, *timeout); err != nil {
+		klog.Fatal(err)
+	}
 }
 
 func run(ctx context.Context, address, endpoint string, timeout time.Duration) error {
