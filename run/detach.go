@@ -24,7 +24,7 @@ func detach(ctx context.Context, o Options) error {
 		return err
 	}
 	var names []string
-	if err := background.Start(ctx, rootfolder.RunLog.In(o.Root), stdin, &names); err != nil {
+	if err := background.Start(ctx, "the pods did not begin", rootfolder.RunLog.In(o.Root), stdin, &names); err != nil {
 		return err
 	}
 	for _, name := range names {

@@ -25,10 +25,10 @@ const (
 )
 
 // Start starts the command line in the background, with stdin as its standard input, which may be nil, and what it prints in the file
-// log. It waits until the process says with Ready that it is, and takes what that says. A process that ends before is an error with the
-// last lines that it has logged, and ctx ends it until then. Where there is systemd, the process is in a scope of its own, so that it
+// log. It waits until the process says with Ready that it is, and takes what that says. A process that ends before is an error that begins with otherwise
+// and has the last lines that it has logged, and ctx ends it until then. Where there is systemd, the process is in a scope of its own, so that it
 // does not end with the session.
-func Start(ctx context.Context, log string, stdin *os.File, ready any) error {
+func Start(ctx context.Context, otherwise, log string, stdin *os.File, ready any) error {
 	if err := rootfolder.Ensure(filepath.Dir(log), 0o700); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func Start(ctx context.Context, log string, stdin *os.File, ready any) error {
 			return context.Cause(ctx)
 		}
 		said := strings.ReplaceAll("\n"+logfile.Tail(log, at), "\nlifepod: ", "\n") // this process says that
-		return fmt.Errorf("it did not begin:%s\nMore is in %s", said, log)
+		return fmt.Errorf("%s:%s\nMore is in %s", otherwise, said, log)
 	}
 	return nil
 }

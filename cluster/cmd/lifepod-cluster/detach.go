@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -24,11 +23,8 @@ func upDetached(ctx context.Context, out io.Writer, root string) error {
 		return err
 	}
 	var ready cluster.Ready
-	if err := background.Start(ctx, log, nil, &ready); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return fmt.Errorf("the cluster did not come up: %w", err)
+	if err := background.Start(ctx, "the cluster did not come up", log, nil, &ready); err != nil {
+		return err
 	}
 	printReady(out, root, ready)
 	return nil
