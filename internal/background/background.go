@@ -25,9 +25,9 @@ const (
 )
 
 // Start starts the command line in the background, with stdin as its standard input, which may be nil, and what it prints in the file
-// log. It waits until the process says with Ready that it is, and takes what that says. A process that ends before is an error that begins with otherwise
-// and has the last lines that it has logged, and ctx ends it until then. Where there is systemd, the process is in a scope of its own, so that it
-// does not end with the session.
+// log. It waits until the process says with Ready that it is, and takes what that says. A process that ends before is an error that
+// begins with otherwise and has the last lines that it has logged; ctx ends it until then. Where there is systemd, the process is in a
+// scope of its own, so that it does not end with the session.
 func Start(ctx context.Context, otherwise, log string, stdin *os.File, ready any) error {
 	if err := rootfolder.Ensure(filepath.Dir(log), 0o700); err != nil {
 		return err
