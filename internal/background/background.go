@@ -49,8 +49,9 @@ func Start(ctx context.Context, otherwise, log string, stdin *os.File, ready any
 	}
 	command := exec.Command(self, os.Args[1:]...)
 	command.Args[0] = "lifepod"
-	if _, err := os.Stat("/run/systemd/system"); err == nil {
-		command = exec.Command("systemd-run", append([]string{"--scope", "--quiet", "--collect", "--", self}, os.Args[1:]...)...)
+	_, err = os.Stat("/run/systemd/system")
+	if run, absent := exec.LookPath("systemd-run"); err == nil && absent == nil {
+		command = exec.Command(run, append([]string{"--scope", "--quiet", "--collect", "--", self}, os.Args[1:]...)...)
 	}
 	command.Env = append(os.Environ(), variable+"=1")
 	command.Stdout, command.Stderr, command.ExtraFiles = file, file, []*os.File{write}

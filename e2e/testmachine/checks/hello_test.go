@@ -26,7 +26,7 @@ func mlWorker(c check) {
 
 // detached: a pod in the background is led by a process in a scope of its own, which does not end with the session.
 func detached(c check) {
-	c.expect(c.run("lifepod run -d examples/probes.yaml; lifepod wait probes --for=condition=Ready"), "default/probes\n")
+	c.expect(c.run("lifepod run -d examples/probes.yaml; lifepod wait probes --for=condition=Ready --timeout 0"), "default/probes\n")
 	c.expect(c.run("systemctl list-units --plain --no-legend --type scope"), "lifepod run -d examples/probes.yaml")
 	c.run("lifepod stop probes; lifepod down")
 }
