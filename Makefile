@@ -159,7 +159,7 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 # --- testing on real containers ---------------------------------------------
 
 # What shows that the product works: the main promise of each mode. The suites below have all the variations.
-PODS  := TestExamples|TestRejected|TestTooLargeForTheKernel|TestSeveralPods|TestExitCode|TestExec|TestAttach|TestLogs|TestPreStop|TestKilledLifepod|TestKilledContainerd|TestInterrupt|TestResume|TestRestartPolicies|TestRestartAllContainers|TestSidecars|TestLivenessProbeRestarts|TestPublish|TestPodToPod|TestConfigVolumes|TestOOMKill|TestSecurity|TestDamagedCheckpoint|TestWhy
+PODS  := TestExamples|TestRejected|TestTooLargeForTheKernel|TestSeveralPods|TestExitCode|TestExec|TestAttach|TestLogs|TestPreStop|TestKilledLifepod|TestKilledContainerd|TestInterrupt|TestResume|TestRestartPolicies|TestRestartAllContainers|TestSidecars|TestLivenessProbeRestarts|TestPublish|TestPodToPod|TestConfigVolumes|TestOOMKill|TestSecurity|TestDamagedCheckpoint|TestDetach|TestServiceNames|TestWhy
 AGENT := TestPodLives|TestRestartOfTheAgentIsInvisible|TestDelete|TestExec|TestLogs|TestIndexedJob|TestJobFails|TestStaticPod|TestDaemonSet
 UP    := TestAPI|TestBadInput|TestDetached|TestRestart|TestKillUnderLoad|TestStatefulSetVolume|TestNames|TestRollout
 

@@ -14,7 +14,9 @@ func TestDetach(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
 	waits := "echo $SAID; while [ ! -e /tmp/end ]; do sleep 0.1; done; exit 3"
-	if got := r.lifepod(t, script("one", waits), "run", "-d", "-e", "SAID=hello", "-"); got.code != 0 || got.stdout != "default/one\n" || got.stderr != "" {
+	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\n---\n"
+	const warning = "warning: <stdin>:1: document 1: passed over: ServiceAccount a: there is no API server to talk to\n"
+	if got := r.lifepod(t, account+script("one", waits), "run", "-d", "-e", "SAID=hello", "-"); got.code != 0 || got.stdout != "default/one\n" || got.stderr != warning {
 		t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	if got := r.lifepod(t, "", "wait", "one", "--for=condition=Ready"); got.code != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/background"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -23,11 +24,14 @@ func detach(ctx context.Context, o Options) error {
 	} else if _, err := readManifests(o); err != nil {
 		return err
 	}
-	var names []string
-	if err := background.Start(ctx, "the pods did not begin", rootfolder.RunLog.In(o.Root), stdin, &names); err != nil {
+	var begun Begun
+	if err := background.Start(ctx, "the pods did not begin", rootfolder.RunLog.In(o.Root), stdin, &begun); err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, w := range begun.Warnings {
+		_, _ = fmt.Fprintln(o.Stderr, "warning: "+plain.Text(w)) // the pods run, whoever hears of it
+	}
+	for _, name := range begun.Names {
 		if _, err := fmt.Fprintln(o.Stdout, name); err != nil {
 			return err
 		}
@@ -40,6 +44,6 @@ func detach(ctx context.Context, o Options) error {
 func (o Options) inBackground(ctx context.Context, own *background.Process) Options {
 	go background.Trim(ctx, rootfolder.RunLog.In(o.Root), o.Log)
 	o.Stdout, o.Plain = io.Discard, true
-	o.Begun = func(names []string) { own.Ready(names) }
+	o.Begun = func(b Begun) { own.Ready(b) }
 	return o
 }

@@ -139,11 +139,11 @@ func (l *lives) run(ctx context.Context) (int, error) {
 	}
 	l.stopper.attach(l, giveUp, l.options.Timeout)
 	if l.options.Begun != nil {
-		l.options.Begun(l.names())
+		l.options.Begun(Begun{Names: l.names(), Warnings: l.group.Warnings})
 	}
 	l.openView()
 	defer l.printer.closeView()
-	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events, jobs) }, reload.run)
+	err = lead(until, node, func(ctx context.Context, events *worker.Events) error { return l.live(ctx, node, events, jobs) }, reload.run, l.services.run)
 	l.printer.closeView()
 	l.printer.endCountDown()
 	for _, r := range l.all {

@@ -49,11 +49,17 @@ type Options struct {
 	Kustomization      string
 	BuildKustomization func(dir string) ([]byte, error)
 
-	// Begun is told once, when all pods that do not wait for others are there, what the run consists of; nil: nobody is.
-	Begun func(names []string)
+	// Begun is called once, when all pods that do not wait for others are there; may be nil.
+	Begun func(Begun)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Log            *slog.Logger
 	Began          time.Time // when the command was started: +0s of what is shown
+}
+
+// Begun is what a run consists of.
+type Begun struct {
+	Names    []string // of its pods, and of the Jobs that make some
+	Warnings []string // about the manifests
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,6 +24,8 @@ type services struct {
 	node *worker.Engine
 	warn func(string)
 
+	changed chan struct{} // what names mean has changed since the files were written
+
 	mu   sync.Mutex
 	pods map[types.UID]*served
 }
@@ -39,31 +42,54 @@ func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *se
 	if len(list) == 0 {
 		return nil
 	}
-	s := &services{list: list, node: node, warn: warn, pods: map[types.UID]*served{}}
+	s := &services{list: list, node: node, warn: warn, changed: make(chan struct{}, 1), pods: map[types.UID]*served{}}
 	node.Services = s.namesFor
 	return s
 }
 
-// isNow takes a pod's status, and writes the hosts files anew if that changes what names mean.
+// isNow takes a pod's status.
 func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 	if s == nil {
 		return
 	}
-	now := &served{pod: pod, ready: !lifecycle.Terminal(status.Phase) && isReady(status)}
-	for _, ip := range status.PodIPs {
-		now.ips = append(now.ips, ip.IP)
-	}
-	if lifecycle.Terminal(status.Phase) {
-		now.ips = nil
+	now := &served{pod: pod}
+	if !lifecycle.Terminal(status.Phase) {
+		now.ready = isReady(status)
+		for _, ip := range status.PodIPs {
+			now.ips = append(now.ips, ip.IP)
+		}
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	before := s.pods[pod.UID]
 	s.pods[pod.UID] = now
-	all := slices.Collect(maps.Values(s.pods))
-	s.mu.Unlock()
-	if before == nil && len(now.ips) == 0 || before != nil && before.ready == now.ready && slices.Equal(before.ips, now.ips) {
+	if before == nil || before.ready != now.ready || !slices.Equal(before.ips, now.ips) {
+		select {
+		case s.changed <- struct{}{}:
+		default: // several changes at once are written once
+		}
+	}
+}
+
+// run writes the hosts files anew when that changes what names mean, until ctx ends.
+func (s *services) run(ctx context.Context) {
+	if s == nil {
 		return
 	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+			s.writeAll()
+		}
+	}
+}
+
+func (s *services) writeAll() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.pods))
+	s.mu.Unlock()
 	for _, one := range all {
 		if err := s.write(one); err != nil {
 			s.warn("names of Services: " + err.Error())

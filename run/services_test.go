@@ -79,6 +79,7 @@ func TestServices(t *testing.T) {
 	const others = "10.0.0.3\tdb\tdb.default\tdb.default.svc\tdb.default.svc.cluster.local\tdb-0.db\tdb-0.db.default\tdb-0.db.default.svc\tdb-0.db.default.svc.cluster.local\n"
 	has := func(what string, services ...string) {
 		t.Helper()
+		s.writeAll()
 		content, err := os.ReadFile(filepath.Join(dir, netidentity.HostsName))
 		if err != nil {
 			t.Fatal(err)

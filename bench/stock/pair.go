@@ -18,7 +18,7 @@ type Pair struct {
 	Stock   *Runtime
 }
 
-// OpenPair starts both below a folder. The rest of the configuration is that of the stock one.
+// OpenPair starts both runtimes below root. c is the configuration of the stock one, but for its folder and images.
 func OpenPair(ctx context.Context, root string, c Config, log *slog.Logger) (_ *Pair, err error) {
 	p := &Pair{}
 	defer func() {

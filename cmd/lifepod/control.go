@@ -66,7 +66,7 @@ func (p *onPod) find(ctx context.Context, name string) (*client.Pod, error) {
 	return c.Find(ctx, name, p.namespace)
 }
 
-// podAndContainer wants the name of a pod, and perhaps that of a container.
+// podAndContainer accepts a pod's name and, if given, that of a container, which goes to container.
 func podAndContainer(container *string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 2 && args[1] != "" {

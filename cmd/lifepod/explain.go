@@ -61,7 +61,7 @@ func completeWords(*cobra.Command, []string, string) (list []cobra.Completion, _
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// explain prints each word or rule that is asked for, and lists those of an area, or those that name another word.
+// explain prints words and rules. Of an area it lists the rules, and of any other word the rules whose text has it.
 func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names []string) error {
 	width := widthOf(out)
 	for i, name := range names {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,7 +59,7 @@ type usage struct {
 	memory                    uint64 // bytes
 }
 
-// usages are those of the containers that run, by their IDs.
+// usages says what each running container has used, by its ID.
 func usages(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) (map[string]usage, error) {
 	answer, err := runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
 	if err != nil {
@@ -79,25 +78,18 @@ func usages(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) (map[s
 	return all, nil
 }
 
-// topRows has a row for each container that has run between the two.
+// topRows has a row for each container; what one has used is not known unless it ran at both times.
 func topRows(before, now map[string]usage, namespace string) (rows [][]string) {
-	var all []usage
-	cores := map[usage]string{}
 	for id, u := range now {
-		was, ran := before[id]
 		if namespace != "" && u.namespace != namespace {
 			continue
 		}
-		all = append(all, u)
-		if over := u.at.Sub(was.at); ran && over > 0 {
-			cores[u] = fmt.Sprintf("%dm", (u.cpu-was.cpu)*1000/over)
+		cores := ""
+		if over := u.at.Sub(before[id].at); before[id].container != "" && over > 0 {
+			cores = fmt.Sprintf("%dm", (u.cpu-before[id].cpu)*1000/over)
 		}
+		rows = append(rows, []string{u.namespace, u.pod, u.container, cores, units.BytesSize(float64(u.memory))})
 	}
-	slices.SortFunc(all, func(a, b usage) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.pod, b.pod), cmp.Compare(a.container, b.container))
-	})
-	for _, u := range all {
-		rows = append(rows, []string{u.namespace, u.pod, u.container, cores[u], units.BytesSize(float64(u.memory))})
-	}
+	slices.SortFunc(rows, slices.Compare)
 	return rows
 }

@@ -39,7 +39,7 @@ func newWhyCommand(open journals, code *int) *cobra.Command {
 the last restart, what keeps the pod from being Ready, what holds its end up.
 
 Without a pod it tells of every pod that is not as it should be, the worst first,
-and of those that failed in the last hour; pods with one cause are told together.
+and of those that failed in the last hour; pods with one cause are shown together.
 Of a cluster it tells, too, of workloads whose pods are refused, of claims that are not
 bound, and of Services that have no endpoint. With --group it tells of a group whose pods
 restart as one: which member began its last restart, where the time went, and which

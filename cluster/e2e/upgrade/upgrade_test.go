@@ -27,8 +27,8 @@ const near, far = "198.18.76.1", "198.18.76.2"
 // patience is how long each of the two clusters may take.
 var patience = 4 * machine.Patience
 
-// TestUpgrade: a cluster that the lifepod of before has made goes on with this one, as do its node, one that joined and one of
-// lifepod agent: with the same objects and the same processes. Its backup becomes a cluster of this one.
+// TestUpgrade: this lifepod takes over a cluster of the lifepod before, with its own node, a joined node and a node of lifepod agent.
+// Objects and processes stay the same. The backup of the lifepod before can be restored, too.
 func TestUpgrade(t *testing.T) {
 	after, err := instance.Program("../../..")
 	if err != nil {
