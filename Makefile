@@ -258,7 +258,7 @@ test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU 
 		-testmachine.architecture=$(ARCH) -testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*_$(ARCH).deb | head -1) -testmachine.checks='$(CHECKS)' -testmachine.suite=$(SUITE) \
 		-testmachine.cgroupv1=$(if $(filter v1,$(CGROUP)),true,false)
 
-test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff
+test-machine-smoke: CHECKS = hello|detached|ml-worker|oom|up|poweroff
 test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, lifepod up with a Deployment, poweroff
 
 # The namespaces have no network to download from, so that everything is built before. ATTACK='-seed 1 -pods 2000' repeats a
