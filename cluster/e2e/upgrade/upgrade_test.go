@@ -156,8 +156,8 @@ func (a *agent) start() {
 	}
 	in := func(name string) string { return filepath.Join(a.root, name) }
 	configuration := a.file("agent.yaml", fmt.Sprintf("%sport: %d\nhealthzPort: 0\npodLogsDir: %s\n", instance.Configuration, port, in("logs")))
-	command := exec.Command(a.program, "agent", "--root", a.root, "--hostname-override", "n3", "--config", configuration,
-		"--cert-dir", in("pki"), "--kubeconfig", in("kubeconfig"), "--bootstrap-kubeconfig", a.bootstrap)
+	command := exec.Command(a.program, "agent", "--root", a.root, "--root-dir", in("kubelet"), "--hostname-override", "n3",
+		"--config", configuration, "--cert-dir", in("pki"), "--kubeconfig", in("kubeconfig"), "--bootstrap-kubeconfig", a.bootstrap)
 	if a.process, err = machine.StartProcess(command, in("agent.log")); err != nil {
 		a.t.Fatal(err)
 	}
