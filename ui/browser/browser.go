@@ -39,6 +39,7 @@ type Page struct {
 
 	mu         sync.Mutex
 	complaints []string // what the page has thrown, and what its policy has forbidden; guarded by mu
+	lost       []string // what could not be loaded, and why; guarded by mu
 }
 
 // Open starts a browser of its own and goes to an address. It ends with the test, with its profile.
@@ -86,8 +87,11 @@ func Open(t *testing.T, address string) *Page {
 		case *js.EventExceptionThrown:
 			p.complaints = append(p.complaints, e.ExceptionDetails.Error())
 		case *log.EventEntryAdded:
-			if e.Entry.Source == log.SourceSecurity {
+			switch e.Entry.Source {
+			case log.SourceSecurity:
 				p.complaints = append(p.complaints, e.Entry.Text)
+			case log.SourceNetwork:
+				p.lost = append(p.lost, e.Entry.URL+": "+e.Entry.Text)
 			}
 		}
 	})
@@ -114,12 +118,14 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	}
 }
 
-// now is what the page shows, for a failure.
+// now is what the page shows, and what of it could not be loaded, for a failure.
 func (p *Page) now() (text string) {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
 	_ = chromedp.Run(ctx, chromedp.Evaluate("document.body.innerText", &text))
-	return text
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(append([]string{text}, p.lost...), "\n")
 }
 
 // Size makes the window that large, and the colours dark or light.
