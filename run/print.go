@@ -68,7 +68,7 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
 	}
 	p := &printer{display: d, hinted: map[string]bool{}}
-	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose}
+	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
 	if !d.several {
 		p.last = pods[0].Status
 		p.raw = !d.json() && story.Unprefixed(pods[0])
@@ -101,7 +101,7 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
-	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Pod: pod.Namespace + "/" + pod.Name}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Pod: pod.Namespace + "/" + pod.Name}
 	if story.Unprefixed(pod) {
 		one.only = lifecycle.AllContainers(pod)[0].Name
 	}
