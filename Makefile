@@ -280,9 +280,12 @@ update-vulnerabilities: ## renew that database from a clone of github.com/golang
 	@[ -n "$(VULNDB)" ] || { echo "make update-vulnerabilities: want VULNDB=<a clone of github.com/golang/vulndb>" >&2; exit 1; }
 	$(GO) run ./hack/vulnerabilities -renew $(VULNDB)
 
-.PHONY: contract upstream
+.PHONY: contract pictures upstream
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
+
+pictures: ## draw the pictures of docs/guide and docs/zh/guide anew, as hack/pictures/pictures.yaml says
+	@$(GO) run ./hack/pictures
 
 upstream: ## what a newer Kubernetes has changed of what rules have as their source: OLD=v1.36.3 NEW=v1.37.2, ALL=-all with what is decided
 	@$(GO) run ./hack/upstream $(ALL) $(OLD) $(NEW)
