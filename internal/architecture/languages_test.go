@@ -16,15 +16,15 @@ import (
 var (
 	rewrite   = flag.Bool("rewrite", false, "copy the code blocks of the English pages into the Chinese ones")
 	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
-	skeleton  = regexp.MustCompile("(?ms)^(?:```.*?^```$|#+ |- |[0-9]+[.] |[|])")
+	skeleton  = regexp.MustCompile("(?ms)^(?:```.*?^```$|#+ |- |[0-9]+[.] |[|]|![[])")
 	codeSpan  = regexp.MustCompile("`[^`]+`")
 )
 
 // glossary is the one page without an English one; others link to it where they like.
 const glossary = "docs/zh/glossary.md"
 
-// TestChinese: a page of docs/zh has the headings, code blocks, list items, table rows, terms in code and links of its English page, so
-// that it does not fall behind. TestLinks finds dead links of both.
+// TestChinese: a page of docs/zh has the headings, code blocks, list items, table rows, pictures, terms in code and links of its English
+// page, so that it does not fall behind. TestLinks finds dead links of both.
 func TestChinese(t *testing.T) {
 	t.Chdir("../..")
 	pages, err := filepath.Glob("docs/zh/*.md")
@@ -46,7 +46,7 @@ func TestChinese(t *testing.T) {
 				t.Errorf("%s has other %s than %s (-English +Chinese):\n%s", page, what, other, diff)
 			}
 		}
-		same("headings, code blocks (-args -rewrite copies them), list items or table rows",
+		same("headings, code blocks (-args -rewrite copies them), list items, table rows or pictures",
 			skeleton.FindAllString(english, -1), skeleton.FindAllString(text, -1))
 		english, text = codeBlock.ReplaceAllString(english, ""), codeBlock.ReplaceAllString(text, "")
 		same("terms in code", codeSpans(english), codeSpans(text))
