@@ -274,6 +274,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})
 	}
+	p.showText(p.format.Status(time.Now(), &status))
 }
 
 func (p *printer) status() v1.PodStatus {

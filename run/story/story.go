@@ -46,7 +46,8 @@ type Formatter struct {
 	Pod     string // of JSON lines; empty where there is one
 	Explain *Rules // what rules say when they come for the first time; nil: nothing is explained
 
-	attempts attempts
+	attempts   attempts
+	milestones map[string]bool // of statuses that were told
 }
 
 // Rules are the openings of the contract's rules that have not been quoted yet.
@@ -114,6 +115,28 @@ func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 		text += "  [" + r.Rule + "]"
 	}
 	return t.Milestone(at, text) + t.Explain.quote(r.Rule)
+}
+
+// Status is what a status tells first, which no report does: with Verbose, that the pod is Pending, and when it is Initialized.
+func (t *Formatter) Status(at time.Time, s *v1.PodStatus) (text string) {
+	if !t.Verbose || t.JSON {
+		return ""
+	}
+	tell := func(holds bool, what, rule string) {
+		if !holds || t.milestones[what] {
+			return
+		}
+		if t.milestones == nil {
+			t.milestones = map[string]bool{}
+		}
+		t.milestones[what] = true
+		text += t.Milestone(at, "pod "+what+"  ["+rule+"]") + t.Explain.quote(rule)
+	}
+	tell(s.Phase == v1.PodPending, "Pending", "A-PHASE-5")
+	for _, c := range s.Conditions {
+		tell(c.Type == v1.PodInitialized && c.Status == v1.ConditionTrue, "Initialized", "A-COND-4")
+	}
+	return text
 }
 
 // Milestone is a line of text: elapsed time, what, why. A message may have several, such as

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,10 +23,12 @@ var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n"
 // What docs/sim.md and the guide show is what the commands in them print.
 func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
-	guide, err := filepath.Glob("docs/guide/*.md")
+	english, err := filepath.Glob("docs/guide/*.md")
+	assert.Must(t, err)
+	chinese, err := filepath.Glob("docs/zh/guide/*.md")
 	assert.Must(t, err)
 	sessions := 0
-	for _, document := range append(guide, "docs/sim.md") {
+	for _, document := range slices.Concat(english, chinese, []string{"docs/sim.md"}) {
 		text, err := os.ReadFile(document)
 		assert.Must(t, err)
 		now := session.ReplaceAllStringFunc(string(text), func(block string) string {

@@ -55,7 +55,9 @@ func (p *printer) print(text string) {
 func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	if p.format.JSON {
 		p.print(p.format.Encode(at, story.Line{Type: "status", Status: &status}))
+		return
 	}
+	p.print(p.format.Status(at, &status))
 }
 
 // Event shows a Kubernetes Event.
