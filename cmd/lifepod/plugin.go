@@ -78,6 +78,7 @@ pods on other nodes it tells what their objects say.`,
 		Annotations:      map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl lifepod"},
 	}
 	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")

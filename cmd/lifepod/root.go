@@ -45,11 +45,12 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		PersistentPreRun: cancelOnSignal,
 	}
 	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
-	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
-	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
+	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "`unix:///path` of a CRI runtime to use instead of the bundled containerd")
+	flags.StringVar(&g.logLevel, "log-level", "warn", "`level` of what lifepod logs of itself to stderr: debug, info, warn or error")
 	root.AddCommand(
 		newRunCommand(g, began, code),
 		newSimCommand(g, g.journal, code),

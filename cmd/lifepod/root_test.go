@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/commandline/helpcheck"
 )
 
 // commandLine executes a command line that starts nothing.
@@ -49,6 +50,12 @@ func TestMistypedCommandLines(t *testing.T) {
 			t.Errorf("lifepod %s:\ngot  %v\nwant %s", args, err, want)
 		}
 	}
+}
+
+func TestHelp(t *testing.T) {
+	code := 0
+	helpcheck.Check(t, newRootCommand(time.Now(), &code))
+	helpcheck.Check(t, newPluginCommand(&code))
 }
 
 // lifepod --version is lifepod version.

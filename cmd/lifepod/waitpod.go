@@ -42,7 +42,7 @@ as kubectl wait does. Exit code 124: it has not come within --timeout.`,
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVar(&wanted, "for", "", "what is waited for: condition=`TYPE`, delete, or jsonpath={…}=VALUE")
+	command.Flags().StringVar(&wanted, "for", "", "`what`: condition=TYPE, delete, or jsonpath={…}=VALUE")
 	commandline.DurationVar(command.Flags(), &timeout, "timeout", 30*time.Second, "wait no longer than this `duration`; 0: as long as it takes")
 	return command
 }

@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Plain is the contract's Markdown as text for a terminal of a width: wrapped, with
@@ -36,7 +37,7 @@ func plainBlock(block string, width int) string {
 	flush := func() {
 		if len(paragraph) > 0 {
 			text := strings.Join(paragraph, " ")
-			out = append(out, wrap(inline(text), width, listItem.FindString(text)))
+			out = append(out, plain.Wrap(inline(text), width, strings.Repeat(" ", len(listItem.FindString(text)))))
 		}
 		paragraph = nil
 	}
@@ -59,29 +60,6 @@ var (
 // inline is Markdown without links and emphasis.
 func inline(markdown string) string {
 	return emphasis.ReplaceAllString(linkText.ReplaceAllString(markdown, "$1"), "$2")
-}
-
-// wrap breaks a text into lines; those after the first are indented by the length of
-// the mark that the text begins with.
-func wrap(text string, width int, mark string) string {
-	var out strings.Builder
-	indent := strings.Repeat(" ", len(mark))
-	used := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > width:
-			out.WriteString("\n" + indent)
-			used = len(indent)
-		default:
-			out.WriteByte(' ')
-			used++
-		}
-		out.WriteString(word)
-		used += n
-	}
-	return out.String()
 }
 
 const columnGap = "  "
@@ -123,7 +101,7 @@ func columnWidths(rows [][]string, width int) []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], plain.Width(cell))
 		}
 	}
 	for {
@@ -144,7 +122,7 @@ func tableRow(cells []string, widths []int) []string {
 	var columns [][]string
 	height := 1
 	for i, cell := range cells {
-		lines := strings.Split(wrap(cell, widths[i], ""), "\n")
+		lines := strings.Split(plain.Wrap(cell, widths[i], ""), "\n")
 		columns, height = append(columns, lines), max(height, len(lines))
 	}
 	var out []string
@@ -157,7 +135,7 @@ func tableRow(cells []string, widths []int) []string {
 			}
 			line.WriteString(text)
 			if i < len(columns)-1 {
-				line.WriteString(strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0)) + columnGap)
+				line.WriteString(strings.Repeat(" ", max(widths[i]-plain.Width(text), 0)) + columnGap)
 			}
 		}
 		out = append(out, strings.TrimRight(line.String(), " "))
