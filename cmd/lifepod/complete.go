@@ -60,7 +60,8 @@ func (g *global) known() []*v1.Pod {
 	if err != nil {
 		return nil
 	}
-	return inNamespace(attended, c.Unattended(attended), "").pods
+	all, _ := (&which{}).of(attended, c.Unattended(attended)) // nothing of it can be wrong
+	return all.pods
 }
 
 // completePod completes the name of a pod, the first argument.

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/contract"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newExplainCommand() *cobra.Command {
@@ -119,10 +119,5 @@ func listAll(out io.Writer, words []contract.Word, chapters []contract.Chapter) 
 // make it easy to read.
 func widthOf(out io.Writer) int {
 	const usual, most = 80, 110
-	if file, ok := out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return min(width, most)
-		}
-	}
-	return usual
+	return min(cmp.Or(plain.Columns(out), usual), most)
 }

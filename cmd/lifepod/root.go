@@ -55,7 +55,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newRunCommand(g, began, code),
 		newSimCommand(g, g.journal, code),
 		newAgentCommand(g),
-		newImageCommand(g.openImages, g.completeImage), newTopCommand(g.openImages),
+		newImageCommand(g.openImages, g.completeImage), newTopCommand(g),
 		newDoctorCommand(g.doctorHost()),
 		newExplainCommand(),
 		newDownCommand(g),

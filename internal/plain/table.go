@@ -1,0 +1,88 @@
+package plain
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Table is rows in columns. It remembers how wide they are, for rows that follow.
+type Table struct {
+	Gap     string // between columns
+	Columns int    // of the terminal: where that is not enough, the widest columns wrap between words; 0: they never do
+	widths  []int
+}
+
+// leastColumn is how narrow a column gets at most.
+const leastColumn = 12
+
+// Lines are the lines of rows; none has spaces at its end.
+func (t *Table) Lines(rows [][]string) (lines []string) {
+	for _, cells := range rows {
+		for i, cell := range cells {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], Width(cell))
+		}
+	}
+	for t.Columns > 0 && len(t.widths) > 0 {
+		sum := len(t.Gap) * (len(t.widths) - 1)
+		for _, w := range t.widths {
+			sum += w
+		}
+		widest := slices.Max(t.widths)
+		if sum <= t.Columns || widest <= leastColumn {
+			break
+		}
+		t.widths[slices.Index(t.widths, widest)]--
+	}
+	for _, cells := range rows {
+		lines = append(lines, t.row(cells)...)
+	}
+	return lines
+}
+
+// row is one row, in as many lines as its longest cell needs.
+func (t *Table) row(cells []string) (lines []string) {
+	var columns [][]string
+	height := 1
+	for i, cell := range cells {
+		text := []string{cell}
+		if Width(cell) > t.widths[i] {
+			text = strings.Split(Wrap(cell, t.widths[i], ""), "\n")
+		}
+		columns, height = append(columns, text), max(height, len(text))
+	}
+	for n := range height {
+		var line strings.Builder
+		for i, texts := range columns {
+			text := ""
+			if n < len(texts) {
+				text = texts[n]
+			}
+			line.WriteString(text)
+			if i < len(columns)-1 {
+				line.WriteString(strings.Repeat(" ", max(t.widths[i]-Width(text), 0)) + t.Gap)
+			}
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
+}
+
+// Columns is how wide the terminal is that something is written to; 0: it is none.
+func Columns(out io.Writer) int {
+	file, is := out.(*os.File)
+	if !is {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
