@@ -48,9 +48,18 @@ command lists the words and the chapters.`,
 	}
 }
 
-// completeWords completes words and areas.
-func completeWords(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	words, _ := contract.Words() // nothing to complete, then
+// completeWords completes words and areas; behind a hyphen, which only numbers have, those of rules.
+func completeWords(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if strings.Contains(typed, "-") {
+		rules, _ := contract.Rules() // nothing to complete, then
+		for _, r := range rules {
+			if strings.HasPrefix(r.Number, typed) {
+				list = append(list, cobra.CompletionWithDesc(r.Number, contract.Plain(r.Title, 1000)))
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	words, _ := contract.Words()
 	for _, w := range words {
 		list = append(list, w.Names...)
 	}

@@ -41,6 +41,8 @@ as kubectl wait does. Exit code 124: it has not come within --timeout.`,
 	}
 	on = g.onPodCommand(command)
 	command.Flags().StringVar(&wanted, "for", "", "`what`: condition=TYPE, delete, or jsonpath={…}=VALUE")
+	_ = command.RegisterFlagCompletionFunc("for", cobra.FixedCompletions( // it is there
+		[]string{"condition=Ready", "delete", "jsonpath={.status.phase}=Succeeded"}, cobra.ShellCompDirectiveNoFileComp))
 	commandline.DurationVar(command.Flags(), &timeout, "timeout", 30*time.Second, "wait no longer than this `duration`; 0: as long as it takes")
 	return command
 }

@@ -3,7 +3,6 @@ package plain
 import (
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -16,34 +15,52 @@ type Table struct {
 	widths  []int
 }
 
-// leastColumn is how narrow a column gets at most.
+// leastColumn is how narrow a column gets at most; one with a longer word keeps room for it, unless it is the last.
 const leastColumn = 12
 
 // Lines are the lines of rows; none has spaces at its end.
 func (t *Table) Lines(rows [][]string) (lines []string) {
+	least := make([]int, len(t.widths))
 	for _, cells := range rows {
 		for i, cell := range cells {
 			if i == len(t.widths) {
-				t.widths = append(t.widths, 0)
+				t.widths, least = append(t.widths, 0), append(least, 0)
 			}
 			t.widths[i] = max(t.widths[i], Width(cell))
+			for word := range strings.FieldsSeq(cell) {
+				least[i] = max(least[i], Width(word))
+			}
 		}
 	}
-	for t.Columns > 0 && len(t.widths) > 0 {
-		sum := len(t.Gap) * (len(t.widths) - 1)
-		for _, w := range t.widths {
-			sum += w
-		}
-		widest := slices.Max(t.widths)
-		if sum <= t.Columns || widest <= leastColumn {
-			break
-		}
-		t.widths[slices.Index(t.widths, widest)]--
-	}
+	t.narrow(least)
 	for _, cells := range rows {
 		lines = append(lines, t.row(cells)...)
 	}
 	return lines
+}
+
+// narrow makes the widest columns narrower, if that helps.
+func (t *Table) narrow(least []int) {
+	excess := len(t.Gap)*(len(t.widths)-1) - t.Columns
+	most := 0 // how much narrower all can get
+	for i, w := range t.widths {
+		if least[i] = min(w, max(least[i], leastColumn)); i == len(t.widths)-1 {
+			least[i] = min(w, leastColumn)
+		}
+		excess, most = excess+w, most+w-least[i]
+	}
+	if t.Columns == 0 || excess > most {
+		return
+	}
+	for ; excess > 0; excess-- {
+		widest := -1
+		for i, w := range t.widths {
+			if w > least[i] && (widest < 0 || w > t.widths[widest]) {
+				widest = i
+			}
+		}
+		t.widths[widest]--
+	}
 }
 
 // row is one row, in as many lines as its longest cell needs.

@@ -70,8 +70,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
 	addCommands(root)
 	commandline.CompleteFlags(root, map[string]commandline.Completer{
-		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
-		"output":    cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
+		"output": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
 	})
 	return root
 }
