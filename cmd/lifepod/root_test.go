@@ -27,7 +27,13 @@ func commandLine(t *testing.T, args ...string) (stdout string, err error) {
 func TestMistypedCommandLines(t *testing.T) {
 	for args, want := range map[string]string{
 		"describe web":         `unknown command "describe": did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?`,
-		"delete pod web":       `unknown command "delete": did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?`,
+		"delete pod web":       `unknown command "delete": did you mean lifepod stop POD, which ends it, lifepod rm POD, which forgets one that has ended, or lifepod kubectl delete for the cluster of lifepod up?`,
+		"stats":                `unknown command "stats": did you mean lifepod top?`,
+		"run -f pod.yaml":      `unknown flag -f: name the FILE without it`,
+		"run --rm pod.yaml":    `unknown flag --rm: nothing of a container is left when its pod has ended: leave it out`,
+		"stop --time 3 web":    `unknown flag --time: did you mean --grace?`,
+		"top --label a=b":      `unknown flag --label: did you mean --selector?`,
+		"status --label a=b":   `unknown flag --label: lifepod status --help lists the flags`,
 		"apply -f pod.yaml":    `unknown command "apply": did you mean lifepod run FILE, or lifepod kubectl apply -f FILE for the cluster of lifepod up?`,
 		"get pods -A":          `unknown command "get": did you mean lifepod ps, or lifepod kubectl get for the cluster of lifepod up?`,
 		"statsu web":           `unknown command "statsu": did you mean lifepod status?`,
