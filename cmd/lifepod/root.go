@@ -61,7 +61,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
-	root.AddCommand(newClusterCommands()...)
+	root.AddCommand(newClusterCommands(code)...)
 	g.completeFlags(root)
 	return root
 }

@@ -64,7 +64,7 @@ func TestMistypedCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	code := 0
 	helpcheck.Check(t, newRootCommand(time.Now(), &code))
-	helpcheck.Check(t, newPluginCommand(&code))
+	helpcheck.Check(t, newPluginCommand(&code, ""))
 }
 
 // lifepod --version is lifepod version.

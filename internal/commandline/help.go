@@ -51,11 +51,18 @@ func helpOf(command *cobra.Command) string {
 		b.WriteString("\nExamples:\n  " + strings.Join(examples, "\n  ") + "\n")
 	}
 	b.WriteString("\nFlags:\n")
-	table(&b, flagRows(command.LocalFlags()))
-	var inherited []string
-	command.InheritedFlags().VisitAll(func(f *pflag.Flag) { inherited = append(inherited, "--"+f.Name) })
-	if len(inherited) > 0 {
-		fmt.Fprintf(&b, "\nAnd those of every command, which %s --help explains:\n  %s\n", command.Root().CommandPath(), strings.Join(inherited, ", "))
+	rows := flagRows(command.LocalFlags())
+	var ofRoot []string
+	command.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if command.Root().PersistentFlags().Lookup(f.Name) != nil {
+			ofRoot = append(ofRoot, "--"+f.Name)
+			return
+		}
+		rows = append(rows, flagRow(f))
+	})
+	table(&b, rows)
+	if len(ofRoot) > 0 {
+		fmt.Fprintf(&b, "\nAnd those of every command, which %s --help explains:\n  %s\n", command.Root().CommandPath(), strings.Join(ofRoot, ", "))
 	}
 	if command.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n%s COMMAND --help explains a command, with examples.\n", command.CommandPath())
@@ -114,26 +121,29 @@ func exampleOf(root *cobra.Command, line string) *cobra.Command {
 
 func flagRows(flags *pflag.FlagSet) (rows [][2]string) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
+		if !f.Hidden {
+			rows = append(rows, flagRow(f))
 		}
-		name := "    --" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", --" + f.Name
-		}
-		value, text := FlagUsage(f)
-		switch {
-		case value != "" && f.NoOptDefVal != "":
-			name += "[=" + value + "]"
-		case value != "":
-			name += " " + value
-		}
-		if !slices.Contains([]string{"", "0", "-1", "false", "[]", "<nil>"}, f.DefValue) {
-			text += " (default " + f.DefValue + ")"
-		}
-		rows = append(rows, [2]string{name, text})
 	})
 	return rows
+}
+
+func flagRow(f *pflag.Flag) [2]string {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	value, text := FlagUsage(f)
+	switch {
+	case value != "" && f.NoOptDefVal != "":
+		name += "[=" + value + "]"
+	case value != "":
+		name += " " + value
+	}
+	if !slices.Contains([]string{"", "0", "-1", "false", "[]", "<nil>"}, f.DefValue) {
+		text += " (default " + f.DefValue + ")"
+	}
+	return [2]string{name, text}
 }
 
 // FlagUsage is what a flag's value is called, and what it is for. Where the text begins or ends with the value's name, it is left
