@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
@@ -22,13 +21,13 @@ type Layout struct {
 // Write writes an explanation: how the pod is, and then a paragraph for each cause.
 func (l Layout) Write(out io.Writer, e Explanation) error {
 	var b strings.Builder
-	b.WriteString(fold(e.Standing, l.Width, ""))
+	b.WriteString(wrap(e.Standing, l.Width, ""))
 	for _, s := range e.Sentences {
-		b.WriteString(fold("- "+s.Text, l.Width, "  "))
+		b.WriteString(wrap("- "+s.Text, l.Width, "  "))
 		l.quote(&b, s)
 	}
 	if len(e.Sentences) == 0 {
-		b.WriteString(fold(e.Nothing(), l.Width, ""))
+		b.WriteString(wrap(e.Nothing(), l.Width, ""))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -74,8 +73,8 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
 	var b strings.Builder
 	for _, t := range list {
-		b.WriteString(fold(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  "))
-		b.WriteString(fold("  "+t.Text(), l.Width, "  "))
+		b.WriteString(wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  "))
+		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
 		l.quote(&b, t.Cause)
 	}
 	_, err := io.WriteString(out, b.String())
@@ -109,28 +108,7 @@ func podNames(all []journal.Pod) string {
 	return list(names)
 }
 
-// fold breaks a text into lines of at most that many columns; those after the first begin with
-// an indent. A word that is longer has a line of its own.
-func fold(text string, width int, indent string) string {
-	var b strings.Builder
-	column := 0
-	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	for word := range strings.FieldsSeq(text) {
-		length := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-			b.WriteString(lead)
-			column = len(lead)
-		case column+1+length > width:
-			b.WriteString("\n" + indent)
-			column = len(indent)
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += length
-	}
-	b.WriteByte('\n')
-	return b.String()
+// wrap is a paragraph; its second and later lines begin with an indent.
+func wrap(text string, width int, indent string) string {
+	return plain.Wrap(text, width, indent) + "\n"
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 // has joined one, this process becomes the program of clusters.
 func newDownCommand(g *global) *cobra.Command {
 	var o down.Options
-	var grace time.Duration
 	command := &cobra.Command{
 		Use:   "down [flags]",
 		Short: "End all pods of a state folder, with what up or join runs there",
@@ -29,7 +27,7 @@ Without a cluster it ends the pods that lifepod run and lifepod agent have left 
 the state folder, while no lifepod uses it.
 
 Each pod ends as its own lifepod would have ended it: with its preStop hooks and its
-grace, which --grace-period replaces, sidecars last.
+grace, which --grace replaces, sidecars last.
 
 With --purge everything of lifepod below the state folder is removed: state and keys
 of a cluster, volumes, images.`,
@@ -39,9 +37,6 @@ of a cluster, volumes, images.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if hasCluster(g.root) {
 				return becomeCluster(os.Args[1:])
-			}
-			if command.Flags().Changed("grace-period") {
-				o.Grace = &grace
 			}
 			log, err := g.logger()
 			if err != nil {
@@ -57,7 +52,7 @@ of a cluster, volumes, images.`,
 		},
 	}
 	command.Flags().BoolVar(&o.Purge, "purge", false, "remove state, keys, volumes and images as well")
-	commandline.DurationVar(command.Flags(), &grace, "grace-period", 0, "`time` that each pod has to end in, in place of its own; 0: kill at once")
+	commandline.GraceVar(command.Flags(), &o.Grace)
 	return command
 }
 

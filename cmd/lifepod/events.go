@@ -21,7 +21,7 @@ func newEventsCommand(g *global) *cobra.Command {
 cluster. lifepod timeline tells what happened between them.`,
 		Args: onePod,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := commandline.CheckOutput(output, "json", "yaml"); err != nil {
+			if err := commandline.CheckOutput(output, objectOutputs...); err != nil {
 				return err
 			}
 			_, events, err := on.describe(command.Context(), args[0], true)
@@ -35,6 +35,6 @@ cluster. lifepod timeline tells what happened between them.`,
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json or yaml")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, a v1.EventList; jsonpath={…} or go-template={{…}} of it")
 	return command
 }

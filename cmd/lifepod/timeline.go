@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -201,14 +202,7 @@ func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
 // options are how to draw for an output. What isn't a terminal gets the usual width.
 func (t *timelineFlags) options(out io.Writer) draw.TextOptions {
 	const usual = 80
-	o := draw.TextOptions{Width: usual, Colour: t.colour}
-	if fd, is := terminalOf(out); is {
-		columns, _, err := term.GetSize(fd)
-		if o.Width = columns; err != nil || columns == 0 {
-			o.Width = draw.MinWidth
-		}
-	}
-	return o
+	return draw.TextOptions{Width: cmp.Or(plain.Columns(out), usual), Colour: t.colour}
 }
 
 // terminalOf is the terminal that an output is; false: it is none.

@@ -26,30 +26,32 @@ func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error 
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}
+	columns := plain.Columns(w)
 	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
-		text.WriteString(plain.Line(line) + "\n")
+		if line = plain.Line(line); columns > 0 {
+			line = plain.Wrap(line, columns, "  ")
+		}
+		text.WriteString(line + "\n")
 	}
 	if pod.DeletionTimestamp != nil {
 		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
 	}
 	text.WriteString("\nconditions\n")
-	rows(&text, Conditions(pod, now))
+	rows(&text, columns, Conditions(pod, now))
 	text.WriteString("\ncontainers\n")
-	rows(&text, Containers(pod, now))
+	rows(&text, columns, Containers(pod, now))
 	if len(events) > 0 {
 		text.WriteString("\nevents\n")
-		rows(&text, Events(events[max(0, len(events)-recentEvents):], now))
+		rows(&text, columns, Events(events[max(0, len(events)-recentEvents):], now))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// rows writes a table, two spaces in.
-func rows(w *strings.Builder, list [][]string) {
-	var table strings.Builder
-	_ = Table(&table, nil, list) // into memory
-	for line := range strings.Lines(table.String()) {
-		w.WriteString("  " + strings.TrimRight(line, " \n") + "\n")
+// rows writes a table, two spaces in; on no terminal columns are 0.
+func rows(w *strings.Builder, columns int, list [][]string) {
+	for _, line := range lines(&plain.Table{Columns: max(columns-2, 0)}, list) {
+		w.WriteString("  " + line + "\n")
 	}
 }
 

@@ -4,24 +4,32 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
-// Table writes rows below their heads, in columns three spaces apart. What a cell says is
-// put on one line, without control characters.
+// Table writes rows below their heads, in columns three spaces apart, which wrap where they are wider than the terminal.
 func Table(w io.Writer, heads []string, rows [][]string) error {
-	out := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
-	if heads != nil {
-		fmt.Fprintln(out, strings.Join(heads, "\t"))
+	return TableLike(w, &plain.Table{}, append([][]string{heads}, rows...))
+}
+
+// TableLike writes rows in the columns of those that were written before.
+func TableLike(w io.Writer, table *plain.Table, rows [][]string) error {
+	table.Columns = plain.Columns(w)
+	if all := lines(table, rows); len(all) > 0 {
+		_, err := fmt.Fprintln(w, strings.Join(all, "\n"))
+		return err
 	}
+	return nil
+}
+
+// lines has what a cell says on one line, without control characters.
+func lines(table *plain.Table, rows [][]string) []string {
+	table.Gap = "   "
 	for _, row := range rows {
-		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = plain.Line(cell)
+			row[i] = plain.Line(cell)
 		}
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
-	return out.Flush()
+	return table.Lines(rows)
 }

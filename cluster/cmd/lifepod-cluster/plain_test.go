@@ -8,7 +8,10 @@ import (
 
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/commandline/helpcheck"
 )
+
+func TestHelp(t *testing.T) { helpcheck.Check(t, newRootCommand()) }
 
 // TestPlain: text of nodes, add-ons and errors reaches the terminal without control characters.
 func TestPlain(t *testing.T) {

@@ -43,7 +43,7 @@ func newStatusCommand(g *global) *cobra.Command {
 			return printStatus(command.OutOrStdout(), status)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json instead of text")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json instead of text")
 	return command
 }
 
