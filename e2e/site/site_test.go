@@ -40,9 +40,10 @@ func TestSite(t *testing.T) {
 	p.AwaitText(".results", "preStop")
 }
 
-// TestNothingFromElsewhere: the pages load nothing from other servers.
-func TestNothingFromElsewhere(t *testing.T) {
+// TestLinks: the pages load nothing from other servers, and what they link to on their own is there.
+func TestLinks(t *testing.T) {
 	foreign := regexp.MustCompile(`<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//[^"]*"|url\("?(https?:)?//[^)]*`)
+	own := regexp.MustCompile(`<a [^>]*href="([^":#]+)["#]`)
 	pages := 0
 	assert.Must(t, filepath.WalkDir(built, func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(file) != ".html" && filepath.Ext(file) != ".css" {
@@ -52,6 +53,18 @@ func TestNothingFromElsewhere(t *testing.T) {
 		pages++
 		for _, found := range foreign.FindAllString(string(text), -1) {
 			t.Errorf("%s loads %s", file, found)
+		}
+		for _, match := range own.FindAllStringSubmatch(string(text), -1) {
+			to := filepath.Join(filepath.Dir(file), match[1])
+			if strings.HasPrefix(match[1], "/") {
+				to = filepath.Join(built, match[1])
+			}
+			if strings.HasSuffix(match[1], "/") {
+				to = filepath.Join(to, "index.html")
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", file, match[1], err)
+			}
 		}
 		return err
 	}))

@@ -7,7 +7,7 @@ const repository = "https://github.com/lifepod/lifepod/blob/main/";
 
 const groups = (prefix, names) => [
   { text: names.guide, collapsed: false, items: names.pages.map(([file, text]) => ({ text, link: `${prefix}/guide/${file}` })) },
-  { text: names.reference, items: names.others.filter(([file]) => existsSync(path.join(docs, prefix, file + ".md"))).map(([file, text]) => ({ text, link: `${prefix}/${file}` })) },
+  { text: names.reference, items: names.others.filter(([file]) => existsSync(path.join(docs, prefix, file.replace(/index$/, "README") + ".md"))).map(([file, text]) => ({ text, link: `${prefix}/${file}` })) },
 ];
 
 const guide = ["phases", "ready", "scheduled", "network", "images", "init", "hooks", "probes", "exits", "in-place", "end", "races"];
@@ -19,7 +19,7 @@ const english = groups("", {
   reference: "Reference",
   others: [["run", "run"], ["commands", "The other terminal"], ["why", "why"], ["timeline", "timeline"], ["ui", "The page"], ["sim", "sim"], ["restarts", "Restarts"],
     ["groups", "Groups"], ["up", "up"], ["agent", "agent"], ["services", "Services"], ["volumes", "Volumes"], ["grow", "Further machines"], ["security", "Security"],
-    ["performance", "How fast"], ["proof", "Proofs"], ["conformance", "Conformance"], ["contract/README", "The contract"], ["architecture", "Architecture"]],
+    ["performance", "How fast"], ["proof", "Proofs"], ["conformance", "Conformance"], ["contract/index", "The contract"], ["architecture", "Architecture"]],
 });
 const chinese = groups("/zh", {
   guide: "Pod 的一生",
@@ -38,7 +38,10 @@ const outside = (md) => {
         const [file] = href.split("#");
         const target = path.resolve(path.dirname(env.path ?? docs), file);
         const page = target.startsWith(docs + path.sep) && target.endsWith(".md");
-        if (page) continue; // VitePress looks whether it is there
+        if (page) { // VitePress looks whether it is there, but does not link to what it is rewritten to
+          token.attrSet("href", href.replace(/README\.md(?=#|$)/, "index.md"));
+          continue;
+        }
         const there = path.relative(path.dirname(docs), target);
         if (!existsSync(path.resolve(docs, "../../..", there))) throw new Error(`${env.relativePath}: no file ${href}`);
         token.attrSet("href", repository + there);
@@ -52,9 +55,9 @@ export default {
   cleanUrls: false,
   rewrites: { "guide/README.md": "guide/index.md", "zh/README.md": "zh/index.md", "zh/guide/README.md": "zh/guide/index.md", "contract/README.md": "contract/index.md" },
   markdown: { config: outside, html: false },
-  themeConfig: { search: { provider: "local" }, outline: { level: [2, 3] } },
+  themeConfig: { search: { provider: "local" }, outline: { level: [2, 3] }, i18nRouting: false },
   locales: {
     root: { label: "English", lang: "en", themeConfig: { sidebar: english } },
-    zh: { label: "中文", lang: "zh-CN", link: "/zh/guide/", themeConfig: { sidebar: chinese } },
+    zh: { label: "中文", lang: "zh-CN", link: "/zh/", themeConfig: { sidebar: chinese } },
   },
 };
