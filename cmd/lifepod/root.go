@@ -79,7 +79,6 @@ inspect=did you mean lifepod status POD -o yaml?
 delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
 kill=did you mean lifepod stop POD --force?
 port-forward=did you mean lifepod run -p HOSTPORT:PODPORT FILE?
-cp=lifepod exec POD -- cat FILE copies a file out, and lifepod exec -i POD -- sh -c 'cat > FILE' one in
 stats=did you mean lifepod top?
 pull=did you mean lifepod image pull IMAGE?
 load=did you mean lifepod image load FILE?
