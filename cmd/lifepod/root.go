@@ -78,7 +78,6 @@ describe=did you mean lifepod status POD, or lifepod kubectl describe for the cl
 inspect=did you mean lifepod status POD -o yaml?
 delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
 kill=did you mean lifepod stop POD --force?
-port-forward=did you mean lifepod run -p HOSTPORT:PODPORT FILE?
 stats=did you mean lifepod top?
 pull=did you mean lifepod image pull IMAGE?
 load=did you mean lifepod image load FILE?
