@@ -22,8 +22,6 @@ func newExampleCommand(run, sim *cobra.Command) *cobra.Command {
 		Short: "List, show, run and explain the examples that are in this program",
 		Long: `List, show, run and explain the examples that are in this program: the manifests of
 the documentation, each of which shows one thing of a Pod's life.`,
-		Args: commandline.Arguments(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the examples, with what each shows", Args: commandline.Arguments(0, 0),
