@@ -194,7 +194,7 @@ func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 
 // layout is that of a terminal, or of 80 columns.
 func (f *whyFlags) layout(out io.Writer) (why.Layout, error) {
-	l := why.Layout{Width: widthOf(out)}
+	l := why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}
 	if !f.rule {
 		return l, nil
 	}
