@@ -10,6 +10,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/run/story"
 )
 
 // GlobalFlags are the flags that all commands of a program have.
@@ -99,6 +100,7 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+	flags.Bool("explain", false, "show what each rule says when it comes for the first time; implies -v")
 }
 
 func someFiles(command *cobra.Command, files []string) error {
@@ -123,6 +125,16 @@ func checkFlags(command *cobra.Command, o *Options) error {
 	}
 	if o.Detach && o.Output != "" {
 		return errors.New("-d and -o exclude each other: lifepod timeline -o json tells what happened")
+	}
+	if explain, _ := command.Flags().GetBool("explain"); explain {
+		if o.Output != "" {
+			return fmt.Errorf("--explain and -o %s exclude each other", o.Output)
+		}
+		var err error
+		o.Verbose = true
+		if o.Explain, err = story.NewRules(); err != nil {
+			return err
+		}
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }

@@ -69,7 +69,7 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	}
 	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
-	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose}
+	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
 	if !d.several {
 		p.last = pods[0].Status
 		p.raw = !d.json() && story.Unprefixed(pods[0])
@@ -102,7 +102,7 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
-	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Pod: pod.Namespace + "/" + pod.Name}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Pod: pod.Namespace + "/" + pod.Name}
 	if story.Unprefixed(pod) {
 		one.only = lifecycle.AllContainers(pod)[0].Name
 	}
@@ -275,6 +275,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})
 	}
+	p.showText(p.format.Status(time.Now(), &status))
 }
 
 func (p *printer) status() v1.PodStatus {

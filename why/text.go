@@ -50,14 +50,14 @@ func (l Layout) quote(b *strings.Builder, s Sentence) {
 // WriteAll writes what is wrong with pods, a paragraph for each cause. asked is how many pods
 // there are.
 func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
-	var b strings.Builder
 	bad := 0
 	for _, t := range list {
 		bad += len(t.Pods)
-		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  ")) + "\n")
-		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
-		l.quote(&b, t.Cause)
 	}
+	if err := l.WriteTroubles(out, list); err != nil {
+		return err
+	}
+	var b strings.Builder
 	switch {
 	case len(list) == 0:
 		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
@@ -65,6 +65,18 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 		fmt.Fprintf(&b, "%d %s, all as they should be, but not what is above.\n", asked, pods(asked))
 	default:
 		fmt.Fprintf(&b, "%d of %d %s should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is not as it", " are not as they"))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// WriteTroubles writes each with what it is about.
+func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
+	var b strings.Builder
+	for _, t := range list {
+		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  ")) + "\n")
+		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
+		l.quote(&b, t.Cause)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

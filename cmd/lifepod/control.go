@@ -23,7 +23,7 @@ import (
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
-		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
+		newExecCommand(g, code), newAttachCommand(g, code), newCopyCommand(g), newPortForwardCommand(g), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newEventsCommand(g), newUICommand(g),
 	}
 }

@@ -78,10 +78,14 @@ type sessionFlags struct {
 }
 
 func (s *sessionFlags) add(command *cobra.Command) {
+	s.addContainer(command)
 	flags := command.Flags()
-	flags.StringVarP(&s.container, "container", "c", "", "`name` of the container; without it the pod's first")
 	flags.BoolVarP(&s.stdin, "stdin", "i", false, "pass standard input on")
 	flags.BoolVarP(&s.tty, "tty", "t", false, "with a terminal")
+}
+
+func (s *sessionFlags) addContainer(command *cobra.Command) {
+	command.Flags().StringVarP(&s.container, "container", "c", "", "`name` of the container; without it the pod's first")
 }
 
 // choose is the container that is meant; if that was not said, the user is told.

@@ -57,7 +57,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newAgentCommand(g),
 		newImageCommand(g.openImages, g.completeImage), newTopCommand(g),
 		newDoctorCommand(g.doctorHost()),
-		newExplainCommand(),
+		newExplainCommand(), newExampleCommand(newRunCommand(g, began, code), newSimCommand(g, g.journal, code)),
 		newDownCommand(g),
 		newVersionCommand(),
 	)
