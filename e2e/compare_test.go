@@ -27,7 +27,7 @@ var around = map[string][2]string{
 	"lifepod why crash":                                  {"! lifepod run crash.yaml", ""},
 	"sed -i s/hello/bye/ config-reload.yaml":             {"lifepod run -d config-reload.yaml", "lifepod wait config-reload --for=delete"},
 	"lifepod exec front -- fetch http://db:8080/healthz": {"lifepod wait db --for=condition=Ready", ""},
-	"lifepod agent --manifests /etc/lifepod/pods": {"mkdir pods; lifepod down", ""},
+	"lifepod agent --manifests /etc/lifepod/pods":        {"mkdir pods; lifepod down", ""},
 }
 
 // endless are commands that end when somebody ends them.

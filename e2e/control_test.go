@@ -64,7 +64,7 @@ containers:
 		t.Errorf("status -o yaml: %+v", seen)
 	}
 	got := shared.lifepod(t, "", "status", "default/seen")
-	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +spec.containers{main} +Container started"} {
+	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +main +Container started"} {
 		if !regexp.MustCompile(want).MatchString(got.stdout) || got.code != 0 {
 			t.Errorf("status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
 		}

@@ -30,7 +30,7 @@ type display struct {
 	several        bool // pods, or in a log with others, so that each line says whose it is
 	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
-	colour         bool
+	coloured       struct{ stdout, stderr bool }
 	stdout, stderr *stream
 	view           *liveView // nil: there is no terminal for one
 
@@ -65,8 +65,9 @@ type printer struct {
 func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
 	d := &display{
-		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
+		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr),
 	}
+	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
 	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
 	if !d.several {
@@ -111,12 +112,12 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 
 // prefix begins a line about a container of one of several pods, or, without one, about the pod; of a single pod it is
 // empty. Names have nothing in them that a terminal would obey.
-func (p *printer) prefix(container string, terminal bool) string {
+func (p *printer) prefix(container string, coloured bool) string {
 	text := p.pod
 	if p.pod != "" && container != "" && container != p.only {
 		text += "/" + container
 	}
-	if text != "" && terminal && p.colour {
+	if text != "" && coloured {
 		return p.hue.Render(text)
 	}
 	return text
@@ -198,7 +199,7 @@ func (p *printer) say(text string) {
 	p.show(func(v *View) { v.Said(text) })
 	text = plain.Text(text) + "\n"
 	if p.pod != "" {
-		text = p.prefix("", p.terminal) + story.Separator + text
+		text = p.prefix("", p.coloured.stderr) + story.Separator + text
 	}
 	p.stderr.put(item{text: text})
 }

@@ -12,7 +12,8 @@ import (
 
 // Layout is how explanations are written for people.
 type Layout struct {
-	Width int // columns
+	Width  int  // columns
+	Colour bool // by the terminal's escapes
 	// Quote is the text of a rule of the contract in lines of at most so many columns; nil: rules
 	// are left out.
 	Quote func(rule string, width int) string
@@ -73,7 +74,7 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
 	var b strings.Builder
 	for _, t := range list {
-		b.WriteString(wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  "))
+		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  ")) + "\n")
 		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
 		l.quote(&b, t.Cause)
 	}

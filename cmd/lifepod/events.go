@@ -31,7 +31,7 @@ cluster. lifepod timeline tells what happened between them.`,
 			case output != "":
 				return printObject(command.OutOrStdout(), &v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: events}, output)
 			}
-			return show.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "OF", "MESSAGE"}, show.Events(events, time.Now()))
+			return show.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "CONTAINER", "MESSAGE"}, show.Events(events, time.Now()))
 		},
 	}
 	on = g.onPodCommand(command)

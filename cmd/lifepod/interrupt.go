@@ -49,7 +49,7 @@ func exitCode(stderr io.Writer, err error, code int) int {
 	case errors.Is(err, errNotChecked):
 		return 2
 	}
-	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
+	fmt.Fprintf(stderr, "%s %s\n", plain.Bad.Paint(plain.Colours(stderr), "lifepod:"), plain.Text(err.Error()))
 	switch {
 	case errors.Is(err, errInterrupted):
 		return run.ExitInterrupted

@@ -82,6 +82,7 @@ pods on other nodes it tells what their objects say.`,
 	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
 	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
 	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")

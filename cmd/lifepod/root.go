@@ -47,6 +47,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
 	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "`unix:///path` of a CRI runtime to use instead of the bundled containerd")
 	flags.StringVar(&g.logLevel, "log-level", "warn", "`level` of what lifepod logs of itself to stderr: debug, info, warn or error")

@@ -165,7 +165,7 @@ func (f *whyFlags) object(out io.Writer, source journal.Source, args []string, n
 	if f.output == "json" {
 		return writeJSON(out, list)
 	}
-	return why.Layout{Width: widthOf(out)}.WriteTroubles(out, list)
+	return why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}.WriteTroubles(out, list)
 }
 
 func hasContainer(pod *journal.Pod, name string) error {
@@ -214,7 +214,7 @@ func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 
 // layout is that of a terminal, or of 80 columns.
 func (f *whyFlags) layout(out io.Writer) (why.Layout, error) {
-	l := why.Layout{Width: widthOf(out)}
+	l := why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}
 	if !f.rule {
 		return l, nil
 	}

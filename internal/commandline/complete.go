@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Completer completes arguments or values of flags.
@@ -29,6 +31,7 @@ func CompleteFlags(command *cobra.Command, byName map[string]Completer) {
 
 // everywhere are the values of flags that are alike in all commands.
 var everywhere = map[string][]cobra.Completion{
+	"color":     plain.Colouring,
 	"log-level": {"debug", "info", "warn", "error"},
 	"runtime":   {"runc", "crun"},
 }

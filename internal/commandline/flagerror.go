@@ -53,7 +53,7 @@ func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
 // fits says whether advice is for a command: it names one of its flags, or is about manifests, which two commands have.
 func fits(advice string, command *cobra.Command) bool {
 	if meant, is := strings.CutPrefix(advice, "did you mean --"); is {
-		return command.Flag(strings.FieldsFunc(meant, func(r rune) bool { return r == '?' || r == ' ' })[0]) != nil
+		return command.Flag(strings.FieldsFunc(meant, func(r rune) bool { return strings.ContainsRune("?= ", r) })[0]) != nil
 	}
 	return command.Name() == "run" || command.Name() == "sim"
 }

@@ -20,11 +20,11 @@ const leastColumn = 12
 
 // Lines are the lines of rows; none has spaces at its end.
 func (t *Table) Lines(rows [][]string) (lines []string) {
-	least := make([]int, len(t.widths))
+	least := map[int]int{} // by column: its longest word
 	for _, cells := range rows {
 		for i, cell := range cells {
 			if i == len(t.widths) {
-				t.widths, least = append(t.widths, 0), append(least, 0)
+				t.widths = append(t.widths, 0)
 			}
 			t.widths[i] = max(t.widths[i], Width(cell))
 			for word := range strings.FieldsSeq(cell) {
@@ -40,7 +40,7 @@ func (t *Table) Lines(rows [][]string) (lines []string) {
 }
 
 // narrow makes the widest columns narrower, if that helps.
-func (t *Table) narrow(least []int) {
+func (t *Table) narrow(least map[int]int) {
 	excess := len(t.Gap)*(len(t.widths)-1) - t.Columns
 	most := 0 // how much narrower all can get
 	for i, w := range t.widths {

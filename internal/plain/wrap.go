@@ -18,7 +18,7 @@ func Wrap(text string, columns int, indent string) string {
 		width := Width(word)
 		switch {
 		case used == 0:
-			lead := text[:strings.Index(text, word)]
+			lead, _, _ := strings.Cut(text, word)
 			b.WriteString(lead)
 			used = len(lead)
 		case used+1+width > columns:

@@ -43,7 +43,7 @@ func exitCode(stderr io.Writer, err error) int {
 	case errors.As(err, &code):
 		return code.ExitStatus()
 	}
-	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
+	fmt.Fprintf(stderr, "%s %s\n", plain.Bad.Paint(plain.Colours(stderr), "lifepod:"), plain.Text(err.Error()))
 	if errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}
@@ -65,6 +65,7 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(commandline.FlagError)
 	commandline.Help(root)
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
 	flags.StringVar(&g.logLevel, "log-level", "warn", "`level` of what lifepod logs of itself to stderr: debug, info, warn or error")
 	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
