@@ -184,10 +184,12 @@ const actions = {
   "close-rule": () => byID("rule").close(),
 };
 
-document.addEventListener("click", (event) => {
-  const target = event.target.closest("[data-do]");
-  target && actions[target.dataset.do](event, target);
-});
-document.addEventListener("visibilitychange", listen);
-addEventListener("hashchange", go);
-go();
+export const start = () => {
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-do]");
+    target && actions[target.dataset.do](event, target);
+  });
+  document.addEventListener("visibilitychange", listen);
+  addEventListener("hashchange", go);
+  go();
+};
