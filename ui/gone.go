@@ -8,22 +8,31 @@ import (
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
+	"github.com/lifepod/lifepod/why"
 )
 
 // gone remembers the pods that are no more: nothing of them changes, and there may be many.
 type gone struct {
 	mu   sync.Mutex
 	seen map[string]goneRow // by UID
+	// failed are what is known of those of the rows that have failed.
+	failed []*journal.Record
 }
 
 type goneRow struct {
 	podRow
 	end  time.Time
 	held bool // its object is still there, which changes
+	pod  journal.Pod
+	// record is kept of those that have failed lately.
+	record *journal.Record
 }
 
+// lately is for how long the list of troubles may have pods that are gone.
+const lately = time.Hour
+
 // rows are the pods that the journal has beside those that are known, the newest first.
-func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (list []podRow) {
+func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow) {
 	pods, _ := from.Pods() // those that can be read
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,7 +47,12 @@ func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (
 	}
 	g.seen = seen
 	slices.SortStableFunc(all, func(a, b goneRow) int { return b.end.Compare(a.end) })
+	g.failed = nil
 	for _, row := range all[:min(len(all), maxGone)] {
+		if row.record != nil {
+			g.failed = append(g.failed, row.record)
+		}
+		row.Of = partOf(&row.pod, nil, objects)
 		row.Age = timeline.Took(now.Sub(row.end).Truncate(time.Minute))
 		list = append(list, row.podRow)
 	}
@@ -52,13 +66,15 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 		return false
 	}
 	c := timeline.Of(record, now)
-	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held}
+	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held, pod: record.Pod}
 	if row.held {
 		row.Status += ", its object is still there"
 	}
 	row.Strip = draw.DrawRow(c)
 	if row.Tone != "bad" {
 		row.Tone = "done"
+	} else if now.Sub(c.End) < lately {
+		row.record = record
 	}
 	return true
 }
