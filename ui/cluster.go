@@ -141,6 +141,11 @@ func (c *Cluster) events(ctx context.Context, pod *v1.Pod) []v1.Event {
 	if err != nil {
 		return nil // without them the rest is shown
 	}
+	for i := range list.Items {
+		if e := &list.Items[i]; e.LastTimestamp.IsZero() {
+			e.LastTimestamp.Time = e.EventTime.Time
+		}
+	}
 	slices.SortStableFunc(list.Items, func(a, b v1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	return list.Items
 }

@@ -15,8 +15,6 @@ import (
 type gone struct {
 	mu   sync.Mutex
 	seen map[string]goneRow // by UID
-	// failed are what is known of those of the rows that have failed.
-	failed []*journal.Record
 }
 
 type goneRow struct {
@@ -31,8 +29,9 @@ type goneRow struct {
 // lately is for how long the list of troubles may have pods that are gone.
 const lately = time.Hour
 
-// rows are the pods that the journal has beside those that are known, the newest first.
-func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow) {
+// rows are the pods that the journal has beside those that are known, the newest first; failed is what is known of those that
+// have failed lately.
+func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow, failed []*journal.Record) {
 	pods, _ := from.Pods() // those that can be read
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,16 +46,15 @@ func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Obj
 	}
 	g.seen = seen
 	slices.SortStableFunc(all, func(a, b goneRow) int { return b.end.Compare(a.end) })
-	g.failed = nil
 	for _, row := range all[:min(len(all), maxGone)] {
 		if row.record != nil {
-			g.failed = append(g.failed, row.record)
+			failed = append(failed, row.record)
 		}
 		row.Of = partOf(&row.pod, nil, objects)
 		row.Age = timeline.Took(now.Sub(row.end).Truncate(time.Minute))
 		list = append(list, row.podRow)
 	}
-	return list
+	return list, failed
 }
 
 // readGone reads a pod; false: nothing is known of it, or a lifepod leads it.

@@ -131,8 +131,9 @@ func (s *Server) overview(ctx context.Context) any {
 	slices.SortStableFunc(o.Pods, func(a, b podRow) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	o.Gone = s.gone.rows(s.Journal, known, objects, now)
-	o.tell(append(records, s.gone.failed...), objects, now)
+	gone, failed := s.gone.rows(s.Journal, known, objects, now)
+	o.Gone = gone
+	o.tell(append(records, failed...), objects, now)
 	return o
 }
 

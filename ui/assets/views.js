@@ -5,7 +5,7 @@ import { chart, strip, shares, legend } from "./chart.js";
 
 export const tables = { deployments: "Deployments", statefulsets: "StatefulSets", daemonsets: "DaemonSets", jobs: "Jobs", services: "Services", claims: "Claims", nodes: "Nodes", events: "Events" };
 const tones = { bad: "failing", wait: "waiting", good: "ready", done: "done", gone: "gone" };
-const mostCards = 200, mostTroubles = 3, mostNames = 3;
+const mostCards = 200, mostTroubles = 3, mostNames = 2;
 
 // linkTo is the address of a list with some of the route changed: of which object, in which state (is), found by which words (q).
 export const linkTo = (route, change) => {
@@ -39,7 +39,7 @@ const counted = (pods) => {
 };
 
 const search = (route, what) => h("label", { class: "search" }, h("span", { class: "unseen" }, "Search"),
-  h("input", { id: "search", type: "search", value: route.q, placeholder: "Search " + what + "  /", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", "data-own": true }));
+  h("input", { id: "search", type: "search", value: route.q, placeholder: "Search " + what + "  /", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", "data-own": true, "data-key": "search " + what }));
 
 const filters = (route, pods, gone) => h("div", { class: "filters", "data-key": "filters" },
   h("nav", { class: "chips", "aria-label": "States" }, h("ul", {}, [["", "All"], ...Object.entries(tones)].map(([is, text]) => {
@@ -140,8 +140,7 @@ const about = (of, overview) => {
 export const table = (route, data, overview) => {
   const name = tables[route.table], rows = (data?.rows ?? []).map((row, i) => [row, data.about?.[i] ?? ""]).filter(([row]) => matches(row.join(" "), route.q));
   return [
-    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, name), data?.rows && h("p", { class: "sub" }, data.rows.length + (data.more ? ", there are more" : ""))),
-    (data?.rows?.length > 1 || route.q) && h("div", { class: "filters", "data-key": "filters" }, search(route, name)),
+    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, name), data?.rows && h("p", { class: "sub" }, data.rows.length + (data.more ? ", there are more" : "")), (data?.rows?.length > 1 || route.q) && search(route, name)),
     !data && h("p", { class: "sub" }, "Asking the API server …"),
     data?.error && h("p", { class: "card warning" }, (data.forbidden ? "You may not see this: " : "") + data.error),
     data?.rows && (rows.length > 0 ? h("section", { class: "card", "aria-label": name }, grid(name, data.columns, rows.map(([row]) => row), rows.map(([, of]) => about(of, overview))))
