@@ -22,15 +22,12 @@ type goneRow struct {
 	end  time.Time
 	held bool // its object is still there, which changes
 	pod  journal.Pod
-	// record is kept of those that have failed lately.
+	// record is kept of those that were not as they should be.
 	record *journal.Record
 }
 
-// lately is for how long the list of troubles may have pods that are gone.
-const lately = time.Hour
-
 // rows are the pods that the journal has beside those that are known, the newest first; failed is what is known of those that
-// have failed lately.
+// were not as they should be.
 func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow, failed []*journal.Record) {
 	pods, _ := from.Pods() // those that can be read
 	g.mu.Lock()
@@ -71,7 +68,8 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 	row.Strip = draw.DrawRow(c)
 	if row.Tone != "bad" {
 		row.Tone = "done"
-	} else if now.Sub(c.End) < lately {
+	}
+	if !why.Explain(record, now).Well {
 		row.record = record
 	}
 	return true

@@ -80,11 +80,11 @@ func (s *Server) overview(ctx context.Context) any {
 	for _, p := range silent {
 		o.warn("the lifepod at %s does not answer: %v", p.Socket, p.Err)
 	}
-	now, known, objects := time.Now(), map[string]bool{}, &why.Objects{}
+	now, known := time.Now(), map[string]bool{}
+	var objects *why.Objects
 	var records []*journal.Record
 	add := func(pod *v1.Pod, record *journal.Record) {
 		row := rowOf(pod, now)
-		known[row.UID] = true
 		row.Of = partOf(new(journal.PodOf(pod)), pod.Spec.Volumes, objects)
 		if record == nil {
 			record, _ = s.Journal.Read(row.UID) // as far as there is one
@@ -97,35 +97,29 @@ func (s *Server) overview(ctx context.Context) any {
 		}
 		o.Pods = append(o.Pods, row)
 	}
-	left := s.Config.Pods.Unattended(pods)
+	var mine []*v1.Pod
 	for _, p := range pods {
-		known[string(p.UID)] = true
+		mine = append(mine, p.Pod)
 	}
-	for _, p := range left {
-		known[string(p.UID)] = true
-	}
-	var elsewhere clusterState
-	if s.Cluster != nil {
-		elsewhere = s.Cluster.look(ctx, func(uid string) bool {
-			_, err := s.Journal.Read(uid)
-			return known[uid] || err == nil
-		}, now)
-		if objects = elsewhere.objects; elsewhere.err != nil {
-			o.warn("the cluster's API server does not tell of everything: %v", elsewhere.err)
-		}
-	}
-	for _, p := range pods {
-		add(p.Pod, nil)
-	}
-	for _, p := range left {
-		add(p.Pod, nil)
-		if !p.Ended() {
+	for _, p := range s.Config.Pods.Unattended(pods) {
+		if mine = append(mine, p.Pod); !p.Ended() {
 			o.warn("%s", p.Notice())
 		}
 	}
+	for _, pod := range mine {
+		known[string(pod.UID)] = true
+	}
+	elsewhere := s.elsewhere(ctx, known, now)
+	if objects = elsewhere.objects; elsewhere.err != nil {
+		o.warn("the cluster's API server does not tell of everything: %v", elsewhere.err)
+	}
+	for _, pod := range mine {
+		add(pod, nil)
+	}
 	for _, record := range elsewhere.records {
-		if !known[record.Pod.UID] { // by now
-			add(elsewhere.listed.Object(record.Pod.UID), record)
+		if uid := record.Pod.UID; !known[uid] { // by now
+			known[uid] = true
+			add(elsewhere.listed.Object(uid), record)
 		}
 	}
 	slices.SortStableFunc(o.Pods, func(a, b podRow) int {
@@ -135,6 +129,17 @@ func (s *Server) overview(ctx context.Context) any {
 	o.Gone = gone
 	o.tell(append(records, failed...), objects, now)
 	return o
+}
+
+// elsewhere is what the cluster has beside the pods that are known, or that a journal of this machine has.
+func (s *Server) elsewhere(ctx context.Context, known map[string]bool, now time.Time) clusterState {
+	if s.Cluster == nil {
+		return clusterState{objects: &why.Objects{}}
+	}
+	return s.Cluster.look(ctx, func(uid string) bool {
+		_, err := s.Journal.Read(uid)
+		return known[uid] || err == nil
+	}, now)
 }
 
 func (o *overview) warn(format string, args ...any) {

@@ -118,6 +118,7 @@ func TestPageOfMany(t *testing.T) {
 	p := browser.Open(t, s.Link())
 	p.AwaitText(".heading .sub", "240 pods, 13 to look at")
 	p.AwaitText(".chips", "failing 12")
+	p.AwaitText(".why .bad.count", "2 failing")
 	p.Size(390, 844, true)
 	p.Accessible("the list on a phone")
 	p.Shot("many-phone")
