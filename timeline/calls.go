@@ -27,6 +27,7 @@ func (b *builder) fileBegun(e *journal.Entry) {
 			b.goesOn()
 		}
 	}
+	b.deleted(e)
 	bar := b.begin(key, step, e)
 	bar.Image = e.Image
 	b.calls[e.ID] = &call{bar, key}

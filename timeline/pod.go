@@ -16,7 +16,6 @@ type podLife struct {
 	readyAt      time.Time
 	bar          *Bar
 	ending, gone bool
-	deleted      bool // after it had ended
 }
 
 var podKey = rowKey{kind: PodRow, name: "pod"}
@@ -73,8 +72,6 @@ func (b *builder) resumed(e *journal.Entry) {
 
 // endPod begins the pod's end.
 func (b *builder) endPod(e *journal.Entry, name, text string) {
-	b.settle()
-	b.pod.deleted = b.pod.phaseID != 0
 	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
 	b.pod.switchTo(b.board, Ending, e)
 	b.pod.ending = true
@@ -94,9 +91,21 @@ func (p *podLife) switchTo(b *board, step Step, e *journal.Entry) {
 
 // settle ends the end of a pod of which nothing is left but its object: until that is deleted nothing is done.
 func (b *builder) settle() {
-	if p := &b.pod; p.ending && p.phaseID != 0 && !p.deleted && !b.busy() {
+	if p := &b.pod; p.ending && p.phaseID != 0 && !b.busy() {
 		p.bar.End, p.bar.Open = later(p.bar.Begin, b.done), false
 		p.bar, p.ending = nil, false
+	}
+}
+
+// deleted begins the end anew when something is done after a time in which nothing was.
+func (b *builder) deleted(e *journal.Entry) {
+	const pause = time.Second
+	if !b.pod.ending || b.at.Sub(later(b.pod.bar.Begin, b.done)) < pause {
+		return
+	}
+	if b.settle(); !b.pod.ending {
+		b.pod.switchTo(b.board, Ending, e)
+		b.pod.ending = true
 	}
 }
 

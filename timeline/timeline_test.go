@@ -342,9 +342,9 @@ func TestEnded(t *testing.T) {
 		{Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &journal.Exit{Code: 1}}, ends,
 		{Kind: journal.Milestone, Name: "phase", Value: "Failed"},
 		{Kind: journal.Begun, Name: "StopSandbox"}, {Kind: journal.Answered, Name: "StopSandbox", Cause: last + 4},
-		{Kind: journal.Event, Name: "StopRequested"}, {Kind: journal.Fact, Name: "StopRequested"},
+		{Kind: journal.Fact, Name: "PodUpdated"}, {Kind: journal.Begun, Name: "RemoveSandbox"},
 	} {
-		e.ID, e.At = last+1+int64(i), timelinetest.At(time.Duration(5+i)*time.Second)
+		e.ID, e.At = last+1+int64(i), timelinetest.At(time.Duration(50+i+i/5*50)*100*time.Millisecond)
 		record.Entries = append(record.Entries, e)
 	}
 	var got []string
@@ -357,5 +357,5 @@ func TestEnded(t *testing.T) {
 			}
 		}
 	}
-	assert.Deep(t, "not deleted, and then deleted", []string{"6s 9s", "6s 9s", "11s 1m0s"}, got)
+	assert.Deep(t, "not deleted, and then deleted", []string{"5.1s 5.4s", "5.1s 5.4s", "10.6s 1m0s"}, got)
 }
