@@ -81,6 +81,8 @@ kill=did you mean lifepod stop POD --force?
 stats=did you mean lifepod top?
 pull=did you mean lifepod image pull IMAGE?
 load=did you mean lifepod image load FILE?
+save=did you mean lifepod image save IMAGE?
+tag=did you mean lifepod image tag IMAGE NAME?
 images=did you mean lifepod image ls?
 rmi=did you mean lifepod image rm IMAGE?
 `
@@ -108,7 +110,7 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 		Close:    func() error { return closeRuntime(ctx, r) },
 	}
 	if r.Containerd {
-		session.Load, session.Untag = r.LoadImages, r.UntagImage
+		session.Load, session.Untag, session.Tag, session.Save = r.LoadImages, r.UntagImage, r.TagImage, r.SaveImages
 	}
 	return session, nil
 }
