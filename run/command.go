@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,7 @@ fail: its failing container's own; a Job fails as a whole;
 		ValidArgsFunction: completeManifest,
 
 		PreRunE: func(command *cobra.Command, files []string) error {
+			o.Files = files
 			if err := checkFlags(command, &o); err != nil {
 				return err
 			}
@@ -57,7 +59,7 @@ fail: its failing container's own; a Job fails as a whole;
 				return err
 			}
 			g, err := global()
-			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.Root, g.Endpoint, g.Log
+			o.Root, o.RuntimeEndpoint, o.Log = g.Root, g.Endpoint, g.Log
 			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
 			return err
 		},
@@ -67,9 +69,15 @@ fail: its failing container's own; a Job fails as a whole;
 			case own != nil:
 				*code, err = Run(command.Context(), o.inBackground(command.Context(), own))
 			case o.Detach:
-				if err = detach(command.Context(), o); err != nil {
+				var begun Begun
+				if begun, err = detach(command.Context(), o); err != nil {
 					*code = ExitError
 				}
+				for _, name := range begun.Names {
+					fmt.Fprintln(o.Stdout, name)
+				}
+			case o.Input:
+				*code, err = inSession(command, o)
 			default:
 				*code, err = Run(command.Context(), o)
 			}
@@ -94,6 +102,10 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.BoolVar(&o.Substitute, "substitute", false, "put the values of such variables, else of lifepod's environment, for ${NAME} and ${NAME:-DEFAULT} in manifests; $${NAME} stays ${NAME}")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pods set these sysctls, too: `names`, or prefixes such as net.core.*")
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "run in the background: print the pods' names once they are there; lifepod logs, status, wait and stop go on with them")
+	if o.Attach != nil {
+		flags.BoolVarP(&o.Input, "stdin", "i", false, "talk to the pod's container that has stdin, or the only one: the pod ends with it, with its exit code")
+		flags.BoolVarP(&o.Terminal, "tty", "t", false, "with a terminal, with -i")
+	}
 	flags.BoolVar(&o.New, "new", false, "start new pods also where some of these manifests were left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
@@ -123,6 +135,14 @@ func checkFlags(command *cobra.Command, o *Options) error {
 	}
 	if o.Detach && o.Output != "" {
 		return errors.New("-d and -o exclude each other: lifepod timeline -o json tells what happened")
+	}
+	switch {
+	case o.Terminal && !o.Input:
+		return errors.New("-t without -i: want -it for a terminal")
+	case o.Input && (o.Detach || o.Output != ""):
+		return errors.New("-i excludes -d and -o: lifepod attach -i talks to a container that runs in the background")
+	case o.Input && slices.Contains(o.Files, stdinName):
+		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }
