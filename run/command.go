@@ -64,29 +64,34 @@ fail: its failing container's own; a Job fails as a whole;
 			return err
 		},
 		RunE: func(command *cobra.Command, _ []string) (err error) {
-			own := background.Take()
-			switch {
-			case own != nil:
-				*code, err = Run(command.Context(), o.inBackground(command.Context(), own))
-			case o.Detach:
-				var begun Begun
-				if begun, err = detach(command.Context(), o); err != nil {
-					*code = ExitError
-				}
-				for _, name := range begun.Names {
-					fmt.Fprintln(o.Stdout, name)
-				}
-			case o.Input:
-				*code, err = inSession(command, o)
-			default:
-				*code, err = Run(command.Context(), o)
-			}
+			*code, err = o.carryOut(command)
 			return err
 		},
 	}
 	addFlags(command, &o)
 	logs.add(command)
 	return command
+}
+
+// carryOut runs the pods here or in the background, as this or another process.
+func (o Options) carryOut(command *cobra.Command) (code int, err error) {
+	ctx, own := command.Context(), background.Take()
+	switch {
+	case own != nil:
+		return Run(ctx, o.inBackground(ctx, own))
+	case o.Input:
+		return inSession(command, o)
+	case !o.Detach:
+		return Run(ctx, o)
+	}
+	begun, err := detach(ctx, o)
+	if err != nil {
+		return ExitError, err
+	}
+	for _, name := range begun.Names {
+		fmt.Fprintln(o.Stdout, name)
+	}
+	return 0, nil
 }
 
 func addFlags(command *cobra.Command, o *Options) {
