@@ -7,7 +7,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	streamingapi "github.com/containerd/containerd/api/services/streaming/v1"
@@ -16,25 +15,18 @@ import (
 	"github.com/containerd/containerd/api/types/transfer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// namespace is the containerd namespace that CRI looks at.
-const namespace = "k8s.io"
-
 // LoadImages stores the images of an archive, as written by docker save or in
 // the OCI layout, plain or gzipped, and returns their full names, sorted, once
-// CRI sees them. The socket is containerd's, with or without unix://. An
-// archive whose images have no name is refused, because nobody could refer to
-// them.
+// CRI sees them. An archive whose images have no name is refused, because nobody
+// could refer to them.
 func LoadImages(ctx context.Context, socket string, archive io.Reader) ([]string, error) {
-	address := "unix://" + strings.TrimPrefix(socket, "unix://")
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	ctx, conn, err := connect(ctx, socket)
 	if err != nil {
-		return nil, fmt.Errorf("connect to containerd at %s: %w", address, err)
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	names, err := transferArchive(ctx, conn, archive)
@@ -54,7 +46,7 @@ func LoadImages(ctx context.Context, socket string, archive io.Reader) ([]string
 
 // transferArchive returns the names of the images that were stored.
 func transferArchive(ctx context.Context, conn *grpc.ClientConn, archive io.Reader) ([]string, error) {
-	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace))
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, release, err := leased(ctx, conn)
 	if err != nil {

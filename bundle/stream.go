@@ -82,6 +82,33 @@ func (s *stream) send(r io.Reader) error {
 	}
 }
 
+// receive writes what the other side sends, which sends no more at once than what it was allowed to. It returns with an error only: the
+// other side never ends the stream.
+func (s *stream) receive(w io.Writer) error {
+	for allowed := 0; ; {
+		if allowed < chunk {
+			message, err := packAny(&transfer.WindowUpdate{Update: 2 * chunk})
+			if err != nil {
+				return err
+			}
+			_ = s.client.Send(message) // a stream that has ended says so when it is read
+			allowed += 2 * chunk
+		}
+		message, err := s.client.Recv()
+		if err != nil {
+			return err
+		}
+		var data transfer.Data
+		if err := unpack(message, &data); err != nil {
+			return err
+		}
+		allowed -= len(data.GetData())
+		if _, err := w.Write(data.GetData()); err != nil {
+			return err
+		}
+	}
+}
+
 // window waits until the other side takes more bytes, and says how many.
 func (s *stream) window() (int, error) {
 	message, err := s.client.Recv()

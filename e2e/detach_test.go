@@ -2,10 +2,17 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/e2e/terminal"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestDetach: pods that run in the background are there once the command returns, and the commands of a terminal go on with them;
@@ -48,4 +55,33 @@ func TestDetach(t *testing.T) {
 	if got := r.lifepod(t, "kind: Pod", "run", "-d", "-"); got.code != 125 || !strings.Contains(got.stderr, "<stdin>") {
 		t.Errorf("bad manifest: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
+}
+
+// TestRunInput: the user talks to the container, whose end is the pod's, whatever its restart policy is; nothing that it has written is missing.
+func TestRunInput(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	file := func(name, script string) string {
+		path := filepath.Join(t.TempDir(), name)
+		assert.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(pod(name, "containers:\n"+shell("main", script)), "TOOLBOX", toolbox)), 0o600))
+		return path
+	}
+	talk := file("talk", `echo hello; while read x; do echo "got $x"; done; exit 5`)
+	assert.Deep(t, "run -i", result{5, "hello\ngot a\ngot b\n", ""}, r.lifepod(t, "a\nb\n", "run", "-i", talk), cmp.AllowUnexported(result{}))
+	session := terminal.Start(t, exec.Command(binary, "--root", r.dir, "run", "-it", file("shell", `[ -t 0 ] && echo terminal; read x; echo "got $x"; read x; exit 6`)))
+	session.Press("one\r")
+	session.Await("got one")
+	session.Press("two\r")
+	if code := session.End(); code != 6 {
+		t.Errorf("exit code %d\n%s", code, session.Text())
+	}
+	quick := terminal.Start(t, exec.Command(binary, "--root", r.dir, "run", "-it", file("quick", "echo done; exit 7")))
+	if code := quick.End(); code != 7 || !strings.Contains(quick.Text(), "done") {
+		t.Errorf("exit code %d\n%s", code, quick.Text())
+	}
+	waits := r.start(t, "", "run", "-i", file("waits", "echo waiting; "+waiter))
+	waits.await(waits.stdout, "waiting")
+	waits.signal(syscall.SIGINT)
+	waits.wait().wantCode(t, 130)
+	assert.Deep(t, "ps", "no pod runs\n", r.lifepod(t, "", "ps").stderr)
 }

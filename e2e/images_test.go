@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -195,8 +196,30 @@ func TestImageCommands(t *testing.T) {
 	if got := r.listImages(t); !sameSet(got, want) {
 		t.Errorf("images after rm: %v, want %v", got, want)
 	}
+	const own, latest = "localhost/own:1", "localhost/own:latest"
+	r.lifepod(t, "", "image", "tag", toolbox, own, "localhost/own").want(t, 0, own+"\n"+latest+"\n")
+	r.lifepod(t, "", "image", "save", "-o", archive, own, "localhost/own").want(t, 0, "")
+	r.lifepod(t, "", "image", "rm", own, latest).want(t, 0, own+"\n"+latest+"\n")
+	r.lifepod(t, "", "image", "load", archive).want(t, 0, own+"\n"+latest+"\n")
+	for args, says := range map[string]string{
+		"inspect own":                     `lifepod: inspect image "own": image not found: it is here as ` + latest + "\n",
+		"tag x:1 y":                       `lifepod: tag image "x:1": image not found` + "\n",
+		"save -o " + t.TempDir() + " x:1": `lifepod: save image "x:1": image not found` + "\n",
+	} {
+		assert.Deep(t, args, says, r.lifepod(t, "", append([]string{"image"}, strings.Fields(args)...)...).stderr)
+	}
+	if got := r.lifepod(t, "", "image", "inspect", own); got.code != 0 || !strings.Contains(got.stdout, `"Architecture": "`+runtime.GOARCH+`"`) {
+		t.Errorf("%+v", got)
+	}
+	if got := r.run(t, imagePod("own:1", "Never"), "--fail-fast"); !strings.Contains(got.stderr, "(it is here as "+own+": name it so)") {
+		t.Errorf("%+v", got)
+	}
+	r.lifepod(t, "", "image", "prune", "-a").want(t, 0, "") // it is in use by another name
 	user.signal(syscall.SIGINT)
 	user.wait()
+	if got := r.lifepod(t, "", "image", "prune", "-a"); !strings.Contains(got.stdout, own+"\n") {
+		t.Errorf("%+v", got)
+	}
 	if got := r.lifepod(t, "", "image", "rm", loaded); got.code != 125 || !strings.Contains(got.stderr, loaded) {
 		t.Errorf("rm of what isn't there: exit code %d\n%s", got.code, got.stderr)
 	}

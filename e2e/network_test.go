@@ -110,7 +110,7 @@ containers:
 	for args, want := range map[string]string{
 		"forwarded " + port + ":80":            "port " + port + ":80: listen tcp 127.0.0.1:" + port + ": bind: address already in use",
 		"forwarded --address 192.0.2.1 :80":    "port :80: listen tcp 192.0.2.1:0: bind: cannot assign requested address",
-		"forwarded --address eth0 :80":         `--address "eth0": want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`,
+		"forwarded --address eth0 :80":         `port :80: --address "eth0": want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`,
 		"svc/forwarded :80":                    "svc/forwarded: want a pod behind the Service, or lifepod kubectl port-forward service/forwarded for a Service of a cluster",
 		"forwarded 8080:web --address 0.0.0.0": `port 8080:web: "web" is neither a port from 1 to 65535 nor one of the pod's: http`,
 	} {

@@ -219,6 +219,16 @@ func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...strin
 	return bundle.UntagImage(ctx, r.Socket(), imageID, names...)
 }
 
+// TagImage gives an image another name; only for containerd.
+func (r *Runtime) TagImage(ctx context.Context, imageID, name string) error {
+	return bundle.TagImage(ctx, r.Socket(), imageID, name)
+}
+
+// SaveImages writes an archive of images; only for containerd.
+func (r *Runtime) SaveImages(ctx context.Context, archive io.Writer, names ...string) error {
+	return bundle.SaveImages(ctx, r.Socket(), archive, names...)
+}
+
 // LoadImages takes the images of an archive in; only for containerd.
 func (r *Runtime) LoadImages(ctx context.Context, archive io.Reader) ([]string, error) {
 	return bundle.LoadImages(ctx, r.Socket(), archive)

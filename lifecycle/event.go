@@ -186,7 +186,8 @@ type SandboxExited struct{ SandboxID string }
 // ImageInspected answers InspectImage; Image is nil when it is not present.
 type ImageInspected struct {
 	Result
-	Image *ImageInfo
+	Image     *ImageInfo
+	LocalName string // what is present instead, see ImagePulled
 }
 
 // ImagePulled answers PullImage.
@@ -196,6 +197,7 @@ type ImagePulled struct {
 	Took  time.Duration // the pull alone, without waiting for a slot
 	// MissingSecrets are the pod's imagePullSecrets that could not be read.
 	MissingSecrets []string
+	LocalName      string // after a failure: of an image that was built here by the same short name, localhost/NAME
 }
 
 // ImageInfo is what the runtime says of an image that is present.

@@ -116,16 +116,16 @@ func WithDefaultTag(image string) (string, error) {
 
 func invalidImageName(s *step, f fetch, err error) {
 	text := fmt.Sprintf("Failed to apply default image tag %q: %v", f.reference, err)
-	imageRefused(s, f, "InspectFailed", Failure{Reason: "InvalidImageName", Message: text})
+	imageRefused(s, f, "InspectFailed", Failure{Reason: "InvalidImageName", Message: text}, Because{})
 	f.RetryAt = s.now.Add(s.options.RetryAfter)
 }
 
 // imageRefused files why there is no image and records the event of that reason.
-func imageRefused(s *step, f fetch, eventReason string, why Failure) {
+func imageRefused(s *step, f fetch, eventReason string, why Failure, because Because) {
 	f.Refused = &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath()})
-	tell(s, Report{Subject: f.subject(), Kind: KindImageFailed, Reason: why.Reason, Message: why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
+	tell(s, Report{Subject: f.subject(), Kind: KindImageFailed, Reason: why.Reason, Message: why.Message, Because: because, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf finds the fetch that waits for that effect.
@@ -164,7 +164,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 		imageRefused(s, f, "InspectFailed", Failure{
 			Class: answer.Failure.Class, Reason: "ImageInspectError",
 			Message: fmt.Sprintf("Failed to inspect image %q: %s", f.reference, answer.Failure.Message),
-		})
+		}, Because{})
 		f.RetryAt = s.now.Add(s.retryAfter(answer.Failure))
 	case answer.Image != nil:
 		present(s, f, *answer.Image, "Container image "+strconv.Quote(f.reference)+" already present on machine and can be accessed by the pod")
@@ -172,7 +172,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 		imageRefused(s, f, "ErrImageNeverPull", Failure{
 			Reason:  "ErrImageNeverPull",
 			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", f.reference),
-		})
+		}, localImage(answer.LocalName))
 		f.RetryAt = s.now.Add(s.options.RetryAfter)
 	default:
 		pull(s, f, name)
@@ -271,7 +271,7 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)
-	report := Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Rule: "A-IMG-5"}
+	report := Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Because: localImage(answer.LocalName), Rule: "A-IMG-5"}
 	if answer.Image != nil && f.policy == v1.PullAlways {
 		report.Because = Because{Kind: "image-is-here", Text: "Always"}
 		if name, _ := s.withDefaultTag(f.reference); strings.HasSuffix(name, ":latest") {
@@ -279,4 +279,12 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 		}
 	}
 	tellBlocked(s, report, why, b.From.Add(b.Delay))
+}
+
+// localImage says by which name an image is here that was built by the name which is not.
+func localImage(name string) (b Because) {
+	if name != "" {
+		b = Because{Kind: "image-is-local", Text: name}
+	}
+	return b
 }

@@ -83,6 +83,7 @@ lost-with-a-kill: it would not outlive a kill of lifepod
 cut-off: its start was cut off when lifepod was killed
 init-failed: init container {text} failed
 image-is-here: the image is here, but imagePullPolicy is {text}: set IfNotPresent to use it
+image-is-local: it is here as {text}: name it so
 late: not counted: this machine was {text} late
 readiness-failed: readiness probe failed: {text}
 `

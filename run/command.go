@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,7 @@ fail: its failing container's own; a Job fails as a whole;
 		ValidArgsFunction: completeManifest,
 
 		PreRunE: func(command *cobra.Command, files []string) error {
+			o.Files = files
 			if err := checkFlags(command, &o); err != nil {
 				return err
 			}
@@ -58,28 +60,39 @@ fail: its failing container's own; a Job fails as a whole;
 				return err
 			}
 			g, err := global()
-			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.Root, g.Endpoint, g.Log
+			o.Root, o.RuntimeEndpoint, o.Log = g.Root, g.Endpoint, g.Log
 			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
 			return err
 		},
 		RunE: func(command *cobra.Command, _ []string) (err error) {
-			own := background.Take()
-			switch {
-			case own != nil:
-				*code, err = Run(command.Context(), o.inBackground(command.Context(), own))
-			case o.Detach:
-				if err = detach(command.Context(), o); err != nil {
-					*code = ExitError
-				}
-			default:
-				*code, err = Run(command.Context(), o)
-			}
+			*code, err = o.carryOut(command)
 			return err
 		},
 	}
 	addFlags(command, &o)
 	logs.add(command)
 	return command
+}
+
+// carryOut runs the pods here or in the background, as this or another process.
+func (o Options) carryOut(command *cobra.Command) (code int, err error) {
+	ctx, own := command.Context(), background.Take()
+	switch {
+	case own != nil:
+		return Run(ctx, o.inBackground(ctx, own))
+	case o.Input:
+		return inSession(command, o)
+	case !o.Detach:
+		return Run(ctx, o)
+	}
+	begun, err := detach(ctx, o)
+	if err != nil {
+		return ExitError, err
+	}
+	for _, name := range begun.Names {
+		fmt.Fprintln(o.Stdout, name)
+	}
+	return 0, nil
 }
 
 func addFlags(command *cobra.Command, o *Options) {
@@ -95,6 +108,10 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.BoolVar(&o.Substitute, "substitute", false, "put the values of such variables, else of lifepod's environment, for ${NAME} and ${NAME:-DEFAULT} in manifests; $${NAME} stays ${NAME}")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pods set these sysctls, too: `names`, or prefixes such as net.core.*")
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "run in the background: print the pods' names once they are there; lifepod logs, status, wait and stop go on with them")
+	if o.Attach != nil {
+		flags.BoolVarP(&o.Input, "stdin", "i", false, "talk to the pod's container that has stdin, or the only one: the pod ends with it, with its exit code")
+		flags.BoolVarP(&o.Terminal, "tty", "t", false, "with a terminal, with -i")
+	}
 	flags.BoolVar(&o.New, "new", false, "start new pods also where some of these manifests were left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
@@ -125,6 +142,14 @@ func checkFlags(command *cobra.Command, o *Options) error {
 	}
 	if o.Detach && o.Output != "" {
 		return errors.New("-d and -o exclude each other: lifepod timeline -o json tells what happened")
+	}
+	switch {
+	case o.Terminal && !o.Input:
+		return errors.New("-t without -i: want -it for a terminal")
+	case o.Input && (o.Detach || o.Output != ""):
+		return errors.New("-i excludes -d and -o: lifepod attach -i talks to a container that runs in the background")
+	case o.Input && slices.Contains(o.Files, stdinName):
+		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
 	}
 	if explain, _ := command.Flags().GetBool("explain"); explain {
 		if o.Output != "" {

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -56,6 +59,9 @@ func readManifests(o Options) (*manifest.Group, error) {
 		pod.Spec.NodeName = host.Name()
 		setVariables(pod, variables)
 	}
+	if err := o.giveInput(group); err != nil {
+		return nil, err
+	}
 	if err := publishAll(podsOf(group), group.Services, o.Ports); err != nil {
 		return nil, err
 	}
@@ -65,6 +71,26 @@ func readManifests(o Options) (*manifest.Group, error) {
 		}
 	}
 	return group, nil
+}
+
+// giveInput gives the container that the user talks to its input, with -i: the first one that has any, or the only one.
+func (o Options) giveInput(group *manifest.Group) error {
+	if !o.Input {
+		return nil
+	}
+	pods := podsOf(group)
+	if len(pods) != 1 || len(group.Jobs) > 0 {
+		return fmt.Errorf("-i: the manifests have %s and %s: want one pod", plain.Count(len(pods)-len(group.Jobs), "pod"), plain.Count(len(group.Jobs), "Job"))
+	}
+	containers := pods[0].Spec.Containers
+	i := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Stdin })
+	if i < 0 && len(containers) > 1 {
+		return fmt.Errorf("-i: the pod has %d containers, and none that says stdin: true: set that for the one that you want to talk to", len(containers))
+	}
+	c := &containers[max(i, 0)]
+	c.StdinOnce = c.StdinOnce || !c.Stdin // the end of a pipe is the end of its input
+	c.Stdin, c.TTY = true, c.TTY || o.Terminal
+	return nil
 }
 
 // sources are what an argument names: standard input, a URL, a file, or those of a folder.

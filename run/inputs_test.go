@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,7 +57,8 @@ func TestInputs(t *testing.T) {
 		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
 		"/none.yaml\": 404 Not Found": {Files: []string{server.URL + "/none.yaml"}},
 		"-p 1:80: there are 2 pods, and 0 of them have port 80 as a containerPort or behind a Service: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
-		"read manifest: open gone.yaml: no such file": {Files: []string{"all", "gone.yaml"}},
+		"-i: the manifests have 2 pods and 0 Jobs: want one pod":                                                           {Files: []string{"one.yaml", "all/2.json"}, Input: true},
+		"read manifest: open gone.yaml: no such file":                                                                      {Files: []string{"all", "gone.yaml"}},
 	} {
 		assert.ErrorContains(t, want, assert.ErrorOf(readManifests(o)))
 	}
@@ -91,5 +93,30 @@ func TestPrefix(t *testing.T) {
 		}
 		assert.Deep(t, "stdout", "one | text\ntwo/a | text\n", stdout.String())
 		assert.Deep(t, "stderr", "one | warning: careful\ntwo | warning: careful\nwarning: all\n", stderr.String())
+	}
+}
+
+// With -i the container that has input gets it, or the only one, with a terminal if that is wanted.
+func TestGiveInput(t *testing.T) {
+	for _, tc := range []struct {
+		containers, want string
+		terminal         bool
+	}{
+		{"{name: a, image: 'i:1'}", "a true true false\n", false},
+		{"{name: a, image: 'i:1'}", "a true true true\n", true},
+		{"{name: a, image: 'i:1'}, {name: b, image: 'i:1', stdin: true, tty: true}", "a false false false\nb true false true\n", false},
+		{"{name: a, image: 'i:1'}, {name: b, image: 'i:1'}", "-i: the pod has 2 containers, and none that says stdin: true: set that for the one that you want to talk to", true},
+	} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [" + tc.containers + "]}\n"
+		group, err := readManifests(Options{Files: []string{"-"}, Stdin: strings.NewReader(text), Input: true, Terminal: tc.terminal})
+		got := ""
+		if err != nil {
+			assert.Error(t, tc.want, err)
+			continue
+		}
+		for _, c := range podsOf(group)[0].Spec.Containers {
+			got += fmt.Sprintf("%s %v %v %v\n", c.Name, c.Stdin, c.StdinOnce, c.TTY)
+		}
+		assert.Equal(t, tc.want, got, "%s", tc.containers)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/run/story"
 	"github.com/lifepod/lifepod/worker/podlog"
@@ -35,6 +37,8 @@ type Options struct {
 	FailFast bool          // end a pod when something that a container needs can't be had at the first attempt
 	Keep     bool          // leave logs and volumes on disk
 	Detach   bool          // in the background, as a process of its own
+	Input    bool          // -i: the pod runs in the background, and ends with the session that Attach has with its container
+	Terminal bool          // -t: the container has a terminal
 	New      bool          // don't go on with the pod of a lifepod that was killed
 	Plain    bool          // lines also where there is a terminal for the live view
 	Verbose  bool          // show rules and Kubernetes events as well
@@ -51,6 +55,9 @@ type Options struct {
 	Kustomization      string
 	BuildKustomization func(dir string) ([]byte, error)
 
+	// Attach has a session with the container of a pod that has input, until it ends, and ends the pod; a program without it refuses -i.
+	Attach func(command *cobra.Command, pod string) (code int, err error)
+
 	// Begun is called once, when all pods that do not wait for others are there; may be nil.
 	Begun func(Begun)
 
@@ -64,4 +71,5 @@ type Options struct {
 type Begun struct {
 	Names    []string // of its pods, and of the Jobs that make some
 	Warnings []string // about the manifests
+	PID      int      // of its process, in the background
 }

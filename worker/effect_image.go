@@ -17,7 +17,11 @@ import (
 
 func (h *executor) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
 	found, err := h.usableImage(ctx, e.Image)
-	return lifecycle.ImageInspected{Result: result(ctx, e.ID, err), Image: found}
+	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err), Image: found}
+	if found == nil && err == nil {
+		fact.LocalName = images.LocalName(ctx, h.engine.Images, e.Image)
+	}
+	return fact
 }
 
 // usableImage is what this machine has under that name, nil if it has nothing that the pod may use.
@@ -48,6 +52,7 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 			Detail:  refused.Error(),
 		}
 		fact.Image, _ = h.usableImage(ctx, e.Image) // the pull's failure is what counts
+		fact.LocalName = images.LocalName(ctx, h.engine.Images, e.Image)
 	}
 	if err == nil {
 		fact.Image, fact.Took = imageInfo(&pulled.Image), pulled.PullDuration

@@ -107,7 +107,7 @@ func TestCompletion(t *testing.T) {
 		"agent --config-dir ":       folders,
 		"agent --config ":           files,
 		"condition other ":          "example.com/warm=True example.com/warm=False example.com/warm=Unknown " + none,
-		"image ":                    "load ls pull rm " + none,
+		"image ":                    "inspect load ls prune pull rm save tag " + none,
 		"ps ":                       none,
 	} {
 		words := append([]string{"--root", root}, strings.Split(line, " ")...)

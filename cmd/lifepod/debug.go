@@ -87,33 +87,38 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 		return 0, nil
 	}
 	pod.Pod = changed
-	printed := ""
-	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
-		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != printed && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			printed = text
-			command.PrintErrf("waiting: %s\n", plain.Line(cri.Reason(text)))
-		}
-	})
+	state, err := awaitStart(command, pod, c.Name)
 	if err != nil {
 		return 0, err
 	}
-	if err := f.join(command, pod, c.Name, state.Running != nil); err != nil {
+	if err := f.session.join(command, pod, c.Name, state.Running != nil); err != nil {
 		return 0, err
 	}
 	exit, err := pod.AwaitExit(ctx, c.Name)
 	return int(exit), err
 }
 
+// awaitStart waits until a container runs or has run, and says what it waits for.
+func awaitStart(command *cobra.Command, pod *client.Pod, container string) (v1.ContainerState, error) {
+	printed := ""
+	return pod.AwaitStart(command.Context(), container, func(w *v1.ContainerStateWaiting) {
+		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != printed && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			printed = text
+			command.PrintErrf("waiting: %s\n", plain.Line(cri.Reason(text)))
+		}
+	})
+}
+
 // join connects the user with the container until it ends. Without a terminal
 // its output is read from its log, in which nothing is missing that it wrote
 // before.
-func (f *debugFlags) join(command *cobra.Command, pod *client.Pod, container string, runs bool) error {
+func (s *sessionFlags) join(command *cobra.Command, pod *client.Pod, container string, runs bool) error {
 	ctx := command.Context()
-	if runs && f.session.tty && f.session.stdin {
+	if runs && s.tty && s.stdin {
 		command.PrintErrln("If you don't see a command prompt, press Enter.")
-		return f.session.attach(command, pod, container)
+		return s.attach(command, pod, container)
 	}
-	if runs && f.session.stdin {
+	if runs && s.stdin {
 		// It ends with its input, or with the process when the container has ended.
 		go func() { _ = pod.Attach(ctx, container, client.Streams{Stdin: command.InOrStdin()}) }()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/worker/images"
@@ -31,6 +32,9 @@ type imageSession struct {
 	// Untag removes names of an image that has others; nil if the runtime isn't
 	// containerd: CRI has no call for it.
 	Untag func(ctx context.Context, imageID string, names ...string) error
+	// Tag gives an image a name, and Save writes an archive of images by their tags; nil if the runtime isn't containerd.
+	Tag  func(ctx context.Context, imageID, name string) error
+	Save func(ctx context.Context, archive io.Writer, names ...string) error
 	// Runtime knows which containers use an image; nil: none is asked for.
 	Runtime runtimeapi.RuntimeServiceClient
 	// Close ends the session; the runtime is stopped if nobody else uses it.
@@ -44,12 +48,13 @@ type openImages func(ctx context.Context) (*imageSession, error)
 func newImageCommand(open openImages, complete completer) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image",
-		Short: "List, pull, load and remove container images",
+		Short: "List, pull, load, save, tag and remove container images",
 	}
 	command.AddCommand(
 		newImageListCommand(open),
 		newImagePullCommand(open, complete),
-		newImageLoadCommand(open),
+		newImageLoadCommand(open), newImageSaveCommand(open, complete),
+		newImageTagCommand(open, complete), newImageInspectCommand(open, complete), newImagePruneCommand(open),
 		newImageRemoveCommand(open, complete),
 	)
 	return commandline.Group(command)
@@ -70,6 +75,26 @@ func withImages(ctx context.Context, open openImages, use func(*imageSession) er
 		used = errInterrupted // whatever it says follows from that
 	}
 	return errors.Join(used, session.Close())
+}
+
+// find is the image that a user means.
+func (s *imageSession) find(ctx context.Context, name string) (*images.Image, error) {
+	image, err := s.Store.Inspect(ctx, name)
+	switch {
+	case err != nil:
+		return nil, errors.New(cri.Text(err))
+	case image == nil:
+		if local := images.LocalName(ctx, s.Store, name); local != "" {
+			return nil, fmt.Errorf("%w: it is here as %s", images.ErrNotFound, local)
+		}
+		return nil, images.ErrNotFound
+	}
+	return image, nil
+}
+
+// notContainerd is that a runtime can't do what containerd can.
+func (s *imageSession) notContainerd(doing, call string) error {
+	return fmt.Errorf("%s: the runtime at %s is not containerd, and CRI has no call to %s: use the runtime's own tool", doing, s.Endpoint, call)
 }
 
 func newImageListCommand(open openImages) *cobra.Command {
@@ -218,7 +243,7 @@ func newImageLoadCommand(open openImages) *cobra.Command {
 			defer archive.Close()
 			return withImages(command.Context(), open, func(session *imageSession) error {
 				if session.Load == nil {
-					return fmt.Errorf("load images: the runtime at %s is not containerd, and CRI has no call to load an archive: use the runtime's own tool", session.Endpoint)
+					return session.notContainerd("load images", "load an archive")
 				}
 				names, err := session.Load(command.Context(), archive)
 				if err != nil {

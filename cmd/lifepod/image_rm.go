@@ -53,12 +53,9 @@ they are restarted.`,
 // remove removes a name of an image, or the image by its ID, and returns what it has
 // removed.
 func (s *imageSession) remove(ctx context.Context, name string, force bool) (removed string, err error) {
-	image, err := s.Store.Inspect(ctx, name)
-	if err == nil && image == nil {
-		err = images.ErrNotFound
-	}
+	image, err := s.find(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("remove image %q: %s", name, cri.Text(err))
+		return "", fmt.Errorf("remove image %q: %w", name, err)
 	}
 	called := image.Called(name)
 	if called == "" && len(image.Tags) > 1 && !force {
@@ -77,7 +74,7 @@ func (s *imageSession) remove(ctx context.Context, name string, force bool) (rem
 	case s.Untag != nil:
 		err = s.Untag(ctx, image.ID, rest...)
 	default:
-		err = fmt.Errorf("remove image %q: the runtime at %s is not containerd, and CRI has no call to remove one of several names: use the runtime's own tool", name, s.Endpoint)
+		err = s.notContainerd(fmt.Sprintf("remove image %q", name), "remove one of several names")
 	}
 	if called == "" {
 		called = image.ID
@@ -100,17 +97,13 @@ func (s *imageSession) mayRemove(ctx context.Context, image *images.Image, name 
 // users are the containers that use an image, if it is to go, or that were given it
 // by one of its names.
 func (s *imageSession) users(ctx context.Context, image *images.Image, name string, whole bool) ([]string, error) {
-	if s.Runtime == nil {
-		return nil, nil
-	}
-	list, err := s.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	list, err := s.containers(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the containers: %s", cri.Text(err))
+		return nil, err
 	}
 	var users []string
-	for _, c := range list.Containers {
-		uses := c.ImageId == image.ID || c.ImageRef == image.ID || slices.Contains(image.Digests, c.ImageRef)
-		if !uses || !whole && images.FullName(c.GetImage().GetUserSpecifiedImage()) != name {
+	for _, c := range list {
+		if !usesImage(c, image) || !whole && images.FullName(c.GetImage().GetUserSpecifiedImage()) != name {
 			continue
 		}
 		labels := c.Labels
@@ -120,4 +113,20 @@ func (s *imageSession) users(ctx context.Context, image *images.Image, name stri
 		}
 	}
 	return users, nil
+}
+
+// containers are those of the runtime, also those that have ended.
+func (s *imageSession) containers(ctx context.Context) ([]*runtimeapi.Container, error) {
+	if s.Runtime == nil {
+		return nil, nil
+	}
+	list, err := s.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list the containers: %s", cri.Text(err))
+	}
+	return list.Containers, nil
+}
+
+func usesImage(c *runtimeapi.Container, image *images.Image) bool {
+	return c.ImageId == image.ID || c.ImageRef == image.ID || slices.Contains(image.Digests, c.ImageRef)
 }

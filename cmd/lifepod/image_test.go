@@ -44,9 +44,13 @@ func (*imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) 
 }
 
 func (*imageService) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	if request.Image.Image == "localhost/own:2" {
+		return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: "sha256:2", Size: 1}}, nil
+	}
 	for _, image := range serviceImages {
 		if image.Id == request.Image.Image || strings.Contains(strings.Join(image.RepoTags, " "), request.Image.Image) {
-			return &runtimeapi.ImageStatusResponse{Image: image}, nil
+			info := map[string]string{"info": `{"imageSpec": {"os": "linux", "config": {"Cmd": ["serve"]}}}`}
+			return &runtimeapi.ImageStatusResponse{Image: image, Info: info}, nil
 		}
 	}
 	return &runtimeapi.ImageStatusResponse{}, nil
@@ -133,6 +137,19 @@ func TestImagePullWithSecretFile(t *testing.T) {
 	assert.Deep(t, "output and login", []string{"r.io/app:latest\n", "me"}, []string{got, service.login})
 }
 
+func TestImageInspectAndPrune(t *testing.T) {
+	got, err := runImage(t, &imageService{}, nil, "inspect", "app:1")
+	assert.Must(t, err)
+	assert.Deep(t, "inspect", `[{"Config":{"Cmd":["serve"]},"Id":"sha256:0123456789abcdef","Os":"linux","RepoDigests":["docker.io/library/app@sha256:9"],`+
+		`"RepoTags":["docker.io/library/app:1","localhost:5000/app:latest"],"Size":1234567}]`, strings.Join(strings.Fields(got), ""))
+	for _, tc := range []struct{ args, removed string }{{"prune", ""}, {"prune -a", "sha256:0123456789abcdef"}} {
+		service := &imageService{}
+		_, err := runImage(t, service, nil, strings.Fields(tc.args)...)
+		assert.Must(t, err)
+		assert.Deep(t, tc.args, tc.removed, strings.Join(service.removed, " "))
+	}
+}
+
 func TestImageErrors(t *testing.T) {
 	loads := func(_ context.Context, archive io.Reader) ([]string, error) {
 		if raw, _ := io.ReadAll(archive); string(raw) != "archive" {
@@ -155,9 +172,15 @@ func TestImageErrors(t *testing.T) {
 		{nil, "rm", "an argument is missing: want image rm IMAGE... [flags]"},
 		{nil, "ls a", `unexpected argument "a": want image ls [flags]`},
 		{nil, "rmm", `unknown command "rmm": did you mean image rm?`},
-		{nil, "frobnicate", `unknown command "frobnicate": want image load, ls, pull, rm`},
+		{nil, "frobnicate", `unknown command "frobnicate": image --help lists them`},
 		{nil, "load /none.tar", `load images: open /none.tar: no such file or directory`},
 		{nil, "load -", `load images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to load an archive: use the runtime's own tool`},
+		{nil, "save app:1", `save images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to write an archive: use the runtime's own tool`},
+		{nil, "tag app:1 b", `tag images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to give an image a name: use the runtime's own tool`},
+		{nil, "tag app:1 B", `couldn't parse image name "B": invalid reference format: repository name (library/B) must be lowercase`},
+		{nil, "tag app:1", "an argument is missing: want image tag IMAGE NAME... [flags]"},
+		{nil, "inspect own:2", `inspect image "own:2": image not found: it is here as localhost/own:2`},
+		{nil, "inspect docker.io/own:2", `inspect image "docker.io/own:2": image not found`},
 		{loads, "load -", `standard input: no images in it`},
 	}
 	for _, c := range cases {

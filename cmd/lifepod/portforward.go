@@ -57,13 +57,7 @@ const acceptPause = 100 * time.Millisecond
 // forwardPorts forwards until the pod is gone or the context ends.
 func forwardPorts(command *cobra.Command, pod *client.Pod, addresses, specs []string) error {
 	var accepting sync.WaitGroup
-	var listeners []net.Listener
-	defer func() {
-		for _, l := range listeners {
-			_ = l.Close() // it has served
-		}
-		accepting.Wait()
-	}()
+	defer accepting.Wait()
 	ctx := command.Context()
 	for _, spec := range specs {
 		local, remote, err := forwardedPort(pod.Pod, spec)
@@ -71,41 +65,49 @@ func forwardPorts(command *cobra.Command, pod *client.Pod, addresses, specs []st
 			return err
 		}
 		for _, address := range addresses {
-			if address == "localhost" {
-				address = "127.0.0.1"
-			}
-			if net.ParseIP(address) == nil {
-				return fmt.Errorf("--address %q: want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all", address)
-			}
-			l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(local))))
+			l, err := listenAt(ctx, address, local)
 			if err != nil {
 				return fmt.Errorf("port %s: %w", spec, err)
 			}
-			listeners = append(listeners, l)
+			defer l.Close()
 			fmt.Fprintf(command.OutOrStdout(), "Forwarding from %s -> %d\n", l.Addr(), remote)
-			accepting.Go(func() {
-				for {
-					from, err := l.Accept()
-					if errors.Is(err, net.ErrClosed) {
-						return
-					}
-					if err != nil { // there are too many connections
-						time.Sleep(acceptPause)
-						continue
-					}
-					go func() {
-						if err := forward(ctx, pod, remote, from); err != nil && ctx.Err() == nil {
-							warn(command.ErrOrStderr(), "port %d: %v", remote, err)
-						}
-					}()
-				}
-			})
+			accepting.Go(func() { forwardAll(command, pod, l, remote) })
 		}
 	}
 	if err := pod.Wait(ctx); err != nil {
 		return err
 	}
 	return fmt.Errorf("pod %s/%s is gone", pod.Namespace, pod.Name)
+}
+
+func listenAt(ctx context.Context, address string, port int32) (net.Listener, error) {
+	if address == "localhost" {
+		address = "127.0.0.1"
+	}
+	if net.ParseIP(address) == nil {
+		return nil, fmt.Errorf("--address %q: want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all", address)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
+}
+
+// forwardAll forwards each connection until the listener is closed.
+func forwardAll(command *cobra.Command, pod *client.Pod, l net.Listener, remote int32) {
+	ctx := command.Context()
+	for {
+		from, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // there are too many connections
+			time.Sleep(acceptPause)
+			continue
+		}
+		go func() {
+			if err := forward(ctx, pod, remote, from); err != nil && ctx.Err() == nil {
+				warn(command.ErrOrStderr(), "port %d: %v", remote, err)
+			}
+		}()
+	}
 }
 
 // forwardedPort reads [LOCAL:]REMOTE.

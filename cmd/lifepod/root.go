@@ -90,7 +90,7 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 		Close:    func() error { return closeRuntime(ctx, r) },
 	}
 	if r.Containerd {
-		session.Load, session.Untag = r.LoadImages, r.UntagImage
+		session.Load, session.Untag, session.Tag, session.Save = r.LoadImages, r.UntagImage, r.TagImage, r.SaveImages
 	}
 	return session, nil
 }

@@ -42,7 +42,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"statsu web":             `unknown command "statsu": did you mean lifepod status?`,
 		"log web":                `unknown command "log": did you mean lifepod logs?`,
 		"frobnicate":             `unknown command "frobnicate": lifepod --help lists them`,
-		"image frobnicate":       `unknown command "frobnicate": want lifepod image load, ls, pull, rm`,
+		"image frobnicate":       `unknown command "frobnicate": lifepod image --help lists them`,
 		"run --timout 3s a":      `unknown flag --timout: did you mean --timeout?`,
 		"run --frobnicate a":     `unknown flag --frobnicate: lifepod run --help lists the flags`,
 		"run -z a":               `unknown flag -z: lifepod run --help lists the flags`,

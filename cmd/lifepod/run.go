@@ -12,7 +12,7 @@ import (
 // newRunCommand is "lifepod run", which can serve a page beside the pod; the pod's exit code
 // goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
-	command := run.NewCommand(run.Options{Began: began, BuildKustomization: g.buildKustomization}, func() (run.GlobalFlags, error) {
+	command := run.NewCommand(run.Options{Began: began, BuildKustomization: g.buildKustomization, Attach: g.attachToRun}, func() (run.GlobalFlags, error) {
 		log, err := g.logger()
 		return run.GlobalFlags{Root: g.root, Endpoint: g.endpoint, Log: log}, err
 	}, code)
@@ -21,8 +21,9 @@ func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 	command.Flags().BoolVar(&page, "ui", false, "show the pods of this machine in a browser as well, as lifepod ui does; the link is printed")
 	alone := command.RunE
 	command.RunE = func(command *cobra.Command, files []string) error {
-		if detach, _ := command.Flags().GetBool("detach"); detach && page {
-			return errors.New("-d and --ui exclude each other: lifepod ui shows the pods that run in the background")
+		detach, _ := command.Flags().GetBool("detach")
+		if input, _ := command.Flags().GetBool("stdin"); (detach || input) && page {
+			return errors.New("--ui excludes -d and -i: lifepod ui shows the pods that run in the background")
 		}
 		return besidePage(g, command, page, func() error { return alone(command, files) })
 	}

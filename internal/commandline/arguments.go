@@ -89,7 +89,7 @@ func unknownCommand(above *cobra.Command, name string) error {
 	if len(all) <= fewCommands {
 		return fmt.Errorf("unknown command %q: want %s %s", name, above.CommandPath(), strings.Join(all, ", "))
 	}
-	return fmt.Errorf("unknown command %q: %s --help lists them", name, above.Name())
+	return fmt.Errorf("unknown command %q: %s --help lists them", name, above.CommandPath())
 }
 
 // fewCommands are so many that an error can name them all.

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -142,10 +143,10 @@ func secretKeyring(secrets []v1.Secret) (*keyring, error) {
 }
 
 // nodeKeyring holds the credentials that every pod on this node may use: those
-// of the first file that exists. It is read at each pull, so that a login takes
-// effect at once.
-func nodeKeyring(paths []string) (*keyring, error) {
-	ring := &keyring{}
+// of the first file that exists, and of the helper that it names for the repository.
+// It is read at each pull, so that a login takes effect at once.
+func nodeKeyring(ctx context.Context, paths []string, repository string) (*keyring, error) {
+	ring := &keyring{byLocation: map[string][]credential{}}
 	for _, file := range paths {
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -155,6 +156,9 @@ func nodeKeyring(paths []string) (*keyring, error) {
 			return nil, fmt.Errorf("read registry credentials of the node: %w", err)
 		}
 		config, err := parseConfigJSON(data)
+		if err == nil {
+			err = ring.fileHelped(ctx, data, repository)
+		}
 		if err == nil {
 			err = ring.add(config, nil)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +98,7 @@ func TestNodeKeyring(t *testing.T) {
 	folder := t.TempDir()
 	absent, present := filepath.Join(folder, "absent"), filepath.Join(folder, "config.json")
 	assert.Must(t, os.WriteFile(present, []byte(`{"auths":{"r.io":{"username":"node","password":"p"}}}`), 0o600))
-	ring, err := nodeKeyring([]string{absent, present})
+	ring, err := nodeKeyring(t.Context(), []string{absent, present}, "r.io/app")
 	assert.Must(t, err)
 	found := ring.lookup("r.io/app")
 	if diff := cmp.Diff([]string{"node:p"}, usernames(found)); diff != "" {
@@ -105,5 +106,38 @@ func TestNodeKeyring(t *testing.T) {
 	}
 	if found[0].source != nil {
 		t.Errorf("a credential of the node belongs to everyone, got source %+v", found[0].source)
+	}
+}
+
+// TestCredentialHelpers: a program that docker login has given the credentials to is asked for those of the image's registry.
+func TestCredentialHelpers(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	assert.Must(t, os.WriteFile(filepath.Join(folder, "docker-credential-own"), []byte(`#!/bin/sh
+read server
+case $1$server in
+getnone.io) echo credentials not found in native keychain; exit 1;;
+getlocked.io) echo the store is locked; exit 2;;
+get*) echo "{\"Username\": \"for\", \"Secret\": \"$server\"}";;
+esac
+`), 0o700))
+	config := filepath.Join(folder, "config.json")
+	assert.Must(t, os.WriteFile(config, []byte(`{"auths": {"r.io": {"username": "node", "password": "p"}}, "credsStore": "own", "credHelpers": {"gone.io": "gone", "path.io": "../own"}}`), 0o600))
+	for repository, want := range map[string]string{
+		"r.io/app":              "for:r.io node:p",
+		"docker.io/library/app": "for:https://index.docker.io/v1/",
+		"none.io/app":           "",
+		"locked.io/app":         "credential helper for locked.io: docker-credential-own: exit status 2: the store is locked",
+		"gone.io/app":           `credential helper for gone.io: docker-credential-gone: exec: "docker-credential-gone": executable file not found in $PATH`,
+		"path.io/app":           `credential helper "../own" is no name of a program docker-credential-…`,
+	} {
+		ring, err := nodeKeyring(t.Context(), []string{config}, repository)
+		var got string
+		if err == nil {
+			got = strings.Join(usernames(ring.lookup(repository)), " ")
+		} else {
+			got = strings.TrimPrefix(err.Error(), "read registry credentials of the node from "+config+": ")
+		}
+		assert.Equal(t, want, got, "%s", repository)
 	}
 }

@@ -104,7 +104,7 @@ func (s *Store) credentials(ctx context.Context, request PullRequest) ([]credent
 	if err != nil {
 		return nil, err
 	}
-	node, err := nodeKeyring(s.options.NodeConfigs)
+	node, err := nodeKeyring(ctx, s.options.NodeConfigs, repository)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +120,9 @@ func (s *Store) pullWithEach(ctx context.Context, request PullRequest, credentia
 	var failures []error
 	for _, login := range credentials {
 		auth := &runtimeapi.AuthConfig{Username: login.username, Password: login.password}
+		if login.username == tokenUser {
+			auth = &runtimeapi.AuthConfig{IdentityToken: login.password}
+		}
 		pulled, err := s.pullOnce(ctx, request, auth)
 		if err == nil {
 			pulled.Credential = login.source

@@ -2,7 +2,9 @@ package images
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,6 +96,33 @@ func (s *Store) Inspect(ctx context.Context, image string) (*Image, error) {
 		return nil, fmt.Errorf("Id or size of image %q is not set", image) //nolint:staticcheck // it ends up in a Kubernetes event, in Kubernetes' words
 	}
 	return newImage(response.Image), nil
+}
+
+// Spec is an image's configuration (OCI), as far as the runtime tells it.
+func (s *Store) Spec(ctx context.Context, image string) (map[string]any, error) {
+	response, err := s.client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}, Verbose: true})
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	var info struct{ ImageSpec map[string]any }
+	_ = json.Unmarshal([]byte(response.GetInfo()["info"]), &info) // another runtime has another form, or none
+	return info.ImageSpec, nil
+}
+
+// LocalName is the name by which an image is here that was built here by a short name: podman puts localhost/ before it, where Kubernetes
+// takes Docker Hub to be meant. Empty if there is none.
+func LocalName(ctx context.Context, s interface {
+	Inspect(ctx context.Context, image string) (*Image, error)
+}, name string) string {
+	short, of := strings.CutPrefix(FullName(name), "docker.io/")
+	if !of || strings.HasPrefix(name, "docker.io/") {
+		return ""
+	}
+	local := "localhost/" + strings.TrimPrefix(short, "library/")
+	if found, err := s.Inspect(ctx, local); err != nil || found == nil {
+		return ""
+	}
+	return local
 }
 
 // List returns all images, in the runtime's order.
