@@ -13,7 +13,7 @@ import (
 )
 
 // Patience is how long anything may take before the measurement is given up.
-const Patience = 3 * time.Minute
+const Patience = 10 * time.Minute
 
 // Board has the objects of a namespace as a watch has shown them, by name.
 type Board[T metav1.Object] struct {
