@@ -22,9 +22,7 @@ func holder(t *testing.T, l *layout, onTerm string) *exec.Cmd {
 	out, err := command.StdoutPipe()
 	assert.Must(t, err)
 	assert.Must(t, command.Start())
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(out.Read(make([]byte, 1))))
 	return command
 }
 
@@ -36,13 +34,9 @@ func TestEndProcess(t *testing.T) {
 		assert.Must(t, err)
 		command := holder(t, l, onTerm)
 		ended, err := l.endProcess(t.Context(), time.Second)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		_ = command.Wait() // its state says how it has ended
 		assert.Deep(t, fmt.Sprintf("on TERM %q", onTerm), want, command.ProcessState.String())
-		if killed := strings.Contains(ended, "killed"); killed != (onTerm == ":") {
-			t.Errorf("on TERM %q: %q", onTerm, ended)
-		}
+		assert.True(t, strings.Contains(ended, "killed") == (onTerm == ":"), "on TERM %q: %q", onTerm, ended)
 	}
 }

@@ -82,17 +82,13 @@ func TestEndsWhileWatched(t *testing.T) {
 	s.end()
 	select {
 	case err := <-s.ended:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	for _, w := range watches {
 		for e := range w.ResultChan() {
-			if e.Type == watch.Error {
-				t.Errorf("the watch ends with %v", e.Object)
-			}
+			assert.True(t, e.Type != watch.Error, "the watch ends with %v", e.Object)
 		}
 	}
 }
@@ -103,9 +99,7 @@ func TestEndsWhileRequested(t *testing.T) {
 	s.end()
 	select {
 	case err := <-s.ended:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-givenUp:
 		t.Error("it waits until the webhook is given up")
 	}

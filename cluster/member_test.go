@@ -17,10 +17,7 @@ func TestTrimNode(t *testing.T) {
 		Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}}})
 	assert.Must(t, err)
 	kept := got.(*v1.Node)
-	if !kept.CreationTimestamp.Equal(&made) {
-		t.Errorf("made at %v, want %v", kept.CreationTimestamp, made)
-	}
-	if len(kept.Spec.Taints) != 1 || kept.DeletionTimestamp == nil {
-		t.Errorf("taints %v, deleted at %v: the node seems to take traffic", kept.Spec.Taints, kept.DeletionTimestamp)
-	}
+	assert.True(t, kept.CreationTimestamp.Equal(&made), "made at %v, want %v", kept.CreationTimestamp, made)
+	assert.True(t, len(kept.Spec.Taints) == 1 && kept.DeletionTimestamp != nil,
+		"taints %v, deleted at %v: the node seems to take traffic", kept.Spec.Taints, kept.DeletionTimestamp)
 }

@@ -48,9 +48,8 @@ func TestNodeConfig(t *testing.T) {
 		"cgroupRoot: /pods":                          true,
 		"featureGates: {AllBeta: true}":              false,
 	} {
-		if _, err := loadNodeConfig(kubeletFile(t, fields), decidedByJoin(true)); (err != nil) != refused {
-			t.Errorf("of join: %s: error %v", fields, err)
-		}
+		_, err := loadNodeConfig(kubeletFile(t, fields), decidedByJoin(true))
+		assert.True(t, (err != nil) == refused, "of join: %s: error %v", fields, err)
 	}
 }
 

@@ -55,9 +55,8 @@ func TestNameNode(t *testing.T) {
 			case err == nil && l.Node != test.want:
 				t.Errorf("the node is called %s, want %s", l.Node, test.want)
 			}
-			if said := log.String(); !strings.Contains(said, test.logged) || test.logged == "" && said != "" {
-				t.Errorf("the log says %q, want %q", said, test.logged)
-			}
+			said := log.String()
+			assert.True(t, strings.Contains(said, test.logged) && (test.logged != "" || said == ""), "the log says %q, want %q", said, test.logged)
 		})
 	}
 }

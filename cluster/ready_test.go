@@ -47,17 +47,11 @@ func TestReadyWithSlowControllers(t *testing.T) {
 		PriorityClassName: "system-cluster-critical", Containers: []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1"}},
 	}}
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		if _, err := s.client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})))
 	}
-	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})))
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 80}}}}
-	if _, err := s.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})))
 }
 
 // firstObjects are those that users' first objects need.
@@ -80,17 +74,12 @@ func TestNeeds(t *testing.T) {
 			r := &run{layout: &layout{Config: Config{Log: slog.New(slog.NewTextHandler(log, nil))}}, client: client}
 			began := time.Now()
 			time.AfterFunc(15*time.Second, func() {
-				if err := client.Tracker().Add(firstObjects[i]); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, client.Tracker().Add(firstObjects[i]))
 			})
 			assert.Must(t, r.await(t.Context(), r.needs()))
-			if took := time.Since(began).Round(time.Second); took != 15*time.Second {
-				t.Errorf("without object %d it took %v, want 15s", i, took)
-			}
-			if !strings.Contains(log.String(), "not found") {
-				t.Errorf("without object %d the log says %q", i, log)
-			}
+			took := time.Since(began).Round(time.Second)
+			assert.True(t, took == 15*time.Second, "without object %d it took %v, want 15s", i, took)
+			assert.True(t, strings.Contains(log.String(), "not found"), "without object %d the log says %q", i, log)
 		})
 	}
 }
@@ -98,9 +87,7 @@ func TestNeeds(t *testing.T) {
 // Without controllers nobody makes what only they make.
 func TestNeedsWithoutControllers(t *testing.T) {
 	r := &run{layout: &layout{Config: Config{Disable: []string{"controllers"}}}, client: fake.NewClientset(firstObjects[:5]...)}
-	if err := r.await(t.Context(), r.needs()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.await(t.Context(), r.needs()))
 }
 
 // A cluster whose node is not registered yet is not ready.
@@ -134,7 +121,6 @@ func TestReadyAfterTheNode(t *testing.T) {
 	}
 	close(registered)
 	<-ended
-	if ready := <-called; ready.Node != "n1" {
-		t.Errorf("it is ready with %+v", ready)
-	}
+	ready := <-called
+	assert.True(t, ready.Node == "n1", "it is ready with %+v", ready)
 }

@@ -94,9 +94,8 @@ func ownProcess(t *testing.T, by ...string) bool {
 	args := slices.Concat(by, []string{os.Args[0], "-test.run", "^" + t.Name() + "$"})
 	command := exec.Command(args[0], args[1:]...)
 	command.Env = append(os.Environ(), processVariable+"=1")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := command.CombinedOutput()
+	assert.True(t, err == nil, "%v\n%s", err, out)
 	return false
 }
 

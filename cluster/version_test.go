@@ -3,6 +3,8 @@ package cluster
 import (
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestCheckVersion: a cluster goes up by one minor version of Kubernetes at a time, and not back; one of which nothing is written is
@@ -22,9 +24,7 @@ func TestCheckVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := named(t, test.node, &logBuffer{})
 			if test.before != "" {
-				if err := l.rememberVersion(test.before); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, l.rememberVersion(test.before))
 			}
 			switch err := l.checkVersion(test.own); {
 			case test.refused == "" && err != nil:

@@ -57,13 +57,9 @@ func TestImagesChurn(t *testing.T) {
 		n.end(fmt.Sprintf("churn-%d", i))
 	}
 	log := n.log()
-	if strings.Contains(log, "no space left on device") {
-		t.Errorf("the disk was full:\n%s", log)
-	}
+	assert.True(t, !strings.Contains(log, "no space left on device"), "the disk was full:\n%s", log)
 	collected := strings.Count(log, `msg="removed an image"`)
-	if collected < len(images)-16 {
-		t.Errorf("%d images were removed, of %d that do not fit\n%s", collected, len(images), log)
-	}
+	assert.True(t, collected >= len(images)-16, "%d images were removed, of %d that do not fit\n%s", collected, len(images), log)
 	n.begin("large", reg.pushLarge(t, base, "large", largeMiB))
 	n.end("large")
 	machine.Until(t, "nothing is left of the pods", func() bool {
@@ -102,9 +98,8 @@ func newSmallNode(t *testing.T) *smallNode {
 		}
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v\n%s", err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		assert.True(t, err == nil, "umount: %v\n%s", err, out)
 	})
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	writeText(t, config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
@@ -117,9 +112,7 @@ func newSmallNode(t *testing.T) *smallNode {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
 		}
-		if err := n.agent.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, n.agent.Signal(syscall.SIGTERM))
 		<-n.agent.Ended()
 		if out, err := exec.Command(binary, "doctor", "--sweep", "--root", n.root.dir).CombinedOutput(); err != nil {
 			t.Logf("doctor --sweep: %v\n%s", err, out)

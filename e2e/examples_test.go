@@ -54,12 +54,10 @@ func TestExamples(t *testing.T) {
 			wantOut, wantErr := promised(string(text))
 			// Containers that are stopped together end in any order.
 			order := func(text string) []string { return slices.Sorted(strings.Lines(normal(text))) }
-			if diff := cmp.Diff(order(wantOut), order(got.stdout)); diff != "" {
-				t.Errorf("stdout (-promised +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(order(wantErr), order(got.stderr)); diff != "" {
-				t.Errorf("stderr (-promised +got):\n%s", diff)
-			}
+			diff := cmp.Diff(order(wantOut), order(got.stdout))
+			assert.True(t, diff == "", "stdout (-promised +got):\n%s", diff)
+			diff = cmp.Diff(order(wantErr), order(got.stderr))
+			assert.True(t, diff == "", "stderr (-promised +got):\n%s", diff)
 			simulated := shared.lifepod(t, "", "sim", "../examples/"+name+".yaml", "--scenario", "../examples/scenarios/"+name+".yaml")
 			if diff := cmp.Diff(inOrder(got.stderr), inOrder(simulated.stderr)); diff != "" || simulated.code != 0 {
 				t.Errorf("lifepod sim: exit code %d, the milestones on real containers (-) and simulated (+):\n%s", simulated.code, diff)

@@ -43,9 +43,7 @@ func TestPullPolicies(t *testing.T) {
 				got = append(got, strings.TrimSpace(r.stdout))
 				reg.push(t, path, "new")
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("ran %v, want %v", got, tc.want)
-			}
+			assert.True(t, slices.Equal(got, tc.want), "ran %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -55,14 +53,12 @@ func TestPullStory(t *testing.T) {
 	t.Parallel()
 	image := newRegistry(t, "").push(t, "story", "hi")
 	got := shared.run(t, imagePod(image, "IfNotPresent"))
-	if got.code != 0 || !strings.Contains(got.stderr, "main pulling image "+image+"\n") || !strings.Contains(got.stderr, "main pulled image "+image+" in ") {
-		t.Errorf("exit code %d, stderr\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 0 && strings.Contains(got.stderr, "main pulling image "+image+"\n") && strings.Contains(got.stderr, "main pulled image "+image+" in "),
+		"exit code %d, stderr\n%s", got.code, got.stderr)
 	reg := newRegistry(t, "")
 	result := shared.runStory(t, 0, imagePod(reg.push(t, "events", "hi"), "Always"))
-	if reasons := result.reasons("main"); !slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}) {
-		t.Errorf("events %v", reasons)
-	}
+	reasons := result.reasons("main")
+	assert.True(t, slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}), "events %v", reasons)
 }
 
 // TestNoImage: what isn't there is said, and tried again.
@@ -106,9 +102,8 @@ func TestFailFast(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("fast-"+tc.name, tc.spec), "--fail-fast")
 			last := got.stderr[strings.LastIndex(strings.TrimSpace(got.stderr), "\n")+1:]
-			if got.code != 125 || !strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") || !strings.Contains(last, tc.want) {
-				t.Errorf("exit code %d\n%s", got.code, got.stderr)
-			}
+			assert.True(t, got.code == 125 && strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") && strings.Contains(last, tc.want),
+				"exit code %d\n%s", got.code, got.stderr)
 		})
 	}
 }
@@ -121,9 +116,8 @@ func TestPullSecret(t *testing.T) {
 	image := reg.push(t, "private", "let in")
 	spec := "restartPolicy: Never\nimagePullSecrets: [{name: pull}]\ncontainers:\n- {name: main, image: '" + image + "', imagePullPolicy: Always}"
 	result := shared.runStory(t, 124, reg.pullSecret("pull", "wrong")+pod("refused", spec), "--timeout", "2s")
-	if c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main"); c.ContainerID != "" {
-		t.Errorf("main: %+v", c)
-	}
+	c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main")
+	assert.True(t, c.ContainerID == "", "main: %+v", c)
 	shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)).want(t, 0, "let in\n")
 }
 
@@ -161,9 +155,8 @@ func TestInterruptDuringPull(t *testing.T) {
 	c := shared.startRun(t, imagePod(image, "Always"))
 	<-reg.held
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 || strings.Contains(got.stderr, "started") {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 130 && !strings.Contains(got.stderr, "started"), "exit code %d\n%s", got.code, got.stderr)
 }
 
 // TestImageCommands: load, ls, pull and rm.
@@ -183,18 +176,16 @@ func TestImageCommands(t *testing.T) {
 	r.lifepod(t, "", "image", "pull", pulled).want(t, 0, pulled+"\n")
 	r.run(t, imagePod(pulled, "Never")).want(t, 0, "x\n")
 	want := []string{"lifepod.dev/pause:1", toolbox, loaded, pulled}
-	if got := r.listImages(t); !sameSet(got, want) {
-		t.Errorf("images %v, want %v", got, want)
-	}
+	got := r.listImages(t)
+	assert.True(t, sameSet(got, want), "images %v, want %v", got, want)
 	user := r.startReady(t, pod("user", "containers:\n"+shell("main", waiter)))
 	if got := r.lifepod(t, "", "image", "rm", toolbox); got.code != 125 || !strings.Contains(got.stderr, "it is used by container main of pod default/user") {
 		t.Errorf("rm of an image in use: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	r.lifepod(t, "", "image", "rm", loaded, pulled).want(t, 0, loaded+"\n"+pulled+"\n")
 	want = []string{"lifepod.dev/pause:1", toolbox} // of which loaded was another name
-	if got := r.listImages(t); !sameSet(got, want) {
-		t.Errorf("images after rm: %v, want %v", got, want)
-	}
+	got = r.listImages(t)
+	assert.True(t, sameSet(got, want), "images after rm: %v, want %v", got, want)
 	user.signal(syscall.SIGINT)
 	user.wait()
 	if got := r.lifepod(t, "", "image", "rm", loaded); got.code != 125 || !strings.Contains(got.stderr, loaded) {

@@ -42,9 +42,7 @@ func runLive(t *testing.T, manifest string, flags ...string) *liveRun {
 
 func (l *liveRun) read(name string) string {
 	text, err := os.ReadFile(filepath.Join(l.dir, name))
-	if err != nil {
-		l.t.Errorf("read %s: %v", name, err)
-	}
+	assert.True(l.t, err == nil, "read %s: %v", name, err)
 	return strings.TrimSpace(string(text))
 }
 
@@ -60,16 +58,12 @@ func (l *liveRun) over(code int, lines ...string) {
 	l.t.Helper()
 	l.End()
 	text := l.Text()
-	if l.read("before") != l.read("after") || !l.Restored() {
-		l.t.Errorf("the terminal is not as it was: %q", text)
-	}
+	assert.True(l.t, l.read("before") == l.read("after") && l.Restored(), "the terminal is not as it was: %q", text)
 	_, after, _ := strings.Cut(text, "\x1b[?1049l")
 	before, _, _ := strings.Cut(text, "\x1b[?1049h")
 	text = before + after // what is on the screen then
 	for _, line := range append(lines, "code="+strconv.Itoa(code)) {
-		if !strings.Contains(text, line) {
-			l.t.Errorf("the terminal lacks %q: %q", line, text)
-		}
+		assert.True(l.t, strings.Contains(text, line), "the terminal lacks %q: %q", line, text)
 	}
 }
 

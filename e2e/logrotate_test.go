@@ -49,16 +49,13 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 	if len(files) != 3 {
 		t.Fatalf("log files %v: want 3", files)
 	}
-	if !strings.HasSuffix(files[1], ".gz") || strings.HasSuffix(files[2], ".gz") {
-		t.Errorf("log files %v: want the older one compressed, and the newest not", files)
-	}
+	assert.True(t, strings.HasSuffix(files[1], ".gz") && !strings.HasSuffix(files[2], ".gz"),
+		"log files %v: want the older one compressed, and the newest not", files)
 	if text := unpack(t, files[1]); !strings.Contains(text, " stdout F ") {
 		t.Errorf("%s holds %q", files[1], text[:min(len(text), 100)])
 	}
 	for _, dir := range []string{"logs", "pods"} { // what is kept on purpose
-		if err := os.RemoveAll(filepath.Join(r.dir, dir)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(filepath.Join(r.dir, dir)))
 	}
 }
 

@@ -54,9 +54,8 @@ func TestDefaultResolver(t *testing.T) {
 	host, err := os.ReadFile("/etc/resolv.conf")
 	assert.Must(t, err)
 	for line := range strings.Lines(string(host)) {
-		if strings.HasPrefix(line, "nameserver ") && !strings.Contains(line, "127.") && !strings.Contains(got.stdout, line) {
-			t.Errorf("no %q in\n%s", line, got.stdout)
-		}
+		assert.True(t, !strings.HasPrefix(line, "nameserver ") || strings.Contains(line, "127.") || strings.Contains(got.stdout, line),
+			"no %q in\n%s", line, got.stdout)
 	}
 }
 
@@ -71,9 +70,8 @@ containers:
 	c.await(c.stdout, "serving on")
 	address := hostAddress(t)
 	assert.Deep(t, "the published port answered", "published\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
-	if _, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname"); err == nil {
-		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
-	}
+	_, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname")
+	assert.True(t, err != nil, "port %d was published on 127.0.0.1 only, but answers on %s", port, address)
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
 	c.wait()
@@ -93,9 +91,8 @@ containers:
 	server.await(server.stdout, "serving on")
 	ip := strings.TrimPrefix(server.await(server.stderr, `address 10[0-9.]+`), "address ")
 	assert.Deep(t, "the host", "server\n", get(t, "http://"+ip+":8081/hostname"))
-	if got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname")); got.stdout != "server\n" {
-		t.Errorf("the other pod got %q\n%s", got.stdout, got.stderr)
-	}
+	got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname"))
+	assert.True(t, got.stdout == "server\n", "the other pod got %q\n%s", got.stdout, got.stderr)
 }
 
 // TestHostNetwork: the pod has the machine's network and address.
@@ -114,9 +111,8 @@ hostNetwork: true
 containers:
 `+shell("main", "fetch http://"+listener.Addr().String())))
 	assert.Deep(t, "output", "the host\n", result.output("main"))
-	if last := result.last(t); last.PodIP != last.HostIP {
-		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
-	}
+	last := result.last(t)
+	assert.True(t, last.PodIP == last.HostIP, "pod IP %s, host IP %s", last.PodIP, last.HostIP)
 }
 
 func freePort(t *testing.T) int {
@@ -163,17 +159,12 @@ containers:
 	c.await(c.stderr, "port 80 of the Service named is 8081 at its pods")
 	c.await(c.stdout, `asks \| answers\n`)
 	published := fmt.Sprintf("http://127.0.0.1:%d", port)
-	if body := get(t, published+"/hostname"); body != "answers\n" {
-		t.Errorf("the host got %q", body)
-	}
+	assert.Equal(t, "answers\n", get(t, published+"/hostname"), "the host")
 	answer, err := http.Post(published+"/fail", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = answer.Body.Close()
 	c.await(c.stdout, `asks \| gone\n`)
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 130, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 }

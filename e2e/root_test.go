@@ -26,9 +26,7 @@ func newRoot(t *testing.T) *root {
 			down := r.lifepod(t, "", "down", "--purge")
 			t.Logf("lifepod down --purge: exit code %d\n%s%s", down.code, down.stdout, down.stderr)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
 	return r
 }

@@ -22,9 +22,7 @@ func TestSeccompLocalhost(t *testing.T) {
 		shell("confined", "mkdir /d 2>&1 || true")+
 		shell("free", "mkdir /d && echo made", "securityContext: {seccompProfile: {type: Unconfined}}")))
 	for _, want := range []string{"confined | /d: mkdir /d: operation not permitted", "free | made"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("A-SEC-4 no %q in exit code %d\n%s%s", want, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, strings.Contains(got.stdout, want), "A-SEC-4 no %q in exit code %d\n%s%s", want, got.code, got.stdout, got.stderr)
 	}
 }
 
@@ -53,9 +51,7 @@ func TestSELinuxOptions(t *testing.T) {
 	enforced := err == nil
 	got := shared.run(t, pod("selinux", "restartPolicy: Never\nsecurityContext: {seLinuxOptions: {level: 's0:c1,c2'}, seLinuxChangePolicy: Recursive}\ncontainers:\n"+shell("main", "echo ran")))
 	warned := strings.Contains(got.stderr, "warning: seLinuxOptions have no effect: SELinux is not enabled on this machine")
-	if got.code != 0 || got.stdout != "ran\n" || warned == enforced {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, got.code == 0 && got.stdout == "ran\n" && warned != enforced, "exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestHostNamespaces: the pod sees the machine's processes and IPC objects if
@@ -82,9 +78,7 @@ func TestHostNamespaces(t *testing.T) {
 				t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 			}
 			for i := range host {
-				if (lines[i] == host[i]) != shares {
-					t.Errorf("A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
-				}
+				assert.True(t, (lines[i] == host[i]) == shares, "A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
 			}
 		})
 	}

@@ -54,9 +54,8 @@ func TestAgentAtShutdown(t *testing.T) {
 	t.Cleanup(func() {
 		_ = agent.Signal(syscall.SIGTERM) // it may have ended
 		<-agent.Ended()
-		if out, err := exec.Command(binary, "down", "--purge", "--root", root.Dir).CombinedOutput(); err != nil {
-			t.Errorf("end what is left: %v\n%s", err, out)
-		}
+		out, err := exec.Command(binary, "down", "--purge", "--root", root.Dir).CombinedOutput()
+		assert.True(t, err == nil, "end what is left: %v\n%s", err, out)
 	})
 	log := func() string {
 		text, err := os.ReadFile(filepath.Join(files, "log"))

@@ -143,17 +143,14 @@ func checkLines(t *testing.T, what, got, want string) {
 // want compares a command's exit code and what it printed.
 func (got result) want(t *testing.T, code int, stdout string) {
 	t.Helper()
-	if got.code != code || got.stdout != stdout {
-		t.Errorf("exit code %d, want %d: stdout %q, want %q\n%s", got.code, code, tail(got.stdout), tail(stdout), got.stderr)
-	}
+	assert.True(t, got.code == code && got.stdout == stdout,
+		"exit code %d, want %d: stdout %q, want %q\n%s", got.code, code, tail(got.stdout), tail(stdout), got.stderr)
 }
 
 // wantCode compares a command's exit code.
 func (got result) wantCode(t *testing.T, code int) {
 	t.Helper()
-	if got.code != code {
-		t.Errorf("exit code %d, want %d: %s%s", got.code, code, tail(got.stdout), got.stderr)
-	}
+	assert.True(t, got.code == code, "exit code %d, want %d: %s%s", got.code, code, tail(got.stdout), got.stderr)
 }
 
 // check compares a command's end with what is wanted; stderr is normalised.

@@ -66,12 +66,10 @@ func TestWithEphemeralContainer(t *testing.T) {
 			}
 			assert.Must(t, err)
 			got := changed.Spec.EphemeralContainers[0]
-			if got.ImagePullPolicy != v1.PullIfNotPresent || got.TerminationMessagePath != "/dev/termination-log" {
-				t.Errorf("no defaults: %+v", got)
-			}
-			if changed.Generation != pod.Generation+1 || len(pod.Spec.EphemeralContainers) != 0 {
-				t.Errorf("generation %d after %d", changed.Generation, pod.Generation)
-			}
+			assert.True(t, got.ImagePullPolicy == v1.PullIfNotPresent && got.TerminationMessagePath == "/dev/termination-log",
+				"no defaults: %+v", got)
+			assert.True(t, changed.Generation == pod.Generation+1 && len(pod.Spec.EphemeralContainers) == 0,
+				"generation %d after %d", changed.Generation, pod.Generation)
 			assert.Fails(t, assert.ErrorOf(WithEphemeralContainer(changed, c)), "the same name again is accepted")
 		})
 	}

@@ -19,9 +19,7 @@ import (
 // what is accepted is accepted again, unchanged, when it is written out.
 func FuzzRead(f *testing.F) {
 	entries, err := os.ReadDir("testdata/examples")
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.Must(f, err)
 	for _, entry := range entries {
 		f.Add(example(f, "examples/"+entry.Name()))
 	}
@@ -58,15 +56,12 @@ func TestReadAgain(t *testing.T) {
 	assert.Must(t, err)
 	second, err := Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})
 	assert.Must(t, err)
-	if first.Pod.UID == "" || first.Pod.UID == second.Pod.UID {
-		t.Errorf("UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
-	}
+	assert.True(t, first.Pod.UID != "" && first.Pod.UID != second.Pod.UID, "UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
 	second.Warnings = first.Warnings
 	forgetUIDs(first)
 	forgetUIDs(second)
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("read again it differs (-first +second):\n%s", diff)
-	}
+	diff := cmp.Diff(first, second)
+	assert.True(t, diff == "", "read again it differs (-first +second):\n%s", diff)
 }
 
 // written writes a Set as one YAML file.
@@ -113,9 +108,7 @@ func TestGeneratedName(t *testing.T) {
 			t.Fatalf("created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
 		}
 	}
-	if len(seen) < 15 {
-		t.Errorf("only %d different names in 20", len(seen))
-	}
+	assert.True(t, len(seen) >= 15, "only %d different names in 20", len(seen))
 }
 
 // BenchmarkRead is what lifepod run spends on a small manifest.

@@ -164,9 +164,8 @@ stringData: {k: v}
 	assert.Deep(t, "pods", []string{"a-n", "b-n"}, names)
 	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
 	assert.Deep(t, "warnings", want, set.Warnings)
-	if err := Unsatisfied(set.Pods[1], nil, set.Secrets); err != nil || set.Secrets[0].Namespace != "x" {
-		t.Errorf("Secret in %s: %v", set.Secrets[0].Namespace, err)
-	}
+	err = Unsatisfied(set.Pods[1], nil, set.Secrets)
+	assert.True(t, err == nil && set.Secrets[0].Namespace == "x", "Secret in %s: %v", set.Secrets[0].Namespace, err)
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`
 	assert.Error(t, wantErr, Unsatisfied(set.Pods[1], nil, nil))
 }
@@ -203,10 +202,7 @@ func TestWithoutData(t *testing.T) {
 	assert.Deep(t, "", want, got.Spec)
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
 	assert.Deep(t, "fields", wantFields, fields)
-	if diff := cmp.Diff(before, pod); diff != "" {
-		t.Errorf("the pod itself was changed:\n%s", diff)
-	}
-	if !Uses(pod, "Secret", "s") || !Uses(pod, "ConfigMap", "c") || Uses(pod, "ConfigMap", "s") {
-		t.Error("Uses is wrong")
-	}
+	diff := cmp.Diff(before, pod)
+	assert.True(t, diff == "", "the pod itself was changed:\n%s", diff)
+	assert.True(t, Uses(pod, "Secret", "s") && Uses(pod, "ConfigMap", "c") && !Uses(pod, "ConfigMap", "s"), "Uses is wrong")
 }

@@ -84,9 +84,8 @@ func TestShutdown(t *testing.T) {
 		s.wantActed("StopContainer dns/main timeout=10", 1)
 		time.Sleep(10 * time.Second)
 		released := s.inhibits.has(t, "announced", "released")
-		if took := released.Sub(began); took < 12*time.Second || took > 13*time.Second { // 8 of stubborn's, 3 of dns', 1 for the reports
-			t.Errorf("the machine was held up for %s", took)
-		}
+		took := released.Sub(began) // 8 of stubborn's, 3 of dns', 1 for the reports
+		assert.True(t, took >= 12*time.Second && took <= 13*time.Second, "the machine was held up for %s", took)
 		for _, name := range []string{"web", "stubborn", "dns"} {
 			s.wantTerminated(name)
 		}
@@ -108,13 +107,11 @@ func (s *story) wantTerminated(name string) {
 	const message = "Pod was terminated in response to imminent node shutdown."
 	pod, _ := s.pods.Pod("default", name)
 	got := pod.Status
-	if got.Phase != v1.PodFailed || got.Reason != "Terminated" || got.Message != message {
-		s.Errorf("%s is %s, reason %q, message %q", name, got.Phase, got.Reason, got.Message)
-	}
+	assert.True(s, got.Phase == v1.PodFailed && got.Reason == "Terminated" && got.Message == message,
+		"%s is %s, reason %q, message %q", name, got.Phase, got.Reason, got.Message)
 	i := slices.IndexFunc(got.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
-	if i < 0 || got.Conditions[i].Status != v1.ConditionTrue || got.Conditions[i].Reason != "TerminationByKubelet" || got.Conditions[i].Message != message {
-		s.Errorf("%s has conditions %+v", name, got.Conditions)
-	}
+	assert.True(s, i >= 0 && got.Conditions[i].Status == v1.ConditionTrue && got.Conditions[i].Reason == "TerminationByKubelet" && got.Conditions[i].Message == message,
+		"%s has conditions %+v", name, got.Conditions)
 }
 
 // A pod that ends already keeps its earlier deadline, and one that had succeeded its phase;
@@ -139,10 +136,9 @@ func TestShutdownOfWhatEnds(t *testing.T) {
 		late := podOf("late")
 		s.apply(late)
 		s.settle()
-		if got := s.status("uid-late"); got.Phase != v1.PodFailed || got.Reason != "NodeShutdown" ||
-			got.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
-			t.Errorf("a new pod is %s, reason %q, message %q", got.Phase, got.Reason, got.Message)
-		}
+		got := s.status("uid-late")
+		assert.True(t, got.Phase == v1.PodFailed && got.Reason == "NodeShutdown" &&
+			got.Message == "Pod was rejected: Pod was rejected as the node is shutting down.", "a new pod is %s, reason %q, message %q", got.Phase, got.Reason, got.Message)
 		time.Sleep(5 * time.Second)
 		if deleted := s.deletions(); len(deleted) != 1 || deleted[0] != "goes Failed" {
 			t.Errorf("after what was left of its grace: deletions %q", deleted) // its earlier deadline (B-WRK-9)
@@ -206,7 +202,5 @@ func TestRebootAfterShutdown(t *testing.T) {
 func (s *story) reboot() {
 	s.stop()
 	s.Runtime = crifake.New(image)
-	if err := os.WriteFile(filepath.Join(s.memory().Dir, BootFile), []byte("another"), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, os.WriteFile(filepath.Join(s.memory().Dir, BootFile), []byte("another"), 0o600))
 }

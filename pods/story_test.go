@@ -87,9 +87,7 @@ func (s *story) agent() {
 		Local:   Local{Foreign: s.foreign, LogLinks: &LogLinksFolder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, Allocator: s.allocator, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := pods.Open(ctx); err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, pods.Open(ctx))
 	s.pods = pods
 	s.stop = func() {
 		cancel()

@@ -48,10 +48,7 @@ func TestDigestOfGeneratedName(t *testing.T) {
 		assert.Must(t, err)
 		return text
 	}
-	if digest("job-", "job-abcde") != digest("job-", "job-vwxyz") {
-		t.Error("two names of one manifest: two pods")
-	}
-	if digest("job-", "job-abcde") == digest("work-", "work-abcde") || digest("", "job-abcde") == digest("", "job-vwxyz") {
-		t.Error("two manifests: one pod")
-	}
+	assert.True(t, digest("job-", "job-abcde") == digest("job-", "job-vwxyz"), "two names of one manifest: two pods")
+	assert.True(t, digest("job-", "job-abcde") != digest("work-", "work-abcde") && digest("", "job-abcde") != digest("", "job-vwxyz"),
+		"two manifests: one pod")
 }

@@ -124,9 +124,8 @@ func TestOutputAsJSON(t *testing.T) {
 	_ = f.start("a", 0, "stdout P x", "stdout F y").Close()
 	var got line
 	assert.Must(t, json.Unmarshal([]byte(f.end()), &got))
-	if got.Type != "output" || got.Subject != "a" || got.Stream != "stdout" || *got.Text != "xy\n" || got.Time.Nanosecond() != 6 {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.Type == "output" && got.Subject == "a" && got.Stream == "stdout" && *got.Text == "xy\n" && got.Time.Nanosecond() == 6,
+		"got %+v", got)
 }
 
 // The runtime writes on after it has told of the exit, and after the log is gone.
@@ -151,9 +150,7 @@ func TestLateLine(t *testing.T) {
 	f.exit("a", 0)
 	log := podlog.Open(file.Name(), func() {})
 	defer log.Close()
-	if podlog.NewReader(log, func(string) {}).Finish() {
-		t.Error("a log that is open for writing is finished")
-	}
+	assert.True(t, !podlog.NewReader(log, func(string) {}).Finish(), "a log that is open for writing is finished")
 	f.write(file, "stdout F y")
 	_ = file.Close()
 	assert.Deep(t, "", "xy\n", f.end())

@@ -48,9 +48,8 @@ func TestInputs(t *testing.T) {
 		got = append(got, pod.Name)
 	}
 	assert.Deep(t, "pods", []string{"one", "first", "second", "fetched", "typed"}, got)
-	if port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]; port.HostPort != 8080 {
-		t.Errorf("-p is not at the pod that declares the port: %+v", port)
-	}
+	port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]
+	assert.True(t, port.HostPort == 8080, "-p is not at the pod that declares the port: %+v", port)
 
 	for want, o := range map[string]Options{
 		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
@@ -83,9 +82,7 @@ func TestPrefix(t *testing.T) {
 		all.close()
 		if output == "json" {
 			for _, want := range []string{`"pod":"default/one","subject":"a"`, `"pod":"default/two","subject":"a"`, `"type":"warning","pod":"default/two"`, `"type":"warning","message":"all"`} {
-				if !strings.Contains(stdout.String(), want) {
-					t.Errorf("no %s in %s", want, stdout.String())
-				}
+				assert.True(t, strings.Contains(stdout.String(), want), "no %s in %s", want, stdout.String())
 			}
 			continue
 		}

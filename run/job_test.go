@@ -127,13 +127,11 @@ func TestJobThatIsToEnd(t *testing.T) {
 	if step := s.next(time.Unix(0, 0), false); len(step.begin) != 1 {
 		t.Fatalf("%+v", step)
 	}
-	if step := s.next(time.Unix(1, 0), true); step.begin != nil || step.over || step.end {
-		t.Errorf("%+v", step)
-	}
+	step := s.next(time.Unix(1, 0), true)
+	assert.True(t, step.begin == nil && !step.over && !step.end, "%+v", step)
 	s.ended(1, 143, &v1.PodStatus{Phase: v1.PodFailed}, time.Unix(1, 0))
-	if step := s.next(time.Unix(1, 0), true); step.begin != nil || !step.over {
-		t.Errorf("%+v", step)
-	}
+	step = s.next(time.Unix(1, 0), true)
+	assert.True(t, step.begin == nil && step.over, "%+v", step)
 }
 
 // A Job whose pods can't begin ends with that error: no other pod takes the place of one that has failed so.

@@ -138,9 +138,7 @@ func TestOneNameAtOnce(t *testing.T) {
 			defer own.remove()
 		}
 	}
-	if won != 1 {
-		t.Errorf("%d of %d runs have the name, want 1", won, runs)
-	}
+	assert.True(t, won == 1, "%d of %d runs have the name, want 1", won, runs)
 }
 
 // What lifepods were killed over while they made a record goes, what belongs to a record

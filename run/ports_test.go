@@ -69,8 +69,7 @@ func TestUnreachablePorts(t *testing.T) {
 	} {
 		pod := portsPod()
 		assert.Must(t, publishAll([]*v1.Pod{pod}, nil, []string{tc.flag}))
-		if err := checkReachable(tc.options, pod); (err != nil) != tc.refused {
-			t.Errorf("-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
-		}
+		err := checkReachable(tc.options, pod)
+		assert.True(t, (err != nil) == tc.refused, "-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
 	}
 }

@@ -91,9 +91,8 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 			bytes += len(it.text)
 		}
 		p.stdout.mu.Unlock()
-		if bytes > ownAhead+outputAhead || own > ownAhead {
-			t.Errorf("%d bytes wait, %d of them lifepod's own, want at most %d", bytes, own, ownAhead)
-		}
+		assert.True(t, bytes <= ownAhead+outputAhead && own <= ownAhead,
+			"%d bytes wait, %d of them lifepod's own, want at most %d", bytes, own, ownAhead)
 		got := make(chan string, 1)
 		go func() {
 			text, _ := io.ReadAll(r)
@@ -106,9 +105,8 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 			t.Errorf("output %q: %.80q, %.80q … %.80q", output, all[0], all[1], all[len(all)-1])
 		}
 		var left int
-		if _, err := fmt.Sscan(regexp.MustCompile(`[0-9]+ older`).FindString(all[0]), &left); err != nil || left+len(all)-2 != lines {
-			t.Errorf("%v, %d lines left out and %d shown, want %d altogether", err, left, len(all)-2, lines)
-		}
+		_, err := fmt.Sscan(regexp.MustCompile(`[0-9]+ older`).FindString(all[0]), &left)
+		assert.True(t, err == nil && left+len(all)-2 == lines, "%v, %d lines left out and %d shown, want %d altogether", err, left, len(all)-2, lines)
 	}
 }
 
@@ -170,9 +168,8 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 	}()
 	p.close()
 	_ = w.Close()
-	if n := <-got; n != 1<<20 {
-		t.Errorf("%d bytes", n)
-	}
+	n := <-got
+	assert.True(t, n == 1<<20, "%d bytes", n)
 }
 
 // What can't be written is lifepod's error, not silence.
@@ -244,13 +241,10 @@ func TestBrokenPipeDoesNotKill(t *testing.T) {
 	child.Env = append(os.Environ(), "RUN_TEST_BROKEN_PIPE=1")
 	child.Stdout, child.Stderr = w, &stderr
 	_ = child.Run() // its exit code says how it went
-	if child.ProcessState.ExitCode() != 7 {
-		t.Errorf("%v: %s", child.ProcessState, &stderr)
-	}
+	assert.True(t, child.ProcessState.ExitCode() == 7, "%v: %s", child.ProcessState, &stderr)
 	var ignored uint64
-	if _, err := fmt.Sscanf(stderr.String(), "broken SigIgn: %x", &ignored); err != nil || ignored&(1<<12) != 0 {
-		t.Errorf("%v, a child process ignores %x: %s", err, ignored, &stderr)
-	}
+	_, err := fmt.Sscanf(stderr.String(), "broken SigIgn: %x", &ignored)
+	assert.True(t, err == nil && ignored&(1<<12) == 0, "%v, a child process ignores %x: %s", err, ignored, &stderr)
 }
 
 // The text names the pod's own folder.
@@ -275,15 +269,10 @@ func TestOwnLinesArePlain(t *testing.T) {
 		p.setStatus(v1.PodStatus{Message: evil})
 		p.close()
 		text := stdout.String() + stderr.String()
-		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("output %q: control characters in %q", output, text)
-		}
-		if strings.Contains(text, "\n+9.999s") {
-			t.Errorf("output %q: a line of the pod's in %q", output, text)
-		}
-		if output == "" && strings.Count(text, "^[[2J\\r\\u009b31m +9.999s pod Succeeded") != 4 {
-			t.Errorf("it says %q", text)
-		}
+		assert.True(t, !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }),
+			"output %q: control characters in %q", output, text)
+		assert.True(t, !strings.Contains(text, "\n+9.999s"), "output %q: a line of the pod's in %q", output, text)
+		assert.True(t, output != "" || strings.Count(text, "^[[2J\\r\\u009b31m +9.999s pod Succeeded") == 4, "it says %q", text)
 	}
 	var stdout bytes.Buffer
 	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))

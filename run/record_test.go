@@ -50,7 +50,6 @@ func TestTakenOverIsNotAbandoned(t *testing.T) {
 	next := testRecord(t, runtime) // takes its place
 	defer next.leave()
 	killed.leave()
-	if r, err := abandonedFile(seen, recordPath(runtime)); r != nil || err != nil {
-		t.Errorf("got %+v, %v, want none: a lifepod has it", r, err)
-	}
+	r, err := abandonedFile(seen, recordPath(runtime))
+	assert.True(t, r == nil && err == nil, "got %+v, %v, want none: a lifepod has it", r, err)
 }

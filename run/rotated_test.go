@@ -68,9 +68,7 @@ func TestFollowFastWriter(t *testing.T) {
 		t.Errorf("%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
 	}
 	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) > 3 || writer.opened < 3 {
-		t.Errorf("files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
-	}
+	assert.True(t, err == nil && len(files) <= 3 && writer.opened >= 3, "files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
 }
 
 func numbered(n int) string {

@@ -227,12 +227,8 @@ func TestFaults(t *testing.T) {
 				}
 				rest = after
 			}
-			if l.Phase() == v1.PodRunning && !l.Ready() {
-				t.Errorf("the pod is not Ready at the end:\n%s", story)
-			}
-			if l.Doubles != nil {
-				t.Errorf("two instances ran at once: %v", l.Doubles)
-			}
+			assert.True(t, l.Phase() != v1.PodRunning || l.Ready(), "the pod is not Ready at the end:\n%s", story)
+			assert.True(t, l.Doubles == nil, "two instances ran at once: %v", l.Doubles)
 		})
 	}
 }
@@ -241,21 +237,15 @@ func TestFaults(t *testing.T) {
 func TestLostEventIsFoundByASnapshot(t *testing.T) {
 	l := live(t, webPod, "events: [{at: 5s, loseEvents: {for: 6s}}]\ncontainers: {main: {runs: [{run: 8s, exit: 1}, {}]}}", 1)
 	i := slices.IndexFunc(l.Story, func(line sim.Line) bool { return line.Report.Kind == lifecycle.KindExited && line.Report.Code == 1 })
-	if i < 0 || l.Story[i].At < 10*time.Second || l.Story[i].At > 21*time.Second {
-		t.Errorf("the exit after 8 s is told when?\n%s", storyOf(l))
-	}
+	assert.True(t, i >= 0 && l.Story[i].At >= 10*time.Second && l.Story[i].At <= 21*time.Second, "the exit after 8 s is told when?\n%s", storyOf(l))
 }
 
 // Setting the wall clock makes a restart come neither early nor late.
 func TestClockDelaysNothing(t *testing.T) {
 	const crash = "containers: {main: {runs: [{run: 1s, exit: 1}]}}\nfor: 10m\n"
 	usual, set := live(t, webPod, crash, 1), live(t, webPod, crash+"events: [{at: 15s, setClock: {by: 2h}}, {at: 95s, setClock: {by: -26h}}]", 1)
-	if storyOf(usual) != storyOf(set) {
-		t.Errorf("usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
-	}
-	if usual.At.Add(-24*time.Hour) != set.At {
-		t.Errorf("the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
-	}
+	assert.True(t, storyOf(usual) == storyOf(set), "usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
+	assert.True(t, usual.At.Add(-24*time.Hour) == set.At, "the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
 }
 
 // A crash loop has the back-off of Kubernetes: 10 s, doubled, up to 5 min.
@@ -268,18 +258,14 @@ func TestCrashLoopOfAnHour(t *testing.T) {
 		}
 	}
 	want := []string{"restart now", "restart in 10s", "restart in 20s", "restart in 40s", "restart in 1m20s", "restart in 2m40s", "restart in 5m0s"}
-	if len(outcomes) < 15 || !slices.Equal(outcomes[:7], want) {
-		t.Errorf("restarts: %q", outcomes)
-	}
+	assert.True(t, len(outcomes) >= 15 && slices.Equal(outcomes[:7], want), "restarts: %q", outcomes)
 	assert.Deep(t, "looked at for", time.Hour, l.Until)
 }
 
 // A pod to which nothing happens any more is not looked at to the end.
 func TestQuietLifeEnds(t *testing.T) {
 	l := live(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: still}\nspec: {containers: [{name: main, image: example.com/web:1}]}\n", "", 1)
-	if !l.Quiet || l.Gone || l.Until > time.Minute || !l.Ready() {
-		t.Errorf("quiet %t, gone %t, after %v", l.Quiet, l.Gone, l.Until)
-	}
+	assert.True(t, l.Quiet && !l.Gone && l.Until <= time.Minute && l.Ready(), "quiet %t, gone %t, after %v", l.Quiet, l.Gone, l.Until)
 }
 
 // Assertions hold or fail as what happened says.
@@ -302,14 +288,11 @@ func TestAssertions(t *testing.T) {
 		a, err := sim.ParseAssertion(text, l.Pod)
 		assert.Must(t, err)
 		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
-		if (got == "[]") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		assert.True(t, (got == "[]") == (want == "") && strings.Contains(got, want), "%s: %q, want %q", text, got, want)
 	}
 	for _, text := range []string{"Ready in 30s", "restarts(other) <= 1", "downtime <= x", "downtime <= -1s", "never two of other"} {
-		if _, err := sim.ParseAssertion(text, l.Pod); err == nil {
-			t.Errorf("%q is an assertion", text)
-		}
+		_, err := sim.ParseAssertion(text, l.Pod)
+		assert.True(t, err != nil, "%q is an assertion", text)
 	}
 }
 

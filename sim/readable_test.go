@@ -70,11 +70,8 @@ func TestRecordedEventsCanBeRead(t *testing.T) {
 		{At: at(0), Kind: journal.Fact, Name: "Rejected", Because: "OutOfcpu", What: "no CPU is left"},
 		{At: at(1), Kind: journal.Fact, Name: "StopRequested"},
 	})
-	if refused.Refuse == nil || refused.Refuse.Reason != "OutOfcpu" || refused.Events != nil {
-		t.Errorf("the refused pod: %+v", refused)
-	}
+	assert.True(t, refused.Refuse != nil && refused.Refuse.Reason == "OutOfcpu" && refused.Events == nil, "the refused pod: %+v", refused)
 	added := journal.Entry{At: at(1), Kind: journal.Fact, Name: "EphemeralContainerAdded", Container: "debug", Image: "example.com/debug:1"}
-	if s := readBack(t, []journal.Entry{{At: at(0), Kind: journal.Fact, Name: "Accepted"}, added, added}); len(s.Events) != 1 {
-		t.Errorf("events: %+v", s.Events)
-	}
+	s := readBack(t, []journal.Entry{{At: at(0), Kind: journal.Fact, Name: "Accepted"}, added, added})
+	assert.True(t, len(s.Events) == 1, "events: %+v", s.Events)
 }

@@ -36,9 +36,8 @@ func TestRecordedLifeIsTheSame(t *testing.T) {
 			assert.Must(t, err)
 			first := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: 1, Journal: true})
 			again := sim.Run(in.Set.Pod, sim.Options{Scenario: recorded(t, in.Set, first.Record()), Seed: 1})
-			if diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again)); diff != "" {
-				t.Errorf("the life (-) and what was recorded of it (+):\n%s", diff)
-			}
+			diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again))
+			assert.True(t, diff == "", "the life (-) and what was recorded of it (+):\n%s", diff)
 		})
 	}
 }
@@ -74,9 +73,7 @@ func TestExits(t *testing.T) {
 		}
 		assert.Deep(t, name, c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 	}
-	if _, err := sim.ScenarioOf(&journal.Record{}); err == nil {
-		t.Error("a life of which nothing is known has a scenario")
-	}
+	assert.Fails(t, assert.ErrorOf(sim.ScenarioOf(&journal.Record{})), "a life of which nothing is known has a scenario")
 }
 
 // recorded is the scenario of a life, written and read.

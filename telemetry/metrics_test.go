@@ -38,10 +38,8 @@ func TestMetricsAreSent(t *testing.T) {
 		assert.Must(t, err)
 		assert.Must(t, m.Close(t.Context()))
 		sent := collector.Metrics()
-		if sent["lifepod_test_total"].Value != 3 || sent["lifepod_test_seconds"].Count != 1 || sent["lifepod_test_seconds"].Value != 1.5 ||
-			sent["lifepod_test_total"].Resource["service.name"] != "shop" {
-			t.Errorf("%s: the collector has %+v", protocol, sent)
-		}
+		assert.True(t, sent["lifepod_test_total"].Value == 3 && sent["lifepod_test_seconds"].Count == 1 && sent["lifepod_test_seconds"].Value == 1.5 &&
+			sent["lifepod_test_total"].Resource["service.name"] == "shop", "%s: the collector has %+v", protocol, sent)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestMetricsAreServed(t *testing.T) {
 	assert.Must(t, err)
 	page, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if !strings.Contains(string(page), "\nlifepod_test_total 3\n") {
-		t.Errorf("the page is %s", page)
-	}
+	assert.True(t, strings.Contains(string(page), "\nlifepod_test_total 3\n"), "the page is %s", page)
 	assert.Must(t, m.Close(t.Context()))
 	if answer, err := http.Get(url); err == nil {
 		_ = answer.Body.Close()
@@ -93,9 +89,8 @@ func TestMetricsAsked(t *testing.T) {
 			t.Setenv(tc.variable, tc.value)
 			assert.Equal(t, tc.asked, MetricsAsked(), "asked")
 			m, err := OpenMetrics(t.Context(), client.NewRegistry(), resource.Empty())
-			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || err.Error() != tc.refused) || tc.refused == "" && (m != nil) != tc.asked {
-				t.Errorf("%v, %v", m, err)
-			}
+			assert.True(t, (tc.refused != "" || err == nil) && (tc.refused == "" || err != nil && err.Error() == tc.refused) && (tc.refused != "" || (m != nil) == tc.asked),
+				"%v, %v", m, err)
 		})
 	}
 }

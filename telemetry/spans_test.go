@@ -54,9 +54,8 @@ func testSend(t *testing.T, protocol string) {
 		t.Errorf("the pod's span is %+v", root)
 	}
 	for _, s := range sent {
-		if s.Trace != "0af7651916cd43dd8448eb211c80319c" || s.ID != root.ID && s.Parent != root.ID || ids[s.ID] {
-			t.Errorf("%s is %s in trace %s, below %s", s.Name, s.ID, s.Trace, s.Parent)
-		}
+		assert.True(t, s.Trace == "0af7651916cd43dd8448eb211c80319c" && (s.ID == root.ID || s.Parent == root.ID) && !ids[s.ID],
+			"%s is %s in trace %s, below %s", s.Name, s.ID, s.Trace, s.Parent)
 		ids[s.ID] = true
 		if s.Name == "image pull of main" {
 			want := map[string]string{
@@ -67,9 +66,7 @@ func testSend(t *testing.T, protocol string) {
 				t.Errorf("%v from %v (-want +got):\n%s", s.Took, s.Began, diff)
 			}
 		}
-		if s.Name == "main stopping" && s.Error != "exit code 143, Error" {
-			t.Errorf("it failed by %q", s.Error)
-		}
+		assert.True(t, s.Name != "main stopping" || s.Error == "exit code 143, Error", "it failed by %q", s.Error)
 	}
 }
 
@@ -93,9 +90,7 @@ func TestTrace(t *testing.T) {
 			if is, other := s.SpanContext(), second[i].SpanContext(); is.SpanID() != other.SpanID() || is.TraceID() != other.TraceID() || is.TraceID() != TraceOf(c) {
 				t.Errorf("%q: %s in %s", said, is.SpanID(), is.TraceID())
 			}
-			if i == 0 && s.Parent().IsValid() {
-				t.Errorf("%q: the first span has a parent", said)
-			}
+			assert.True(t, i != 0 || !s.Parent().IsValid(), "%q: the first span has a parent", said)
 		}
 	}
 }
@@ -110,9 +105,8 @@ func TestSampler(t *testing.T) {
 		t.Setenv("OTEL_TRACES_SAMPLER", tc.sampler)
 		c := timeline.Of(timelinetest.Web(), time.Time{})
 		c.Pod.TraceParent = tc.parent
-		if list, err := SpansOf(t.Context(), []*timeline.Chart{c}); err != nil || len(list) > 0 != tc.sent {
-			t.Errorf("%+v: %d spans, %v", tc, len(list), err)
-		}
+		list, err := SpansOf(t.Context(), []*timeline.Chart{c})
+		assert.True(t, err == nil && len(list) > 0 == tc.sent, "%+v: %d spans, %v", tc, len(list), err)
 	}
 }
 
@@ -120,9 +114,7 @@ func TestSampler(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for _, s := range of(t, timeline.Of(timelinetest.Malicious())) {
 		text := fmt.Sprintf("%s %v %v %v %v", s.Name(), s.Attributes(), s.Events(), s.Resource(), s.Status())
-		if strings.ContainsFunc(text, unicode.IsControl) {
-			t.Errorf("escapes in %q", text)
-		}
+		assert.True(t, !strings.ContainsFunc(text, unicode.IsControl), "escapes in %q", text)
 	}
 }
 

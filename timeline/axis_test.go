@@ -33,12 +33,10 @@ func TestPosition(t *testing.T) {
 func TestCuts(t *testing.T) {
 	all := charts()
 	a := timeline.Together([]*timeline.Chart{all["resumed"]})
-	if cuts := a.Cuts(); len(cuts) != 1 || math.Abs(cuts[0][1]-1) > 1e-9 || math.Abs(cuts[0][0]-0.9) > 1e-9 {
-		t.Errorf("cuts %v", cuts)
-	}
-	if x := a.Position(timelinetest.At(2650 * time.Millisecond)); math.Abs(x-0.45) > 1e-9 {
-		t.Errorf("the middle of the begin is at %v", x)
-	}
+	cuts := a.Cuts()
+	assert.True(t, len(cuts) == 1 && math.Abs(cuts[0][1]-1) <= 1e-9 && math.Abs(cuts[0][0]-0.9) <= 1e-9, "cuts %v", cuts)
+	x := a.Position(timelinetest.At(2650 * time.Millisecond))
+	assert.True(t, math.Abs(x-0.45) <= 1e-9, "the middle of the begin is at %v", x)
 	record, _ := timelinetest.Crashing()
 	all["crashed long ago"] = timeline.Of(record, timelinetest.At(10*time.Minute)) // the wait is what matters
 	for _, name := range []string{"web", "crashing", "unpullable", "crashed long ago"} {

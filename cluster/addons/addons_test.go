@@ -54,9 +54,8 @@ func TestDecodeRefuses(t *testing.T) {
 		good + "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x}": "document 2: ConfigMap: metadata.name must be set",
 		good + good: "ConfigMap c is in the file twice",
 	} {
-		if _, err := decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: err %v, want %q", text, err, want)
-		}
+		_, err := decode([]byte(text))
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q: err %v, want %q", text, err, want)
 	}
 }
 
@@ -64,9 +63,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestSetID(t *testing.T) {
 	assert.Deep(t, "ID", "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1", setID("addon-a-yaml-fd29897b"))
 	a, b := parentName("/x/A b_C.yaml"), parentName("/y/A b_C.yaml")
-	if !strings.HasPrefix(a, "addon-a-b-c-yaml-") || a == b {
-		t.Errorf("names %q and %q, want them readable and different", a, b)
-	}
+	assert.True(t, strings.HasPrefix(a, "addon-a-b-c-yaml-") && a != b, "names %q and %q, want them readable and different", a, b)
 }
 
 func TestListTakesManifests(t *testing.T) {
@@ -78,12 +75,9 @@ func TestListTakesManifests(t *testing.T) {
 	}
 	got, err := list(dir)
 	want := []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yml"), filepath.Join(dir, "c.json")}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := list(filepath.Join(dir, "absent")); err == nil {
-		t.Error("a folder that is not there is no error: everything that it had would be deleted")
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
+	assert.Fails(t, assert.ErrorOf(list(filepath.Join(dir, "absent"))), "a folder that is not there is no error: everything that it had would be deleted")
 }
 
 // A file that somebody has open to write is not taken before it is closed, and what
@@ -93,9 +87,7 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	writer, err := os.Create(path)
 	assert.Must(t, err)
 	write := func(text string) {
-		if _, err := writer.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(writer.WriteString(text)))
 	}
 	f, now := &file{path: path}, time.Now()
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n")

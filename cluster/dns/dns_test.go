@@ -83,9 +83,7 @@ func begin(t *testing.T, resolv string) (address string, client *fake.Clientset)
 	go func() { ended <- Run(ctx, c) }()
 	t.Cleanup(func() {
 		end()
-		if err := <-ended; err != nil {
-			t.Errorf("at the end: %v", err)
-		}
+		assert.NoError(t, <-ended, "at the end")
 	})
 	select {
 	case address = <-began:
@@ -206,9 +204,8 @@ func TestOutside(t *testing.T) {
 		assert.Deep(t, fmt.Sprintf("resolv.conf %q", test.resolv), test.want, brief(ask(t, "udp", address, "www.example.", "A")))
 	}
 	read, err := o.current()
-	if again, _ := o.current(); again != read || err != nil {
-		t.Errorf("read again without a change, or %v", err)
-	}
+	again, _ := o.current()
+	assert.True(t, again == read && err == nil, "read again without a change, or %v", err)
 }
 
 // The world is not served, nodes with public addresses are.
@@ -248,9 +245,7 @@ func TestPublish(t *testing.T) {
 	address, client := begin(t, filepath.Join(t.TempDir(), "absent"))
 	s, err := client.CoreV1().Services("kube-system").Get(t.Context(), "kube-dns", meta.GetOptions{})
 	assert.Must(t, err)
-	if s.Spec.ClusterIP != "10.43.0.10" || len(s.Spec.Selector) != 0 {
-		t.Errorf("service %+v", s.Spec)
-	}
+	assert.True(t, s.Spec.ClusterIP == "10.43.0.10" && len(s.Spec.Selector) == 0, "service %+v", s.Spec)
 	slice, err := client.DiscoveryV1().EndpointSlices("kube-system").Get(t.Context(), "kube-dns-n1", meta.GetOptions{})
 	assert.Must(t, err)
 	var got []string

@@ -72,8 +72,6 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	await(map[string]bool{"kube-dns-gone": false, "kube-dns-back": true})
-	if _, err := client.CoreV1().Nodes().Update(ctx, node("back", core.ConditionFalse), meta.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.CoreV1().Nodes().Update(ctx, node("back", core.ConditionFalse), meta.UpdateOptions{})))
 	await(map[string]bool{"kube-dns-gone": false, "kube-dns-back": false})
 }

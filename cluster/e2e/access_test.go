@@ -50,19 +50,15 @@ func TestDenial(t *testing.T) {
 	})
 	user := "system:serviceaccount:" + s.name + ":reader"
 	want := fmt.Sprintf(`secrets is forbidden: User "%s" cannot list resource "secrets" in API group "" in the namespace "%s"`, user, s.name)
-	if _, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) || err.Error() != want {
-		t.Errorf("list secrets: %v, want %s", err, want)
-	}
+	_, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsForbidden(err) && err.Error() == want, "list secrets: %v, want %s", err, want)
 	assert.Deep(t, "can-i list pods", "yes", s.kubectl("auth", "can-i", "list", "pods", "--as="+user))
-	if got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user); got != "no" || err == nil {
-		t.Errorf("can-i list secrets: %s, %v, want no and an exit code", got, err)
-	}
-	if _, err := bearer(t, "").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("anonymous: %v, want forbidden", err)
-	}
-	if _, err := bearer(t, "none").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("with a token of nobody: %v, want unauthorized", err)
-	}
+	got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user)
+	assert.True(t, got == "no" && err != nil, "can-i list secrets: %s, %v, want no and an exit code", got, err)
+	_, err = bearer(t, "").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsForbidden(err), "anonymous: %v, want forbidden", err)
+	_, err = bearer(t, "none").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsUnauthorized(err), "with a token of nobody: %v, want unauthorized", err)
 }
 
 // A Secret for a service account gets its token, and the token ends with the account.
@@ -106,8 +102,7 @@ volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: v
 			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
 		assert.Must(t, err)
 		status := review.Status
-		if status.Authenticated != want || want && strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") != "holder" {
-			t.Errorf("for %s: %+v, want authenticated %v as the pod", audience, status, want)
-		}
+		assert.True(t, status.Authenticated == want && (!want || strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") == "holder"),
+			"for %s: %+v, want authenticated %v as the pod", audience, status, want)
 	}
 }

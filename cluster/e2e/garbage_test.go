@@ -81,12 +81,9 @@ func TestNamespaceDeletion(t *testing.T) {
 	s.kubectl("delete", "namespace", inner.name, "--wait=false")
 	s.wait("namespace/"+inner.name, "condition=NamespaceFinalizersRemaining")
 	why := s.kubectl("get", "namespace", inner.name, "-o", `jsonpath={.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].message}`)
-	if !strings.Contains(why, held+" in 1 resource instances") {
-		t.Errorf("the namespace waits: %s", why)
-	}
-	if why := inner.refused(podOf("late", podSpec("exit 0"))); !strings.Contains(why, "because it is being terminated") {
-		t.Errorf("a pod in it is refused because %s", why)
-	}
+	assert.True(t, strings.Contains(why, held+" in 1 resource instances"), "the namespace waits: %s", why)
+	why = inner.refused(podOf("late", podSpec("exit 0")))
+	assert.True(t, strings.Contains(why, "because it is being terminated"), "a pod in it is refused because %s", why)
 	inner.release("stays")
 	s.wait("namespace/"+inner.name, "delete")
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,32 +70,25 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	client, err := i.Client()
 	assert.Must(t, err)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
-	if string(log) != "err\n" {
-		t.Errorf("the log of stderr is %q (%v)", log, err)
-	}
+	assert.True(t, string(log) == "err\n", "the log of stderr is %q (%v)", log, err)
 	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
 	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
 	assert.Must(t, err)
 	defer watching.Stop()
 	began := time.Now()
 	i.Stop()
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v to end while it was watched", took)
-	}
-	if out := refusedUp(t, root, "--node-name", "second"); !strings.Contains(out, "--node-name second: this machine's node is called first (") {
-		t.Errorf("another name: %s", out)
-	}
+	took := time.Since(began)
+	assert.True(t, took <= 30*time.Second, "it took %v to end while it was watched", took)
+	out := refusedUp(t, root, "--node-name", "second")
+	assert.True(t, strings.Contains(out, "--node-name second: this machine's node is called first ("), "another name: %s", out)
 	i.Unnamed = true
 	assert.Must(t, i.Run(t.Context()))
 	do(t, i, podOf("new", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/new", "--for=condition=Ready", "--timeout="+patience.String())
 	after := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the pod (-before +after):\n%s", diff)
-	}
-	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/first" {
-		t.Errorf("the nodes are %s, want the first only", nodes)
-	}
+	assert.Deep(t, "the pod", before, after)
+	nodes := do(t, i, "", "get", "nodes", "-o", "name")
+	assert.True(t, nodes == "node/first", "the nodes are %s, want the first only", nodes)
 }
 
 func freePort(t *testing.T) int {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +36,8 @@ func TestRestart(t *testing.T) {
 	assert.Must(t, up.Run(t.Context()))
 	s.again("new")
 	after := lives(s.pod("stays", "run", isReady))
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the pod's container (-before +after):\n%s", diff)
-	}
-	if s.kubectl("exec", "stays", "--", "echo", "works") != "works" {
-		t.Error("exec does not work any more")
-	}
+	assert.Deep(t, "the pod's container", before, after)
+	assert.True(t, s.kubectl("exec", "stays", "--", "echo", "works") == "works", "exec does not work any more")
 }
 
 // acknowledged makes objects until the API server is gone and says which it has said
@@ -105,9 +100,7 @@ func TestKillUnderLoad(t *testing.T) {
 		there[c.Name] = true
 	}
 	for _, name := range maps() {
-		if !there[name] {
-			t.Errorf("config map %s is lost", name)
-		}
+		assert.True(t, there[name], "config map %s is lost", name)
 	}
 	t.Logf("%d pods and %d config maps were acknowledged", len(pods()), len(maps()))
 	for _, name := range pods() {
@@ -115,13 +108,9 @@ func TestKillUnderLoad(t *testing.T) {
 			t.Errorf("pod %s is lost: %v", name, err)
 			continue
 		}
-		if p := s.pod(name, "run", isReady); p.Status.ContainerStatuses[0].RestartCount != 0 {
-			t.Errorf("pod %s has been restarted", name)
-		}
+		assert.True(t, s.pod(name, "run", isReady).Status.ContainerStatuses[0].RestartCount == 0, "pod %s has been restarted", name)
 	}
-	if diff := cmp.Diff(before, lives(s.pod("stays", "run", isReady))); diff != "" {
-		t.Errorf("the container that ran (-before +after):\n%s", diff)
-	}
+	assert.Deep(t, "the container that ran", before, lives(s.pod("stays", "run", isReady)))
 }
 
 // After down pods begin anew, and reach the API server by its Service at once.

@@ -49,7 +49,5 @@ func TestServiceOfSystemd(t *testing.T) {
 	for answers["STOPPING=1"] == 0 {
 		next()
 	}
-	if answers["READY=1"] != 1 {
-		t.Errorf("systemd was told %v", answers)
-	}
+	assert.True(t, answers["READY=1"] == 1, "systemd was told %v", answers)
 }

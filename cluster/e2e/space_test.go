@@ -112,9 +112,7 @@ func (s space) try(input string, args ...string) (string, error) {
 
 // afterwards runs kubectl when the test has ended.
 func (s space) afterwards(args ...string) {
-	if _, err := up.Kubectl(context.Background(), "", args...); err != nil {
-		s.t.Error(err)
-	}
+	assert.NoError(s.t, assert.ErrorOf(up.Kubectl(context.Background(), "", args...)))
 }
 
 // create makes what manifests say.

@@ -52,12 +52,10 @@ func TestInterruptedStart(t *testing.T) {
 	assert.Must(t, err)
 	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("Ctrl-C at %q: exit code", step), 130, signalAt(t, root, listen, step, syscall.SIGINT))
-		if left := (machine.Root{Dir: root}).Processes(); len(left) > 0 {
-			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
-		}
-		if left := (machine.Root{Dir: root}).Mounts(); len(left) > 0 {
-			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
-		}
+		left := (machine.Root{Dir: root}).Processes()
+		assert.True(t, len(left) == 0, "Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
+		left = (machine.Root{Dir: root}).Mounts()
+		assert.True(t, len(left) == 0, "Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
 	}
 	for _, step := range []string{"API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("kill -9 at %q: exit code", step), -1, signalAt(t, root, listen, step, syscall.SIGKILL))
@@ -67,9 +65,7 @@ func TestInterruptedStart(t *testing.T) {
 	i := &instance.Instance{Config: instance.Config{Program: up.Program, Root: root, Args: []string{"--listen", listen}}}
 	assert.Must(t, i.Run(ctx))
 	defer i.Stop()
-	if _, err := i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")))
 	if _, err := i.Kubectl(ctx, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String()); err != nil {
 		t.Errorf("%v\n%s", err, i.Log())
 	}

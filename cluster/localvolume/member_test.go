@@ -36,9 +36,7 @@ func (v Member) serve(t *testing.T) (socket string) {
 	go func() { done <- v.Serve(ctx, socket) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 	})
 	return socket
 }
@@ -56,14 +54,10 @@ func served(socket string, within time.Duration) bool {
 func TestMemberServesWhereDriverIsInstalled(t *testing.T) {
 	client := fake.NewClientset()
 	socket := newMember(t, client).serve(t)
-	if served(socket, 200*time.Millisecond) {
-		t.Error("the driver is served in a cluster without it")
-	}
+	assert.True(t, !served(socket, 200*time.Millisecond), "the driver is served in a cluster without it")
 	_, err := client.StorageV1().CSIDrivers().Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: localdriver.Name}}, metav1.CreateOptions{})
 	assert.Must(t, err)
-	if !served(socket, 10*time.Second) {
-		t.Error("the driver is not served in a cluster with it")
-	}
+	assert.True(t, served(socket, 10*time.Second), "the driver is not served in a cluster with it")
 }
 
 // Volumes that are there are served at once: the API server may not answer.
@@ -75,7 +69,5 @@ func TestMemberServesItsVolumes(t *testing.T) {
 		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 	}}})
 	assert.Must(t, err)
-	if !served(v.serve(t), 10*time.Second) {
-		t.Error("the driver is not served")
-	}
+	assert.True(t, served(v.serve(t), 10*time.Second), "the driver is not served")
 }

@@ -59,9 +59,8 @@ func TestOrphanIsDeleted(t *testing.T) {
 				want  int
 			}{{0, 1}, {orphanAfter - time.Second, 1}, {orphanAfter, 0}} {
 				o.look(t.Context(), now.Add(c.after))
-				if got := s.hasVolumes(t); got != c.want {
-					t.Errorf("after %s the driver has %d volumes, want %d", c.after, got, c.want)
-				}
+				got := s.hasVolumes(t)
+				assert.True(t, got == c.want, "after %s the driver has %d volumes, want %d", c.after, got, c.want)
 			}
 		})
 	}
@@ -89,9 +88,8 @@ func TestVolumeThatMayBeSomebodysIsKept(t *testing.T) {
 				o.look(t.Context(), now.Add(time.Duration(i)*orphanAfter))
 			}
 			s.drivers.(nodes)["n1"] = driver
-			if got := s.hasVolumes(t); got != 2 {
-				t.Errorf("the driver has %d volumes, want 2", got)
-			}
+			got := s.hasVolumes(t)
+			assert.True(t, got == 2, "the driver has %d volumes, want 2", got)
 		})
 	}
 }
@@ -104,7 +102,5 @@ func (s scene) add(t *testing.T, object runtime.Object) {
 
 func (s scene) begin(t *testing.T, name string) {
 	t.Helper()
-	if _, err := s.making.begin(name); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(s.making.begin(name)))
 }

@@ -223,23 +223,19 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 			Reserved: func(context.Context) (Reserved, error) { return reserved, nil },
 		})
 	}()
-	if record := <-log.logged; quiet != (record.Level < slog.LevelInfo) {
-		t.Errorf("it says %q with the level %s", record.Message, record.Level)
-	}
+	record := <-log.logged
+	assert.True(t, quiet == (record.Level < slog.LevelInfo), "it says %q with the level %s", record.Message, record.Level)
 	assert.Must(t, come())
 	for change := range changes.ResultChan() {
 		if change.Type != watch.Modified {
 			continue
 		}
-		if got := change.Object.(*certificatesv1.CertificateSigningRequest); got.Name != "csr" || got.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
-			t.Errorf("changed: %+v", got)
-		}
+		got := change.Object.(*certificatesv1.CertificateSigningRequest)
+		assert.True(t, got.Name == "csr" && got.Status.Conditions[0].Type == certificatesv1.CertificateApproved, "changed: %+v", got)
 		break
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-ended)
 	for _, action := range client.Actions() {
 		if update, is := action.(clienttesting.UpdateAction); is && action.GetSubresource() == "approval" {
 			assert.Deep(t, "is answered", "csr", update.GetObject().(*certificatesv1.CertificateSigningRequest).Name)

@@ -29,9 +29,8 @@ func TestValidate(t *testing.T) {
 		"--etcd-prefix \"registry\"":      {Endpoints: some, Prefix: "registry"},
 	} {
 		err := p.Validate()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%+v: error %v, want one with %q", p, err, want)
-		}
+		assert.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"%+v: error %v, want one with %q", p, err, want)
 	}
 }
 
@@ -53,9 +52,8 @@ func TestFound(t *testing.T) {
 		assert.Deep(t, fmt.Sprintf("recorded by %s", r.Founder), &first, got)
 	}
 	got, err := p.Find(t.Context())
-	if diff := cmp.Diff(&first, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(&first, got)
+	assert.True(t, diff == "" && err == nil, "error %v (-want +got):\n%s", err, diff)
 }
 
 // shortDir is one whose path leaves room for the name of a socket.
@@ -69,9 +67,7 @@ func shortDir(t *testing.T) string {
 // Another server's keys are taken; those of another cluster are not replaced.
 func TestShare(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "pki"), filepath.Join(t.TempDir(), "pki")
-	if _, err := pki.Open(pki.Config{Dir: one}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: one})))
 	for range 2 {
 		assert.Must(t, pki.Share(one, two))
 	}
@@ -79,18 +75,11 @@ func TestShare(t *testing.T) {
 	if err != nil || len(want) != 3 {
 		t.Fatalf("fingerprints %v, error %v, want three", want, err)
 	}
-	if _, err := pki.Open(pki.Config{Dir: two}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: two})))
 	got, err := pki.Fingerprints(two)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && err == nil, "error %v (-want +got):\n%s", err, diff)
 	other := filepath.Join(t.TempDir(), "pki")
-	if _, err := pki.Open(pki.Config{Dir: other}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pki.Share(one, other); err == nil || !strings.Contains(err.Error(), "belongs to another cluster") {
-		t.Errorf("error %v, want that the root is another cluster's", err)
-	}
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: other})))
+	assert.ErrorContains(t, "belongs to another cluster", pki.Share(one, other))
 }

@@ -38,9 +38,8 @@ spec:
 	pod := c.awaitReady("pod")
 	claims := c.claims("/token/token")
 	assert.Deep(t, "audience", []string{"vault"}, claims.Audience)
-	if claims.Kubernetes.Pod.UID != string(pod.UID) || claims.Kubernetes.Node.Name != c.node.Name {
-		t.Errorf("bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
-	}
+	assert.True(t, claims.Kubernetes.Pod.UID == string(pod.UID) && claims.Kubernetes.Node.Name == c.node.Name,
+		"bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
 	assert.Deep(t, "seconds it is valid", int64(600), claims.Expires-claims.Issued)
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
@@ -140,11 +139,9 @@ spec:
 		assert.Must(t, err)
 		_, err = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Errorf("pod %s answered %s through the node's port, error %v", name, answer.Status, err)
-		}
-		if (pod.Status.PodIP == pod.Status.HostIP) != (name == "host") {
-			t.Errorf("pod %s has address %s on the node %s", name, pod.Status.PodIP, pod.Status.HostIP)
-		}
+		assert.True(t, err == nil && answer.StatusCode == http.StatusOK,
+			"pod %s answered %s through the node's port, error %v", name, answer.Status, err)
+		assert.True(t, (pod.Status.PodIP == pod.Status.HostIP) == (name == "host"),
+			"pod %s has address %s on the node %s", name, pod.Status.PodIP, pod.Status.HostIP)
 	}
 }

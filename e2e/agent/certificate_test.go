@@ -57,12 +57,8 @@ func TestPodCertificate(t *testing.T) {
 	c.awaitLine("issued", "all")
 	log := c.kubectl("logs", "issued")
 	pair, err := tls.X509KeyPair([]byte(log), []byte(log))
-	if err != nil || pair.Leaf.Subject.CommonName != "issued" {
-		t.Errorf("A-CERT-2 the pod has no certificate with its key: %v\n%s", err, log)
-	}
-	if !strings.Contains(log, "-r--r-----") {
-		t.Errorf("A-CERT-2 the mode of the file:\n%s", log)
-	}
+	assert.True(t, err == nil && pair.Leaf.Subject.CommonName == "issued", "A-CERT-2 the pod has no certificate with its key: %v\n%s", err, log)
+	assert.True(t, strings.Contains(log, "-r--r-----"), "A-CERT-2 the mode of the file:\n%s", log)
 
 	c.create(strings.ReplaceAll(podWithCertificate, "NAME", "denied"))
 	request = c.awaitRequest("denied")
@@ -70,9 +66,8 @@ func TestPodCertificate(t *testing.T) {
 		Type: certificatesv1.PodCertificateRequestConditionTypeDenied, Status: metav1.ConditionTrue, Reason: "NotYou", Message: "no", LastTransitionTime: metav1.Now(),
 	}}})
 	event = c.awaitEvent("denied", v1.EventTypeWarning, "Denied")
-	if want := fmt.Sprintf(`PodCertificateRequest %s/%s was denied, reason="NotYou", message="no"`, c.namespace, request.Name); event.Message != want {
-		t.Errorf("A-CERT-5 event %q, want %q", event.Message, want)
-	}
+	want := fmt.Sprintf(`PodCertificateRequest %s/%s was denied, reason="NotYou", message="no"`, c.namespace, request.Name)
+	assert.True(t, event.Message == want, "A-CERT-5 event %q, want %q", event.Message, want)
 	c.awaitEvents("denied", func(e *v1.Event) bool {
 		return e.Message == `MountVolume.SetUp failed for volume "tls" : PodCertificateRequest was permanently denied: reason="NotYou" message="no"`
 	})
@@ -98,9 +93,7 @@ func (c *cluster) decide(request *certificatesv1.PodCertificateRequest, status c
 	c.t.Helper()
 	request = request.DeepCopy()
 	request.Status = status
-	if _, err := client.CertificatesV1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(client.CertificatesV1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{})))
 }
 
 // issue makes a certificate for an hour.

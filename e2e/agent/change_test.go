@@ -21,17 +21,15 @@ spec:
   - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
 `)
 	gated := c.await("pod", "to run", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
-	if condition := conditionOf(gated, v1.PodReady); condition.Status != v1.ConditionFalse || condition.Reason != "ReadinessGatesNotReady" ||
-		condition.Message != `corresponding condition of pod readiness gate "example.com/gate" does not exist.` {
-		t.Errorf("condition Ready %+v, want False for want of the gate", condition)
-	}
+	condition := conditionOf(gated, v1.PodReady)
+	assert.True(t, condition.Status == v1.ConditionFalse && condition.Reason == "ReadinessGatesNotReady" &&
+		condition.Message == `corresponding condition of pod readiness gate "example.com/gate" does not exist.`, "condition Ready %+v, want False for want of the gate", condition)
 	for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
 		c.kubectl("patch", "pod", "pod", "--subresource=status",
 			`--patch={"status":{"conditions":[{"type":"example.com/gate","status":"`+string(status)+`"}]}}`)
 		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == status })
-		if got := conditionOf(pod, "example.com/gate").Status; got != status {
-			t.Errorf("the gate's own condition is %s, want %s as it was set", got, status)
-		}
+		got := conditionOf(pod, "example.com/gate").Status
+		assert.True(t, got == status, "the gate's own condition is %s, want %s as it was set", got, status)
 	}
 }
 

@@ -40,17 +40,13 @@ func newHealthDriver(t *testing.T, node *member.Member, name string) *healthDriv
 	slice := &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.ResourceSliceSpec{
 		Driver: name, NodeName: &node.Name, Pool: resourceapi.ResourcePool{Name: "pool", ResourceSliceCount: 1}, Devices: []resourceapi.Device{{Name: "gpu-0"}},
 	}}
-	if _, err := client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})))
 	t.Cleanup(func() {
 		_ = client.ResourceV1().DeviceClasses().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 	d.serve(t, d.endpoint)
 	d.serve(t, filepath.Join(node.Root.Dir, "plugins_registry", name+".sock"))
-	if _, err := client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})))
 	t.Cleanup(func() {
 		_ = client.ResourceV1().ResourceSlices().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})

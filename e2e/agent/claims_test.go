@@ -54,9 +54,7 @@ func TestResourceClaims(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("container %s has the devices %v, want %v", container, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "container %s has the devices %v, want %v", container, got, want)
 	}
 	wantDevices("both", "one", "two")
 	wantDevices("second", "two")
@@ -69,9 +67,8 @@ func TestResourceClaims(t *testing.T) {
 		return status.RestartCount == 1 && status.State.Running != nil
 	})
 	wantDevices("both", "one", "two")
-	if strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources") {
-		t.Error("the claims of a pod that goes on were prepared again")
-	}
+	assert.True(t, !strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources"),
+		"the claims of a pod that goes on were prepared again")
 	c.delete("pod")
 	d.wantPrepared(0)
 }

@@ -76,9 +76,7 @@ func TestGPUWorker(t *testing.T) {
 			gpus++
 		}
 	}
-	if gpus != 2 {
-		t.Errorf("the worker has the devices %v, want two", before)
-	}
+	assert.True(t, gpus == 2, "the worker has the devices %v, want two", before)
 	d.wantPrepared(1)
 	restart(t, node)
 	d.process.MarkLog()
@@ -87,9 +85,8 @@ func TestGPUWorker(t *testing.T) {
 		status := statusOf(pod, "worker")
 		return status.RestartCount == 1 && status.State.Running != nil
 	})
-	if after := devicesOf("going on from the checkpoint"); !slices.Equal(after, before) {
-		t.Errorf("the worker has the devices %v, and had %v before", after, before)
-	}
+	after := devicesOf("going on from the checkpoint")
+	assert.True(t, slices.Equal(after, before), "the worker has the devices %v, and had %v before", after, before)
 	if strings.Contains(string(d.process.LogSinceMark()), "PrepareResourceClaims") {
 		t.Errorf("the devices were prepared again:\n%s", d.process.LogSinceMark())
 	}

@@ -61,9 +61,8 @@ func (c *cluster) end() {
 	}
 	for _, pod := range pods.Items {
 		_ = client.CoreV1().Pods(c.namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(1)) // it may have gone
-		if err := c.untilGone(ctx, pod.Name); err != nil {
-			c.t.Errorf("pod %s is not gone after its deletion: %v", pod.Name, err)
-		}
+		err := c.untilGone(ctx, pod.Name)
+		assert.True(c.t, err == nil, "pod %s is not gone after its deletion: %v", pod.Name, err)
 	}
 }
 
@@ -105,9 +104,7 @@ func (c *cluster) apply(manifest string) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	text := strings.NewReplacer("TOOLBOX", "lifepod.dev/toolbox:1", "NODE", c.node.Name).Replace(manifest)
-	if _, err := plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-"); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-")))
 }
 
 // delete deletes a pod with its own grace period and waits until it is gone.
@@ -164,7 +161,5 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 func (c *cluster) outsideTest(args ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...); err != nil {
-		c.t.Error(err)
-	}
+	assert.NoError(c.t, assert.ErrorOf(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)))
 }

@@ -127,9 +127,7 @@ func TestCSIDriverRegisters(t *testing.T) {
 	assert.Must(t, node.Kill())
 	assert.Must(t, node.Run())
 	d.wantStatus(t, "")
-	if again := csiNode(t, node, says); again.UID != first.UID {
-		t.Errorf("A-CSI-2 the CSINode was made anew")
-	}
+	assert.True(t, csiNode(t, node, says).UID == first.UID, "A-CSI-2 the CSINode was made anew")
 
 	assert.Must(t, os.Remove(d.socket))
 	csiNode(t, node)

@@ -109,13 +109,9 @@ func queries(t *testing.T) (list []query) {
 		for _, target := range p.Targets {
 			add(p.Title, target.Expr, labelsOf(target.LegendFormat))
 		}
-		if (len(p.Targets) == 0) != (p.Type == "row") {
-			t.Errorf("%s has %d expressions", p.Title, len(p.Targets))
-		}
+		assert.True(t, (len(p.Targets) == 0) == (p.Type == "row"), "%s has %d expressions", p.Title, len(p.Targets))
 	}
-	if len(list) == 0 {
-		t.Error("the dashboard asks for nothing")
-	}
+	assert.True(t, len(list) != 0, "the dashboard asks for nothing")
 	for _, v := range d.Templating.List {
 		if arguments, found := strings.CutPrefix(v.Definition, "label_values("); found {
 			metric, label, _ := strings.Cut(strings.TrimSuffix(arguments, ")"), ", ")

@@ -72,9 +72,8 @@ func TestDeleteByForce(t *testing.T) {
 	c.create(stubborn)
 	pod := c.awaitReady("pod")
 	c.kubectl("delete", "pod", "pod", "--force", "--grace-period=0", "--wait=false")
-	if last := c.untilDeleted(pod); last.Status.Phase != v1.PodRunning {
-		t.Errorf("phase %s when the object went, want Running: nobody waits", last.Status.Phase)
-	}
+	last := c.untilDeleted(pod)
+	assert.True(t, last.Status.Phase == v1.PodRunning, "phase %s when the object went, want Running: nobody waits", last.Status.Phase)
 	c.awaitForgotten(pod)
 }
 

@@ -35,9 +35,7 @@ func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, i
 	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	request := &api.RegisterRequest{Version: api.Version, Endpoint: "own.sock", ResourceName: string(resource)}
-	if _, err := api.NewRegistrationClient(connection).Register(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(api.NewRegistrationClient(connection).Register(t.Context(), request)))
 	awaitDevices(t, node, resource, int64(len(ids)), int64(len(ids)))
 	return p
 }

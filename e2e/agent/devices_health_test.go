@@ -45,9 +45,7 @@ func TestHealthOfDevices(t *testing.T) {
 	}
 	const healthy, unhealthy = v1.ResourceHealthStatusHealthy, v1.ResourceHealthStatusUnhealthy
 	before := awaitHealth(healthy, healthy)
-	if shown := statusOf(before, "none").AllocatedResourcesStatus; len(shown) > 0 {
-		t.Errorf("A-DEV-12: the container without devices shows %v", shown)
-	}
+	assert.Empty(t, statusOf(before, "none").AllocatedResourcesStatus, "A-DEV-12: the container without devices shows")
 
 	plugin.tell([]string{"g1"}, "g0")
 	awaitDevices(t, node, ownResource, 2, 1)

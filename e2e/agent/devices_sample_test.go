@@ -59,9 +59,7 @@ func (p *samplePlugin) close() {
 			err = errors.Join(err, removed)
 		}
 	}
-	if err != nil {
-		p.t.Error(err)
-	}
+	assert.NoError(p.t, err)
 }
 
 // awaitDevices waits until a node has that many devices of a resource, and that many that can

@@ -128,9 +128,8 @@ func newDiskNode(t *testing.T) *diskNode {
 		}
 	}
 	t.Cleanup(func() {
-		if out, err := exec.CommandContext(context.Background(), "umount", n.disk).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v\n%s", err, out)
-		}
+		out, err := exec.CommandContext(context.Background(), "umount", n.disk).CombinedOutput()
+		assert.True(t, err == nil, "umount: %v\n%s", err, out)
 	})
 	node := newNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"nodefs.available": fmt.Sprintf("%dMi", shortOfMiB), "nodefs.inodesFree": strconv.Itoa(shortOfFiles)},
@@ -166,9 +165,8 @@ func (c *cluster) evicted(name, resource, amounts string) {
 	pod := c.await(name, "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	message := regexp.MustCompile(`^The node was low on resource: ` + resource + `\. ` + amounts + `\. ` +
 		`(Container main was using [^ ]+, request is 0, has larger consumption of ` + resource + `\. )?$`)
-	if pod.Status.Reason != "Evicted" || !message.MatchString(pod.Status.Message) {
-		c.t.Errorf("status of %s is %s: %q", name, pod.Status.Reason, pod.Status.Message)
-	}
+	assert.True(c.t, pod.Status.Reason == "Evicted" && message.MatchString(pod.Status.Message),
+		"status of %s is %s: %q", name, pod.Status.Reason, pod.Status.Message)
 	if target := conditionOf(pod, v1.DisruptionTarget); target.Status != v1.ConditionTrue || target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		c.t.Errorf("condition DisruptionTarget of %s: %+v", name, target)
 	}
@@ -189,12 +187,8 @@ func (c *cluster) wantVictims(names ...string) {
 		times[list.Items[i].InvolvedObject.Name] += list.Items[i].Count
 	}
 	for _, name := range names {
-		if times[name] != 1 {
-			c.t.Errorf("%d events Evicted of %s, want one", times[name], name)
-		}
+		assert.True(c.t, times[name] == 1, "%d events Evicted of %s, want one", times[name], name)
 		delete(times, name)
 	}
-	if len(times) > 0 {
-		c.t.Errorf("others were evicted, too: %v", times)
-	}
+	assert.True(c.t, len(times) == 0, "others were evicted, too: %v", times)
 }

@@ -53,9 +53,8 @@ spec:
 	c.kubectl("exec", "pod", "--", "touch", "/v/end")
 	c.awaitLine("pod", "last")
 	assert.Deep(t, "last line", "last\n", c.kubectl("logs", "pod", "--tail=1"))
-	if err := c.kubectlFails("logs", "pod", "--container=other"); !strings.Contains(err, "container other is not valid for pod pod") {
-		t.Errorf("log of a container that there isn't: %s", err)
-	}
+	err := c.kubectlFails("logs", "pod", "--container=other")
+	assert.True(t, strings.Contains(err, "container other is not valid for pod pod"), "log of a container that there isn't: %s", err)
 }
 
 // TestExec: input, both outputs and the exit code go through.
@@ -67,10 +66,9 @@ func TestExec(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := plane.Kubectl(ctx, "input\n", "--namespace", c.namespace, "exec", "--stdin", "sleeper", "--", "sh", "-c", "read a; echo got $a; echo complaint >&2; exit 7")
-	if diff := cmp.Diff("got input\n", out); diff != "" || err == nil ||
-		!strings.Contains(err.Error(), "complaint") || !strings.Contains(err.Error(), "exit code 7") {
-		t.Errorf("output (-want +got):\n%s\nerror %v, want complaint and exit code 7", diff, err)
-	}
+	diff := cmp.Diff("got input\n", out)
+	assert.True(t, diff == "" && err != nil &&
+		strings.Contains(err.Error(), "complaint") && strings.Contains(err.Error(), "exit code 7"), "output (-want +got):\n%s\nerror %v, want complaint and exit code 7", diff, err)
 	shell := c.onTerminal("exec", "--stdin", "--tty", "sleeper", "--", "sh", "-c", "echo ready; read a; echo typed $a; exit 5")
 	shell.Await("ready")
 	shell.Press("keys\n")
@@ -90,9 +88,7 @@ func TestAttach(t *testing.T) {
 	run.Await("typed keys")
 	run.Press("\n")
 	run.End()
-	if !strings.Contains(run.Text(), `pod "shell" deleted`) {
-		t.Errorf("kubectl run showed %q, want it to delete the pod", run.Text())
-	}
+	assert.True(t, strings.Contains(run.Text(), `pod "shell" deleted`), "kubectl run showed %q, want it to delete the pod", run.Text())
 }
 
 // TestCopy: files get into a pod and out of it by the machine's tar.
@@ -128,9 +124,7 @@ spec:
 	c.kubectl("cp", filepath.Join(dir, "there"), "pod:/scratch")
 	c.kubectl("cp", "pod:/scratch/there", filepath.Join(dir, "back"))
 	got, err := os.ReadFile(filepath.Join(dir, "back", "below", "file"))
-	if err != nil || string(got) != want {
-		t.Errorf("the file came back with %d bytes and error %v, want its %d bytes", len(got), err, len(want))
-	}
+	assert.True(t, err == nil && string(got) == want, "the file came back with %d bytes and error %v, want its %d bytes", len(got), err, len(want))
 }
 
 // TestPortForward: many requests at a time through one kubectl.
@@ -172,9 +166,7 @@ spec:
 		}()
 	}
 	for range 5 {
-		if err := <-answers; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-answers)
 	}
 	cancel()
 	_ = forward.Wait() // it was killed

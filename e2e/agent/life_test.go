@@ -29,9 +29,8 @@ func TestPodLives(t *testing.T) {
 	c := newCluster(t, shared)
 	c.create(sleeper)
 	pod := c.awaitReady("sleeper")
-	if pod.Status.Phase != v1.PodRunning || pod.Status.PodIP == "" || pod.Status.StartTime == nil {
-		t.Errorf("status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
-	}
+	assert.True(t, pod.Status.Phase == v1.PodRunning && pod.Status.PodIP != "" && pod.Status.StartTime != nil,
+		"status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
 	c.awaitLine("sleeper", "hello")
 	assert.Deep(t, "kubectl exec", "inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside"))
 	c.delete("sleeper")

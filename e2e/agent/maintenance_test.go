@@ -37,9 +37,8 @@ func TestMaintenance(t *testing.T) {
 	c.kubectl("create", "poddisruptionbudget", "guard", "--selector=app=guarded", "--min-available=1")
 	c.kubectl("wait", "--for=jsonpath={.status.currentHealthy}=1", "poddisruptionbudget/guard", "--timeout=60s")
 	complaint := c.kubectlFails("drain", c.node.Name, "--force", "--ignore-daemonsets", "--timeout=1s")
-	if want := "Cannot evict pod as it would violate the pod's disruption budget."; !strings.Contains(complaint, want) {
-		t.Errorf("kubectl drain complained\n%s\nwant %q", complaint, want)
-	}
+	want := "Cannot evict pod as it would violate the pod's disruption budget."
+	assert.True(t, strings.Contains(complaint, want), "kubectl drain complained\n%s\nwant %q", complaint, want)
 	if last := c.untilDeleted(other); conditionOf(last, v1.DisruptionTarget).Reason != "EvictionByEvictionAPI" {
 		t.Errorf("the pod was drained with conditions %v, want DisruptionTarget for the eviction", last.Status.Conditions)
 	}
@@ -58,9 +57,7 @@ func TestMaintenance(t *testing.T) {
 	}
 	c.create(onNode("refused", c.node.Name, "nodeName: "+c.node.Name))
 	c.awaitEvent("refused", v1.EventTypeWarning, "TaintToleration")
-	if !isReady(c.awaitReady("tolerates")) {
-		t.Error("the pod that tolerates the taint is not ready")
-	}
+	assert.True(t, isReady(c.awaitReady("tolerates")), "the pod that tolerates the taint is not ready")
 }
 
 // TestLabelChange: a pod that runs stays when the node loses the label that brought it
@@ -117,13 +114,11 @@ func TestRoomOnTheNode(t *testing.T) {
 	critical := onNode("critical", c.node.Name, "priorityClassName: system-node-critical\n  nodeName: "+c.node.Name)
 	c.create(strings.Replace(critical, "limits:", fmt.Sprintf("requests: {cpu: %dm}, limits:", cpu-100), 1))
 	victim := c.await("grows", "to make room", func(pod *v1.Pod) bool { return lifecycle.Terminal(pod.Status.Phase) })
-	if victim.Status.Phase != v1.PodFailed || victim.Status.Reason != "Preempting" { // although its container ended with 0
-		t.Errorf("the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
-	}
-	if target := conditionOf(victim, v1.DisruptionTarget); target.Reason != "TerminationByKubelet" ||
-		target.Message != "Pod was preempted by Kubelet to accommodate a critical pod." {
-		t.Errorf("condition DisruptionTarget %+v", target)
-	}
+	assert.True(t, victim.Status.Phase == v1.PodFailed && victim.Status.Reason == "Preempting", // although its container ended with 0
+		"the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
+	target := conditionOf(victim, v1.DisruptionTarget)
+	assert.True(t, target.Reason == "TerminationByKubelet" &&
+		target.Message == "Pod was preempted by Kubelet to accommodate a critical pod.", "condition DisruptionTarget %+v", target)
 	c.awaitReady("critical")
 }
 

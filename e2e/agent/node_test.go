@@ -21,9 +21,7 @@ func newNode(t *testing.T, config member.Config) *member.Member {
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
 		}
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, node.Close())
 	})
 	assert.Must(t, node.AwaitReady(t.Context()))
 	return node

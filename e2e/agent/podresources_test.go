@@ -76,9 +76,8 @@ func TestPodResources(t *testing.T) {
 	awaitDevices(t, node, ownResource, 3, 2)
 	all, err := asked.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	want := &api.AllocatableResourcesResponse{Devices: []*api.ContainerDevices{device("g0"), device("g2")}}
-	if diff := cmp.Diff(want, all, protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-14: error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, all, protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-14: error %v (-want +got):\n%s", err, diff)
 	c.delete("claims")
 	c.delete("pod")
 	driver.wantPrepared(0)

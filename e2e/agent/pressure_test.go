@@ -55,20 +55,14 @@ func TestMemoryPressure(t *testing.T) {
 	c.awaitReady("modest")
 	c.create(strings.ReplaceAll(hog, "AMOUNT", "2500Mi"))
 	pod := c.await("hog", "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if pod.Status.Reason != "Evicted" || !strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") ||
-		!strings.Contains(pod.Status.Message, "Container main was using ") || !strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. ") {
-		t.Errorf("status %s: %q", pod.Status.Reason, pod.Status.Message)
-	}
+	assert.True(t, pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") &&
+		strings.Contains(pod.Status.Message, "Container main was using ") && strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. "), "status %s: %q", pod.Status.Reason, pod.Status.Message)
 	if target := conditionOf(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		t.Errorf("condition DisruptionTarget %+v", target)
 	}
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)))
 	c.wantNodeEvent("EvictionThresholdMet", "Attempting to reclaim memory")
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)))
 	c.awaitReady("modest")
 	t.Logf("the hog's message: %s", pod.Status.Message)
 	logOf(t, node, "evict", "reclaim")

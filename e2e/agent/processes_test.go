@@ -68,13 +68,10 @@ func TestProcessesOfAPod(t *testing.T) {
 	// Its shell may get no thread either, and end of that.
 	c.awaitInLog("bomb", regexp.MustCompile(`(?i)resource temporarily unavailable|failed to create new OS thread`))
 	limits := filesOfCgroup(t, neighbour, "pids.max")
-	if len(limits) == 0 {
-		t.Error("pod modest has no limit")
-	}
+	assert.True(t, len(limits) != 0, "pod modest has no limit")
 	for _, file := range limits {
-		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != strconv.Itoa(limit) {
-			t.Errorf("%s is %s, want %d (%v)", file, text, limit, err)
-		}
+		text, err := os.ReadFile(file)
+		assert.True(t, err == nil && strings.TrimSpace(string(text)) == strconv.Itoa(limit), "%s is %s, want %d (%v)", file, text, limit, err)
 	}
 	c.awaitReady("modest")
 	c.wantVictims()

@@ -48,17 +48,15 @@ spec:
 		}
 		checkMemoryOfPod(t, pod, size.bytes)
 		for name, want := range map[string]int64{"follows": size.bytes, "keeps": 64 << 20, "restarts": size.bytes} {
-			if got := strings.TrimSpace(c.kubectl("exec", "pod", "--container="+name, "--", "sh", "-c", limitOfMemory)); got != fmt.Sprint(want) {
-				t.Errorf("container %s has the limit %s, want %d", name, got, want)
-			}
+			got := strings.TrimSpace(c.kubectl("exec", "pod", "--container="+name, "--", "sh", "-c", limitOfMemory))
+			assert.True(t, got == fmt.Sprint(want), "container %s has the limit %s, want %d", name, got, want)
 		}
 		var got []int32
 		for _, s := range pod.Status.ContainerStatuses {
 			got = append(got, s.RestartCount)
 		}
-		if want := []int32{0, 0, int32(restarts)}; !slices.Equal(got, want) {
-			t.Errorf("restarts of %s: %v, want %v", size.of, got, want)
-		}
+		want := []int32{0, 0, int32(restarts)}
+		assert.True(t, slices.Equal(got, want), "restarts of %s: %v, want %v", size.of, got, want)
 	}
 	c.kubectl("patch", "pod", "pod", "--subresource=resize", `--patch={"spec":{"resources":{"requests":{"memory":"64Ki"},"limits":{"memory":"64Ki"}},"containers":[{"name":"keeps","resources":{"limits":{"memory":"64Ki"},"requests":{"memory":"64Ki"}}}]}}`)
 	pod := c.await("pod", "to tell that it uses more", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizeInProgress).Reason == v1.PodReasonError })
@@ -111,12 +109,9 @@ const limitOfMemory = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/nu
 func checkMemoryOfPod(t *testing.T, pod *v1.Pod, want int64) {
 	t.Helper()
 	files := slices.Concat(filesOfCgroup(t, pod, "memory.limit_in_bytes"), filesOfCgroup(t, pod, "memory.max"))
-	if len(files) == 0 {
-		t.Error("the pod's cgroup has no limit of memory")
-	}
+	assert.True(t, len(files) != 0, "the pod's cgroup has no limit of memory")
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != fmt.Sprint(want) {
-			t.Errorf("%s is %s, want %d (%v)", file, text, want, err)
-		}
+		text, err := os.ReadFile(file)
+		assert.True(t, err == nil && strings.TrimSpace(string(text)) == fmt.Sprint(want), "%s is %s, want %d (%v)", file, text, want, err)
 	}
 }

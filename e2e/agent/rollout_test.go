@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const service = `
@@ -63,9 +65,8 @@ func TestRollingUpdateKeepsEndpoints(t *testing.T) {
 	})
 	c.kubectl("rollout", "undo", "deployment/web", "--to-revision=2")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-	if got := lowest(); got != 2 {
-		t.Errorf("the service had %d ready endpoints at some moment, want 2 at all of them", got)
-	}
+	got := lowest()
+	assert.True(t, got == 2, "the service had %d ready endpoints at some moment, want 2 at all of them", got)
 	c.kubectl("scale", "deployment/web", "--replicas=3")
 	c.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deployment/web", "--timeout=60s")
 	c.kubectl("delete", "deployment", "web")
@@ -101,9 +102,7 @@ func (c *cluster) watchEndpoints(service string, count int) (lowest func() int) 
 	}
 	return func() int {
 		cancel()
-		if err := <-seen; err == nil {
-			c.t.Error("the watch of the endpoints ended by itself")
-		}
+		assert.Fails(c.t, <-seen, "the watch of the endpoints ended by itself")
 		return least
 	}
 }

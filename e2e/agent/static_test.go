@@ -38,9 +38,8 @@ spec:
 	write(strings.Replace(manifest, "GENERATION", "one", 1))
 	first := c.awaitReady(name)
 	c.awaitLine(name, "one")
-	if first.Annotations[v1.MirrorPodAnnotationKey] == "" || first.Annotations["kubernetes.io/config.source"] != "file" {
-		t.Errorf("annotations of the mirror pod: %v", first.Annotations)
-	}
+	assert.True(t, first.Annotations[v1.MirrorPodAnnotationKey] != "" && first.Annotations["kubernetes.io/config.source"] == "file",
+		"annotations of the mirror pod: %v", first.Annotations)
 
 	c.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
 	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })

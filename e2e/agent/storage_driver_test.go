@@ -46,9 +46,7 @@ func newStorageDriver(t *testing.T, node *member.Member, name, spec string) *sto
 	assert.Must(t, err)
 	d := &storageDriver{t: t, name: name, node: node, local: local}
 	object := "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
-	if _, err := plane.Kubectl(t.Context(), object, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), object, "apply", "--filename=-")))
 	t.Cleanup(d.close)
 	d.run()
 	return d
@@ -96,9 +94,7 @@ func (d *storageDriver) stop() {
 
 func (d *storageDriver) close() {
 	d.stop()
-	if err := client.StorageV1().CSIDrivers().Delete(context.Background(), d.name, metav1.DeleteOptions{}); err != nil {
-		d.t.Error(err)
-	}
+	assert.NoError(d.t, client.StorageV1().CSIDrivers().Delete(context.Background(), d.name, metav1.DeleteOptions{}))
 }
 
 func (d *storageDriver) note(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -116,9 +112,7 @@ func (d *storageDriver) wantCalls(want ...string) {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !slices.Equal(d.calls, want) {
-		d.t.Errorf("calls of the driver: %q, want %q", d.calls, want)
-	}
+	assert.True(d.t, slices.Equal(d.calls, want), "calls of the driver: %q, want %q", d.calls, want)
 	d.calls = nil
 }
 
@@ -143,11 +137,9 @@ func (d *storageDriver) expand(c *cluster) {
 	name := c.namespace + "-data"
 	volume, err := client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})
 	assert.Must(d.t, err)
-	if _, err := d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
+	assert.Must(d.t, assert.ErrorOf(d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: 128 << 20},
-	}); err != nil {
-		d.t.Fatal(err)
-	}
+	})))
 	c.kubectl("patch", "persistentvolume", name, `--patch={"spec": {"capacity": {"storage": "128Mi"}}}`)
 	c.kubectl("patch", "persistentvolumeclaim", "data", "--subresource=status",
 		`--patch={"status": {"allocatedResources": {"storage": "128Mi"}, "allocatedResourceStatuses": {"storage": "NodeResizePending"},
@@ -174,8 +166,6 @@ func (r registration) GetInfo(context.Context, *registerapi.InfoRequest) (*regis
 
 // NotifyRegistrationStatus takes whether the agent uses the driver.
 func (r registration) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	if !status.PluginRegistered {
-		r.driver.t.Errorf("the driver is not registered: %s", status.Error)
-	}
+	assert.True(r.driver.t, status.PluginRegistered, "the driver is not registered: %s", status.Error)
 	return &registerapi.RegistrationStatusResponse{}, nil
 }

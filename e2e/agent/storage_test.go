@@ -84,9 +84,8 @@ func TestStorageDriver(t *testing.T) {
 	})
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "one"))
 	event := c.awaitEvent("one", v1.EventTypeWarning, "FailedMount")
-	if want := "driver name storage.example.com not found in the list of registered CSI drivers"; !strings.HasSuffix(event.Message, want) {
-		t.Errorf("the event says %q, want %q", event.Message, want)
-	}
+	want := "driver name storage.example.com not found in the list of registered CSI drivers"
+	assert.True(t, strings.HasSuffix(event.Message, want), "the event says %q, want %q", event.Message, want)
 	d.run()
 	c.awaitReady("one")
 	c.awaitLine("one", "group 1234")
@@ -117,18 +116,13 @@ func (d *storageDriver) wantNothing() {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
 	assert.Must(d.t, err)
 	for _, m := range mounts {
-		if strings.Contains(m.Mountpoint, "csi") {
-			d.t.Errorf("%s is still mounted", m.Mountpoint)
-		}
+		assert.True(d.t, !strings.Contains(m.Mountpoint, "csi"), "%s is still mounted", m.Mountpoint)
 	}
 	for _, pattern := range []string{"plugins/kubernetes.io/csi/" + d.name + "/*", "plugins/kubernetes.io/csi/volumeDevices/*/*"} {
-		if left, _ := filepath.Glob(filepath.Join(d.node.Root.Dir, pattern)); len(left) > 0 { // the pattern is valid
-			d.t.Errorf("left: %q", left)
-		}
+		left, _ := filepath.Glob(filepath.Join(d.node.Root.Dir, pattern)) // the pattern is valid
+		assert.True(d.t, len(left) == 0, "left: %q", left)
 	}
-	if err := d.node.AwaitNode(d.t.Context(), "no volume in use", func(n *v1.Node) bool { return len(n.Status.VolumesInUse) == 0 }); err != nil {
-		d.t.Error(err)
-	}
+	assert.NoError(d.t, d.node.AwaitNode(d.t.Context(), "no volume in use", func(n *v1.Node) bool { return len(n.Status.VolumesInUse) == 0 }))
 }
 
 // TestStorageDevice: a container gets a volume as a device, and keeps it over a kill -9 of the agent;
@@ -202,9 +196,7 @@ func TestAttachedVolume(t *testing.T) {
 	})
 	d.wantCalls()
 	attachment.Status.Attached = true
-	if _, err := client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{})))
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.delete("pod")

@@ -17,9 +17,7 @@ func startRuntime(t *testing.T) string {
 		if t.Failed() {
 			t.Logf("the end of the log of the runtime:\n%s", runtime.LastLines(20))
 		}
-		if err := runtime.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, runtime.Close())
 	})
 	return runtime.Endpoint()
 }

@@ -157,9 +157,7 @@ func TestTakeover(t *testing.T) {
 	}
 	c.stop()
 	c.check()
-	if err := node.Run(); err != nil { // it removes the pods
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Run()) // it removes the pods
 }
 
 // takeover is a node whose program is replaced.
@@ -242,14 +240,11 @@ func (c *takeover) ripen() {
 func (c *takeover) works(turn int) {
 	c.t.Helper()
 	patch := fmt.Appendf(nil, `{"data":{"version":"%d"}}`, turn)
-	if _, err := client.CoreV1().ConfigMaps(c.namespace).Patch(c.t.Context(), "settings", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(client.CoreV1().ConfigMaps(c.namespace).Patch(c.t.Context(), "settings", types.MergePatchType, patch, metav1.PatchOptions{})))
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	if err := c.untilGone(ctx, "leaving"); err != nil {
-		c.t.Errorf("turn %d: the pod that was ending is not gone: %v", turn, err)
-	}
+	err := c.untilGone(ctx, "leaving")
+	assert.True(c.t, err == nil, "turn %d: the pod that was ending is not gone: %v", turn, err)
 	c.delete(fmt.Sprint("by-", turn-1))
 	c.kubectl("exec", c.web, "-c", "main", "--", "sh", "-c", fmt.Sprintf("while [ $(cat /settings/version) != %d ]; do sleep 0.1; done", turn))
 	c.awaitLine(c.web, "hello")
@@ -310,9 +305,8 @@ func (c *takeover) check() {
 func (c *takeover) keptFiles() {
 	c.t.Helper()
 	got := c.kubectl("exec", c.web, "-c", "main", "--", "cat", "/disk/file", "/disk/hooks", "/memory/file", "/password/word")
-	if want := "prepared\nstarted\nfirst\nsesame"; got != want {
-		c.t.Errorf("the files of the pod are %q, want %q: hooks run once, volumes are kept", got, want)
-	}
+	want := "prepared\nstarted\nfirst\nsesame"
+	assert.True(c.t, got == want, "the files of the pod are %q, want %q: hooks run once, volumes are kept", got, want)
 }
 
 func restarts(pod *v1.Pod, container string) int32 { return statusOf(pod, container).RestartCount }

@@ -42,9 +42,7 @@ func TestTop(t *testing.T) {
 			}
 			lines = append(lines, strings.Join(fields[:len(strings.Fields(want.lines[0]))], " "))
 		}
-		if fmt.Sprint(lines) != fmt.Sprint(want.lines) {
-			t.Errorf("kubectl %v: %q, want lines of %q", want.args, out, want.lines)
-		}
+		assert.True(t, fmt.Sprint(lines) == fmt.Sprint(want.lines), "kubectl %v: %q, want lines of %q", want.args, out, want.lines)
 	}
 }
 

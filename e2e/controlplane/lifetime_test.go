@@ -59,9 +59,7 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	assert.Must(t, err)
 	configMaps := client.CoreV1().ConfigMaps("default")
 	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
-	if _, err := configMaps.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(configMaps.Create(t.Context(), kept, metav1.CreateOptions{})))
 
 	assert.Must(t, own.StopAPIServer())
 	if _, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
@@ -71,24 +69,14 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
 	assert.Must(t, err)
 	assert.Deep(t, "data after the API server came back", kept.Data, got.Data)
-	if err := own.StartAPIServer(t.Context()); err == nil {
-		t.Error("the API server was started twice, want an error")
-	}
+	assert.Fails(t, own.StartAPIServer(t.Context()), "the API server was started twice, want an error")
 
 	checkAllRun(t, processesIn(own.Dir()))
 	assert.Must(t, own.Close())
-	if left := processesIn(own.Dir()); len(left) > 0 {
-		t.Errorf("processes after Close: %v", left)
-	}
-	if left := state(own.Dir()).Left(); len(left) > 0 {
-		t.Errorf("left after Close: %v", left)
-	}
-	if _, err := os.Stat(own.Dir()); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there after Close: %v", err)
-	}
-	if err := own.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
+	assert.Empty(t, processesIn(own.Dir()), "processes after Close")
+	assert.Empty(t, state(own.Dir()).Left(), "left after Close")
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(own.Dir())), "the folder is still there after Close")
+	assert.NoError(t, own.Close(), "second Close")
 }
 
 // state is the state folder of lifepod up in a control plane's folder.
@@ -100,9 +88,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	caller := exec.Command(os.Args[0])
 	caller.Env = append(os.Environ(), startOnly+"=1", "TMPDIR="+t.TempDir())
 	caller.Stderr = os.Stderr
-	if _, err := caller.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(caller.StdinPipe()))
 	out, err := caller.StdoutPipe()
 	assert.Must(t, err)
 	assert.Must(t, caller.Start())

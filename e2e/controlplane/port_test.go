@@ -30,9 +30,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	for range each {
 		port, err := machine.FreePort()
 		assert.Must(t, err)
-		if mine[strconv.Itoa(port)] {
-			t.Errorf("port %d was given twice", port)
-		}
+		assert.True(t, !mine[strconv.Itoa(port)], "port %d was given twice", port)
 		mine[strconv.Itoa(port)] = true
 	}
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPortsOfTwoProcesses$")
@@ -49,7 +47,5 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 			}
 		}
 	}
-	if theirs != each {
-		t.Errorf("the other process was given %d ports, want %d:\n%s", theirs, each, out)
-	}
+	assert.True(t, theirs == each, "the other process was given %d ports, want %d:\n%s", theirs, each, out)
 }

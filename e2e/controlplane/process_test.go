@@ -36,10 +36,6 @@ func TestKillEndsWhatIgnoresSignals(t *testing.T) {
 		t.Fatal("it has ended before it was killed")
 	}
 	assert.Must(t, p.Kill())
-	if !p.HasEnded() {
-		t.Error("Kill returned before the end")
-	}
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("a signal for what has ended: %v", err)
-	}
+	assert.True(t, p.HasEnded(), "Kill returned before the end")
+	assert.NoError(t, p.Signal(syscall.SIGTERM), "a signal for what has ended")
 }

@@ -40,12 +40,8 @@ func TestChurn(t *testing.T) {
 	}
 	// The first cycles fill pools, caches and connections.
 	settled, last := sizes[len(sizes)/2-1], sizes[len(sizes)-1]
-	if last.goroutines > settled.goroutines+20 {
-		t.Errorf("goroutines grow: %v", sizes)
-	}
-	if last.files > settled.files+20 {
-		t.Errorf("open files grow: %v", sizes)
-	}
+	assert.True(t, last.goroutines <= settled.goroutines+20, "goroutines grow: %v", sizes)
+	assert.True(t, last.files <= settled.files+20, "open files grow: %v", sizes)
 	t.Logf("%d cycles of %d pods in %v: nothing left; after the first %v, after the last %v",
 		cycles, *churnPods, time.Since(begin).Round(time.Second), sizes[0], last)
 }

@@ -62,9 +62,8 @@ func (l *load) createJob(t *testing.T) {
 		Template: v1.PodTemplateSpec{Spec: pod.Spec},
 	}}
 	var err error
-	if l.job, err = admin.BatchV1().Jobs("default").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	l.job, err = admin.BatchV1().Jobs("default").Create(t.Context(), job, metav1.CreateOptions{})
+	assert.Must(t, err)
 }
 
 // comeAndGo creates pods and deletes each after a while.

@@ -56,9 +56,7 @@ func newNode(t *testing.T, config member.Config) *node {
 			n.show()
 		}
 		cancel()
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.Close())
 	})
 	return n
 }
@@ -104,9 +102,7 @@ func (n *node) show() {
 }
 
 func (n *node) keep(path string, text []byte) {
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		n.t.Error(err)
-	}
+	assert.NoError(n.t, os.WriteFile(path, text, 0o600))
 }
 
 // create creates a pod on the node.

@@ -109,9 +109,7 @@ func (j agentGroup) restarts() {
 	j.kubectl("delete", "pod", gone.Name, "--wait=false")
 	last := j.awaitInstances(2, slices.DeleteFunc(slices.Clone(after), func(p v1.Pod) bool { return p.UID == gone.UID }))
 	j.Logf("one was deleted: all run again after %v", time.Since(began).Round(time.Millisecond))
-	if has(last, gone.UID) {
-		j.Errorf("%s, which was deleted, still runs", gone.Name)
-	}
+	assert.True(j, !has(last, gone.UID), "%s, which was deleted, still runs", gone.Name)
 	j.wantInPlace(before, last, workers-1)
 	j.wantStatus("2 1")
 	j.awaitRuns(3 * workers)

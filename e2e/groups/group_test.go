@@ -106,9 +106,8 @@ func (j *groupOf) end() {
 		}
 	}
 	_, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "jobset", "train", "--ignore-not-found", "--cascade=foreground", "--timeout=80s")
-	if err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, j.namespace, metav1.DeleteOptions{})); err != nil {
-		j.Error(err)
-	}
+	err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, j.namespace, metav1.DeleteOptions{}))
+	assert.NoError(j, err)
 }
 
 func (j *groupOf) kubectl(args ...string) string {
@@ -280,9 +279,8 @@ func (j *groupOf) wantStatus(want string) {
 		} `json:"status"`
 	}
 	assert.Must(j, json.Unmarshal([]byte(j.kubectl("get", "jobset", "train", "--output=json")), &object))
-	if s := object.Status; s.Current == nil || s.Previous == nil || fmt.Sprint(*s.Current, " ", *s.Previous) != want {
-		j.Errorf("the JobSet has %+v, want %s", s, want)
-	}
+	s := object.Status
+	assert.True(j, s.Current != nil && s.Previous != nil && fmt.Sprint(*s.Current, " ", *s.Previous) == want, "the JobSet has %+v, want %s", s, want)
 }
 
 func running(pods []v1.Pod) (n int) {

@@ -85,9 +85,7 @@ func (j *groupOf) wantEvents(allowed ...string) {
 	events, err := client.CoreV1().Events(j.namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})
 	assert.Must(j, err)
 	for _, e := range events.Items {
-		if !slices.Contains(allowed, e.Reason) {
-			j.Errorf("%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
-		}
+		assert.True(j, slices.Contains(allowed, e.Reason), "%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 }
 

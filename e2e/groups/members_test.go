@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // jobManifest begins an Indexed Job of the same workers, a group without a JobSet.
@@ -41,9 +43,7 @@ func (j *groupOf) applyJob() {
 			pods, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "get", "pods", "--output=yaml") // what can't be had is not shown
 			j.Log(pods)
 		}
-		if _, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "job", "train", "--cascade=foreground", "--timeout=80s"); err != nil {
-			j.Error(err)
-		}
+		assert.NoError(j, assert.ErrorOf(plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "job", "train", "--cascade=foreground", "--timeout=80s")))
 	})
 	j.kubectlWith(text, "apply", "--filename=-")
 }

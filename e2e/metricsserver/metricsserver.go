@@ -74,20 +74,14 @@ func Start(t *testing.T, c Cluster) {
 		if t.Failed() {
 			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))
 		}
-		if err := process.Kill(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, process.Kill())
 	})
 	awaitLive(t, process, port)
 	text := strings.NewReplacer("PORT", strconv.Itoa(port), "ADDRESS", c.Address).Replace(manifest)
 	t.Cleanup(func() {
-		if _, err := c.Kubectl(context.Background(), text, "delete", "--filename=-"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(c.Kubectl(context.Background(), text, "delete", "--filename=-")))
 	})
-	if _, err := c.Kubectl(t.Context(), text, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(t.Context(), text, "apply", "--filename=-")))
 }
 
 // awaitLive waits until metrics-server answers.

@@ -52,22 +52,16 @@ func TestBootstrap(t *testing.T) {
 
 	current := filepath.Join(o.CertDir, "kubelet-client-current.pem")
 	target, err := os.Readlink(current)
-	if err != nil || !strings.HasPrefix(filepath.Base(target), "kubelet-client-2") {
-		t.Errorf("%s links to %q, %v", current, target, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(filepath.Base(target), "kubelet-client-2"), "%s links to %q, %v", current, target, err)
 	for file, mode := range map[string]os.FileMode{target: 0o600, o.Kubeconfig: 0o600} {
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v; want %o", file, info, err, mode)
-		}
+		info, err := os.Stat(file)
+		assert.True(t, err == nil && info.Mode().Perm() == mode, "%s: %v, %v; want %o", file, info, err, mode)
 	}
 	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
 	assert.Must(t, err)
-	if got := config.AuthInfos["default-auth"]; got.ClientCertificate != current || got.ClientKey != current {
-		t.Errorf("kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
-	}
-	if _, err := os.Stat(filepath.Join(o.CertDir, "kubelet-client.key.tmp")); !os.IsNotExist(err) {
-		t.Errorf("the temporary key is left: %v", err)
-	}
+	got := config.AuthInfos["default-auth"]
+	assert.True(t, got.ClientCertificate == current && got.ClientKey == current, "kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(filepath.Join(o.CertDir, "kubelet-client.key.tmp"))), "the temporary key is left")
 
 	o.BootstrapKubeconfig = "/gone/as/kubeadm/removes/it"
 	again, _ := start(t, o)
@@ -113,9 +107,8 @@ func TestKilledBootstrap(t *testing.T) {
 	c, _ = start(t, o)
 	<-c.Joined()
 	expectUser(t, c, "system:node:killed")
-	if got := requestsOf(t, "killed"); !slices.Equal(got, first) {
-		t.Errorf("requests %v, want still %v", got, first)
-	}
+	got := requestsOf(t, "killed")
+	assert.True(t, slices.Equal(got, first), "requests %v, want still %v", got, first)
 }
 
 // TestAPIServerAway: the node waits until there is an API server.

@@ -52,9 +52,8 @@ func TestRuntimeClass(t *testing.T) {
 	classes, err := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	assert.Must(t, err)
 	background(t, classes.Run)
-	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
-		t.Errorf("a class that is not there: %v", err)
-	}
+	_, err = classes.Handler("sandboxed")
+	assert.True(t, apierrors.IsNotFound(err), "a class that is not there: %v", err)
 	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
 	}, metav1.CreateOptions{}))
@@ -84,14 +83,10 @@ func TestProviderToken(t *testing.T) {
 	providers, request := provider(t, accounts, log)
 	machine.Until(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
 	asked := request()
-	if asked.ServiceAccountAnnotations["team"] != "shop" {
-		t.Errorf("annotations %v", asked.ServiceAccountAnnotations)
-	}
+	assert.True(t, asked.ServiceAccountAnnotations["team"] == "shop", "annotations %v", asked.ServiceAccountAnnotations)
 	claims := payload(t, asked.ServiceAccountToken)
 	for _, want := range []string{`"aud":["registry.example"]`, `"name":"web","uid":"` + string(pod.UID), `"name":"robot","uid":"` + string(account.UID)} {
-		if !strings.Contains(claims, want) {
-			t.Errorf("the token says %s, want %s in it", claims, want)
-		}
+		assert.True(t, strings.Contains(claims, want), "the token says %s, want %s in it", claims, want)
 	}
 }
 

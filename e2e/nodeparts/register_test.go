@@ -23,18 +23,15 @@ func TestJoin(t *testing.T) {
 	node := await(t, "join", "Ready, with the user's taint only", func(n *v1.Node) bool {
 		return isReady(n) && len(n.Spec.Taints) == 1
 	})
-	if node.Spec.Taints[0].Key != "dedicated" || node.Labels["disk"] != "ssd" || node.Labels["node.kubernetes.io/role"] != "test" {
-		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
-	}
+	assert.True(t, node.Spec.Taints[0].Key == "dedicated" && node.Labels["disk"] == "ssd" && node.Labels["node.kubernetes.io/role"] == "test",
+		"taints %v, labels %v", node.Spec.Taints, node.Labels)
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
 		assert.Deep(t, "declared features", []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures)
 	}
 	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
 	assert.Must(t, err)
 	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
-		}
+		assert.True(t, strings.Contains(out, want), "kubectl get node shows %q, want %s in it", out, want)
 	}
 	lease := leaseOf(t, "join", func(*coordinationv1.Lease) bool { return true })
 	want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "join", UID: node.UID}}
@@ -62,9 +59,7 @@ func TestRuntimeLost(t *testing.T) {
 	node.runtime.set(true)
 	node.RuntimeChanged()
 	got := readyOf(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
-	if got.Reason != "KubeletNotReady" || got.Message != "container runtime is down" {
-		t.Errorf("Ready = %v", got)
-	}
+	assert.True(t, got.Reason == "KubeletNotReady" && got.Message == "container runtime is down", "Ready = %v", got)
 	node.runtime.set(false)
 	node.RuntimeChanged()
 	await(t, "lost", "Ready again", isReady)

@@ -33,9 +33,7 @@ func approve(t *testing.T, name string) {
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue, Reason: "Test", Message: "approved by the test",
 	})
-	if _, err := requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{})))
 }
 
 // awaitRequest gives the request of a signer that a node's name is on, when it is
@@ -60,7 +58,5 @@ func awaitRequest(t *testing.T, signer, node string, seen map[string]bool) *cert
 
 func restore(t *testing.T, binding *rbacv1.ClusterRoleBinding) {
 	t.Helper()
-	if _, err := admin(t).RbacV1().ClusterRoleBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(admin(t).RbacV1().ClusterRoleBindings().Create(context.Background(), binding, metav1.CreateOptions{})))
 }

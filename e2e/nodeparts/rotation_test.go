@@ -25,13 +25,10 @@ import (
 func TestRotation(t *testing.T) {
 	o, log := options(t, "rotating")
 	o.Rotate = true
-	if _, err := plane.BootstrapKubeconfig(t.Context()); err != nil { // for the approval of rotations
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(plane.BootstrapKubeconfig(t.Context()))) // for the approval of rotations
 	var err error
-	if o.Kubeconfig, err = plane.NodeKubeconfig("rotating"); err != nil {
-		t.Fatal(err)
-	}
+	o.Kubeconfig, err = plane.NodeKubeconfig("rotating")
+	assert.Must(t, err)
 	c, err := join.Join(o)
 	assert.Must(t, err)
 	expectUser(t, c, "system:node:rotating")
@@ -42,9 +39,8 @@ func TestRotation(t *testing.T) {
 	assert.Must(t, err)
 	current, err := os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))
 	assert.Must(t, err)
-	if first := config.AuthInfos["system:node:rotating"].ClientCertificateData; bytes.HasPrefix(current, first) {
-		t.Error("the current certificate is still that of the kubeconfig")
-	}
+	assert.True(t, !bytes.HasPrefix(current, config.AuthInfos["system:node:rotating"].ClientCertificateData),
+		"the current certificate is still that of the kubeconfig")
 }
 
 func runToEnd(t *testing.T, c *join.Connection) {
@@ -61,9 +57,8 @@ func TestServingCertificate(t *testing.T) {
 	const signer = "kubernetes.io/kubelet-serving"
 	o, log := options(t, "serving")
 	var err error
-	if o.Kubeconfig, err = plane.NodeKubeconfig("serving"); err != nil {
-		t.Fatal(err)
-	}
+	o.Kubeconfig, err = plane.NodeKubeconfig("serving")
+	assert.Must(t, err)
 	c, err := join.Join(o)
 	assert.Must(t, err)
 	client, err := kubernetes.NewForConfig(c.Config)
@@ -87,9 +82,8 @@ func TestServingCertificate(t *testing.T) {
 
 	s.SetAddresses(append(addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.1.2.4"}))
 	request := awaitRequest(t, signer, "serving", seen)
-	if got := parsed(t, request.Spec.Request); !slices.ContainsFunc(got.IPAddresses, net.ParseIP("10.1.2.4").Equal) {
-		t.Errorf("the request is for %v", got.IPAddresses)
-	}
+	got := parsed(t, request.Spec.Request)
+	assert.True(t, slices.ContainsFunc(got.IPAddresses, net.ParseIP("10.1.2.4").Equal), "the request is for %v", got.IPAddresses)
 	verify(t, s, "10.1.2.3") // the old one goes on meanwhile
 	approve(t, request.Name)
 	log.await(t, "using new serving certificate")
@@ -114,7 +108,6 @@ func verify(t *testing.T, s *join.Serving, name string) {
 	defer func() { _, _ = near.Close(), far.Close() }()
 	server := tls.Server(far, s.TLS())
 	go func() { _ = server.HandshakeContext(t.Context()) }()
-	if err := tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context()); err != nil {
-		t.Errorf("as %s: %v", name, err)
-	}
+	err = tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context())
+	assert.True(t, err == nil, "as %s: %v", name, err)
 }

@@ -149,18 +149,14 @@ func TestMirrorPods(t *testing.T) {
 	first := static
 	shown, err := pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})
 	assert.Must(t, err)
-	if shown.UID != mirror || shown.Annotations[v1.MirrorPodAnnotationKey] != string(static) ||
-		shown.Annotations[source.WithoutDataAnnotation] != "spec.volumes[0], spec.containers[0].env[0]" || *shown.Spec.Priority != 2000001000 {
-		t.Errorf("shown: %v %v", shown.ObjectMeta, shown.Spec)
-	}
+	assert.True(t, shown.UID == mirror && shown.Annotations[v1.MirrorPodAnnotationKey] == string(static) &&
+		shown.Annotations[source.WithoutDataAnnotation] == "spec.volumes[0], spec.containers[0].env[0]" && *shown.Spec.Priority == 2000001000, "shown: %v %v", shown.ObjectMeta, shown.Spec)
 
 	assert.Must(t, pods.Delete(t.Context(), shown.Name, metav1.DeleteOptions{}))
 	n.until("mirror pod after a delete", isAnother)
 	assert.Must(t, pods.Delete(t.Context(), shown.Name, now))
 	n.until("mirror pod after a forced delete", isAnother)
-	if static != first {
-		t.Errorf("deleting a mirror pod made a static pod of UID %s of %s", static, first)
-	}
+	assert.True(t, static == first, "deleting a mirror pod made a static pod of UID %s of %s", static, first)
 
 	n.network.cut()
 	assert.Must(t, pods.Delete(context.WithoutCancel(t.Context()), shown.Name, now))
@@ -191,7 +187,5 @@ func TestOrphanedMirrorPod(t *testing.T) {
 	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[roster.API] })
 	n.mirrors.AllHeard()
 	n.until("its end", func() bool { return n.mirrors.Count() == 0 })
-	if len(n.pods) != 0 {
-		t.Errorf("a Feed was told of %v", n.pods)
-	}
+	assert.True(t, len(n.pods) == 0, "a Feed was told of %v", n.pods)
 }

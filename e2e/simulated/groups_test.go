@@ -64,9 +64,7 @@ func TestSimulatedGroup(t *testing.T) {
 		if t.Failed() {
 			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
 		}
-		if err := controller.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, controller.Close())
 	})
 	client := admin(t)
 	ns := namespace(t, client)
@@ -77,9 +75,7 @@ func TestSimulatedGroup(t *testing.T) {
 	assert.Must(t, err)
 	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
-	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-")))
 	awaitAll(t, client, ns, "running in attempt 1", members, func(pod *v1.Pod) bool {
 		return runsIn(pod, "1") && pod.Status.ContainerStatuses[0].RestartCount == 1
 	})
@@ -87,13 +83,9 @@ func TestSimulatedGroup(t *testing.T) {
 	seen.check(t)
 	status, err := plane.Kubectl(t.Context(), "", "--namespace", ns, "get", "jobset", "train",
 		"--output=jsonpath={.status.currentInPlaceRestartAttempt} {.status.previousInPlaceRestartAttempt}")
-	if err != nil || status != "1 0" {
-		t.Errorf("the JobSet has %q, %v", status, err)
-	}
+	assert.True(t, err == nil && status == "1 0", "the JobSet has %q, %v", status, err)
 	for _, what := range [][]string{{"jobset", "train", "--cascade=orphan"}, {"jobs", "--all"}} { // the collector of garbage hears of JobSets late
-		if _, err := plane.Kubectl(t.Context(), "", append([]string{"--namespace", ns, "delete"}, what...)...); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(plane.Kubectl(t.Context(), "", append([]string{"--namespace", ns, "delete"}, what...)...)))
 	}
 	deleteAll(t, client, ns)
 }
@@ -258,9 +250,7 @@ func (h *history) check(t *testing.T) {
 	}
 	assert.Deep(t, "pods have restarted", members, len(h.writes))
 	for name, n := range h.writes {
-		if n > mostWrites {
-			t.Errorf("the status of %s was written %d times for one restart", name, n)
-		}
+		assert.True(t, n <= mostWrites, "the status of %s was written %d times for one restart", name, n)
 	}
 }
 

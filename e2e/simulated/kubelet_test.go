@@ -41,9 +41,8 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	t.Logf("all are gone %v after they were deleted", time.Since(began).Round(100*time.Millisecond))
-	if left := runtime.Running(); left != 0 {
-		t.Errorf("the runtime has %d containers that run", left)
-	}
+	left := runtime.Running()
+	assert.True(t, left == 0, "the runtime has %d containers that run", left)
 }
 
 // startMember starts a node whose Node is Ready. The test's end ends it, and deletes the Node.
@@ -71,9 +70,7 @@ func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := live.Serve(ctx, listener, runtime); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, live.Serve(ctx, listener, runtime))
 	})
 	t.Cleanup(func() {
 		cancel()

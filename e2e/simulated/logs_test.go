@@ -38,9 +38,7 @@ containers:
 func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLogOptions) string {
 	t.Helper()
 	text, err := client.CoreV1().Pods(ns).GetLogs(pod, &o).DoRaw(t.Context())
-	if err != nil {
-		t.Errorf("logs %+v: %v", o, err)
-	}
+	assert.True(t, err == nil, "logs %+v: %v", o, err)
 	return string(text)
 }
 
@@ -73,9 +71,8 @@ func TestNodesAPI(t *testing.T) {
 	}
 	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
 	at, text, _ := strings.Cut(line, " ")
-	if _, err := time.Parse(time.RFC3339Nano, at); err != nil || text != "later\n" {
-		t.Errorf("with its time: %q (%v)", line, err)
-	}
+	_, err = time.Parse(time.RFC3339Nano, at)
+	assert.True(t, err == nil && text == "later\n", "with its time: %q (%v)", line, err)
 	if _, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Container: "absent"}).DoRaw(t.Context()); err == nil {
 		t.Error("a container that is not there has a log")
 	}
@@ -113,9 +110,7 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 		assert.Must(t, err)
 		began := time.Now()
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
-		if err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "pods on simulated nodes have no processes"), "%s: %v", what, err)
 		t.Logf("%s is refused after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
 	}
 	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
@@ -123,9 +118,7 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	assert.Must(t, err)
 	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
 	assert.Must(t, err)
-	if err := forwarder.ForwardPorts(); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no network") {
-		t.Errorf("port-forward: %v", err)
-	}
+	assert.ErrorContains(t, "pods on simulated nodes have no network", forwarder.ForwardPorts(), "port-forward")
 }
 
 // testCertificate: the cluster has signed the certificate, so that API servers that verify it take it, and nobody else may ask.
@@ -138,9 +131,7 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 		t.Fatalf("requests of certificates: %+v, %v", requests, err)
 	}
 	for _, r := range requests.Items {
-		if len(r.Status.Certificate) == 0 {
-			t.Errorf("request %s: %+v", r.Name, r.Status)
-		}
+		assert.True(t, len(r.Status.Certificate) != 0, "request %s: %+v", r.Name, r.Status)
 	}
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
 	assert.Must(t, err)

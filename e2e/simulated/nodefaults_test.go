@@ -178,12 +178,8 @@ func (f *simulatedNodes) rebooted(boot string) {
 	f.Helper()
 	pod := f.await("again", "running again", func(p *v1.Pod) bool { return isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 })
 	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
-	if last == nil || last.ExitCode != 255 || last.Reason != "Unknown" { // as containerd has it after a reboot
-		f.Errorf("again ended as %+v, want 255 Unknown", last)
-	}
-	if pod.Status.PodIP == f.before["again"].Status.PodIP {
-		f.Errorf("again has still the address %s", pod.Status.PodIP)
-	}
+	assert.True(f, last != nil && last.ExitCode == 255 && last.Reason == "Unknown", "again ended as %+v, want 255 Unknown", last) // as containerd has it after a reboot
+	assert.True(f, pod.Status.PodIP != f.before["again"].Status.PodIP, "again has still the address %s", pod.Status.PodIP)
 	f.event(f.ns, "again", v1.EventTypeNormal, "SandboxChanged", "") // B-RST-12
 	f.await("never", "Failed", func(p *v1.Pod) bool {                // B-RST-13
 		s := p.Status.ContainerStatuses
@@ -191,9 +187,7 @@ func (f *simulatedNodes) rebooted(boot string) {
 	})
 	f.gone("ends") // it was deleted while the node was gone
 	now := f.node("faulty-1").Status.NodeInfo.BootID
-	if now == boot {
-		f.Errorf("the node has still the boot ID %s", boot)
-	}
+	assert.True(f, now != boot, "the node has still the boot ID %s", boot)
 	f.event("default", "faulty-1", v1.EventTypeWarning, "Rebooted", "Node faulty-1 has been rebooted, boot id: "+now) // B-RST-12
 }
 
@@ -224,15 +218,12 @@ func (f *simulatedNodes) unknown(name string) {
 // cutOff checks the pods of the node that can't reach the API server.
 func (f *simulatedNodes) cutOff() {
 	f.Helper()
-	if pod := f.pod("deleted"); pod.DeletionTimestamp == nil {
-		f.Error("deleted was not deleted")
-	}
+	assert.True(f, f.pod("deleted").DeletionTimestamp != nil, "deleted was not deleted")
 	if pod := f.pod("crashes"); pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		f.Errorf("the node is cut off, and has told of a restart: %+v", pod.Status.ContainerStatuses)
 	}
-	if pod := f.pod("new"); pod.Status.StartTime != nil {
-		f.Errorf("the node is cut off, and has begun with a new pod: %+v", pod.Status)
-	}
+	pod := f.pod("new")
+	assert.True(f, pod.Status.StartTime == nil, "the node is cut off, and has begun with a new pod: %+v", pod.Status)
 	f.await("steady", "marked as not ready", func(p *v1.Pod) bool { return !isReady(p) }) // by the controller
 }
 
@@ -241,16 +232,13 @@ func (f *simulatedNodes) back() {
 	f.Helper()
 	pod := f.await("steady", "Ready again", isReady)
 	was, is := f.before["steady"].Status.ContainerStatuses[0], pod.Status.ContainerStatuses[0]
-	if is.RestartCount != 0 || is.ContainerID != was.ContainerID { // B-LOST-8
-		f.Errorf("the container of steady was %s, and is %s with %d restarts", was.ContainerID, is.ContainerID, is.RestartCount)
-	}
+	assert.True(f, is.RestartCount == 0 && is.ContainerID == was.ContainerID, // B-LOST-8
+		"the container of steady was %s, and is %s with %d restarts", was.ContainerID, is.ContainerID, is.RestartCount)
 	f.await("crashes", "Ready after a restart", func(p *v1.Pod) bool { return isReady(p) && crashed(p) })
 	f.gone("deleted")
 	f.await("new", "Ready", isReady)
 	for _, c := range f.node("faulty-0").Status.Conditions {
-		if c.Type == v1.NodeReady && c.Status != v1.ConditionTrue { // B-LOST-2
-			f.Errorf("the node is back, and not Ready: %+v", c)
-		}
+		assert.True(f, c.Type != v1.NodeReady || c.Status == v1.ConditionTrue, "the node is back, and not Ready: %+v", c) // B-LOST-2
 	}
 }
 
@@ -258,14 +246,11 @@ func (f *simulatedNodes) back() {
 func (f *simulatedNodes) lost() {
 	f.Helper()
 	node := f.node("faulty-2")
-	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable }) {
-		f.Errorf("the taints of the node are %v", node.Spec.Taints)
-	}
+	assert.True(f, slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable }),
+		"the taints of the node are %v", node.Spec.Taints)
 	if pod := f.pod("lost"); isReady(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		f.Errorf("the pod of the node is %+v", pod.Status)
 	}
 	lease, err := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(context.Background(), "faulty-2", metav1.GetOptions{})
-	if err != nil || time.Since(lease.Spec.RenewTime.Time) < 40*time.Second {
-		f.Errorf("the Lease of the node is %+v, %v", lease, err)
-	}
+	assert.True(f, err == nil && time.Since(lease.Spec.RenewTime.Time) >= 40*time.Second, "the Lease of the node is %+v, %v", lease, err)
 }

@@ -28,16 +28,12 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	var running sync.WaitGroup
 	ready := make(chan struct{})
 	running.Go(func() {
-		if err := nodes.Run(ctx, o, func() { close(ready) }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, nodes.Run(ctx, o, func() { close(ready) }))
 	})
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if err := removeNodes(client); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, removeNodes(client))
 	})
 	select {
 	case <-ready:
@@ -59,9 +55,8 @@ func TestSimulatedNodes(t *testing.T) {
 	client := admin(t)
 	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
 	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
-	if err != nil || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].Name != "sim-0" {
-		t.Errorf("the Lease of sim-0: %+v, %v", lease, err)
-	}
+	assert.True(t, err == nil && len(lease.OwnerReferences) == 1 && lease.OwnerReferences[0].Name == "sim-0",
+		"the Lease of sim-0: %+v, %v", lease, err)
 
 	ns := namespace(t, client)
 	began := time.Now()
@@ -83,9 +78,7 @@ func TestSimulatedNodes(t *testing.T) {
 	for _, pod := range list.Items {
 		addresses[pod.Status.PodIP] = true
 	}
-	if len(addresses) != pods {
-		t.Errorf("%d pods have %d addresses", pods, len(addresses))
-	}
+	assert.True(t, len(addresses) == pods, "%d pods have %d addresses", pods, len(addresses))
 	deleteAll(t, client, ns)
 }
 
@@ -117,8 +110,7 @@ func TestUnknownScenario(t *testing.T) {
 		return len(events.Items) > 0
 	})
 	const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
-	if got := events.Items[0].Message; !strings.Contains(got, want) {
-		t.Errorf("the event says %q, want %q", got, want)
-	}
+	got := events.Items[0].Message
+	assert.True(t, strings.Contains(got, want), "the event says %q, want %q", got, want)
 	deleteAll(t, client, ns)
 }

@@ -52,9 +52,8 @@ func TestTop(t *testing.T) {
 	t.Logf("kubectl top node:\n%s", top)
 
 	raw, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("top-2").SubResource("proxy").Suffix("metrics/resource").DoRaw(t.Context())
-	if err == nil || !strings.Contains(string(raw), "ask for /metrics/resource/NODE") {
-		t.Errorf("the path of a server of one node: %s, %v", raw, err)
-	}
+	assert.True(t, err != nil && strings.Contains(string(raw), "ask for /metrics/resource/NODE"),
+		"the path of a server of one node: %s, %v", raw, err)
 	deleteAll(t, client, ns)
 }
 

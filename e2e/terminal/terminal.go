@@ -125,9 +125,7 @@ func (u *Terminal) Text() string {
 // Press types.
 func (u *Terminal) Press(keys string) {
 	u.t.Helper()
-	if _, err := io.WriteString(u.keys, keys); err != nil {
-		u.t.Fatal(err)
-	}
+	assert.Must(u.t, assert.ErrorOf(io.WriteString(u.keys, keys)))
 }
 
 // Await waits until a text is shown.

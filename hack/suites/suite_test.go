@@ -42,16 +42,12 @@ func TestSuiteOfEachFolder(t *testing.T) {
 		}
 		seen[folder] = true
 		if isOfTests(folder) {
-			if !slices.ContainsFunc(own, func(of string) bool { return below(folder, of) }) {
-				t.Errorf("%s is part of no suite's tests", folder)
-			}
+			assert.True(t, slices.ContainsFunc(own, func(of string) bool { return below(folder, of) }), "%s is part of no suite's tests", folder)
 			continue
 		}
-		if !slices.ContainsFunc(suites, func(s suite) bool {
+		assert.True(t, slices.ContainsFunc(suites, func(s suite) bool {
 			return slices.ContainsFunc(s.Folders, func(of string) bool { return below(folder, of) })
-		}) {
-			t.Errorf("no suite of suites.yaml stands for %s", folder)
-		}
+		}), "no suite of suites.yaml stands for %s", folder)
 	}
 }
 
@@ -61,12 +57,8 @@ func TestSuitesAreReached(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	assert.Must(t, err)
 	for _, s := range suites {
-		if !regexp.MustCompile(`(?m)^` + s.Target + `:`).Match(makefile) {
-			t.Errorf("the Makefile has no target %s", s.Target)
-		}
-		if s.Minutes < 1 || len(s.Folders) == 0 {
-			t.Errorf("%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
-		}
+		assert.True(t, regexp.MustCompile(`(?m)^`+s.Target+`:`).Match(makefile), "the Makefile has no target %s", s.Target)
+		assert.True(t, s.Minutes >= 1 && len(s.Folders) != 0, "%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
 		for _, folder := range s.Folders {
 			assert.NoError(t, assert.ErrorOf(os.Stat(folder)), s.Target)
 		}

@@ -45,7 +45,6 @@ the slowest tests:
      0.0 s  worker/probe.TestOnce/slow
 FLAKY: worker/probe.TestOnce, first failure: slow: once_test.go:7: late
 `
-	if got := r.String(); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	got := r.String()
+	assert.True(t, got == want, "got:\n%s\nwant:\n%s", got, want)
 }

@@ -111,3 +111,11 @@ func AtEnd(t testing.TB, do func() error) {
 		}
 	})
 }
+
+// True reports what is not so. The words say what there is instead.
+func True(t testing.TB, is bool, format string, words ...any) {
+	t.Helper()
+	if !is {
+		t.Errorf(format, words...)
+	}
+}

@@ -20,9 +20,8 @@ func TestBadSpeed(t *testing.T) {
 		command.SilenceErrors, command.SilenceUsage = true, true
 		command.SetArgs([]string{"--kubeconfig", "/absent", "--speed=" + speed})
 		want := "--speed " + speed + ": want a number above 0, at most 1000"
-		if err := command.Execute(); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("--speed %s: %v, want %s", speed, err, want)
-		}
+		err := command.Execute()
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "--speed %s: %v, want %s", speed, err, want)
 	}
 }
 

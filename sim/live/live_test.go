@@ -112,9 +112,7 @@ func TestManualTime(t *testing.T) {
 		}
 		workers[i] = engine.NewWorker(pod, &sinks[i])
 		running.Go(func() {
-			if err := workers[i].Run(context.Background()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, workers[i].Run(context.Background()))
 			workers[i].Close()
 		})
 	}

@@ -232,9 +232,7 @@ func TestMisfortunes(t *testing.T) {
 	cancel()
 	select {
 	case err := <-over:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Error("the nodes do not end")
 	}

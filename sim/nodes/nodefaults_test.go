@@ -52,29 +52,20 @@ nodes:
 			assert.Deep(t, fmt.Sprintf("sim-%d", i), []nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events)
 		case f.Slow == 10:
 			both = append(both, i)
-			if len(f.Events) != 2 || f.Events[0].Kind != nodefaults.Partition || f.Events[0].For != time.Minute ||
-				f.Events[0].At < time.Minute || f.Events[0].At > 2*time.Minute || f.Events[1] != (nodefaults.Happening{Kind: nodefaults.Reboot, At: 5 * time.Minute, For: 10 * time.Second}) {
-				t.Errorf("sim-%d: %+v", i, f)
-			}
+			assert.True(t, len(f.Events) == 2 && f.Events[0].Kind == nodefaults.Partition && f.Events[0].For == time.Minute &&
+				f.Events[0].At >= time.Minute && f.Events[0].At <= 2*time.Minute && f.Events[1] == (nodefaults.Happening{Kind: nodefaults.Reboot, At: 5 * time.Minute, For: 10 * time.Second}), "sim-%d: %+v", i, f)
 		case f.Slow != 0 || f.Events != nil:
 			t.Errorf("sim-%d: %+v", i, f)
 		}
 	}
-	if want := []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}; !slices.Equal(slow, want) {
-		t.Errorf("slow are %v, want %v", slow, want)
-	}
-	if len(lost) != 2 || len(both) != 3 {
-		t.Errorf("of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
-	}
-	if diff := cmp.Diff(faults, s.Of(nodeNames(200), 7)); diff != "" {
-		t.Errorf("the same seed (-first +second):\n%s", diff)
-	}
-	if cmp.Equal(faults, s.Of(nodeNames(200), 8)) {
-		t.Error("another seed has the same faults")
-	}
-	if got := (*nodefaults.Scenario)(nil).Of(nodeNames(2), 1); !cmp.Equal(got, make([]nodefaults.Faults, 2)) {
-		t.Errorf("without a scenario: %+v", got)
-	}
+	want := []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+	assert.True(t, slices.Equal(slow, want), "slow are %v, want %v", slow, want)
+	assert.True(t, len(lost) == 2 && len(both) == 3, "of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
+	diff := cmp.Diff(faults, s.Of(nodeNames(200), 7))
+	assert.True(t, diff == "", "the same seed (-first +second):\n%s", diff)
+	assert.True(t, !cmp.Equal(faults, s.Of(nodeNames(200), 8)), "another seed has the same faults")
+	got := (*nodefaults.Scenario)(nil).Of(nodeNames(2), 1)
+	assert.True(t, cmp.Equal(got, make([]nodefaults.Faults, 2)), "without a scenario: %+v", got)
 }
 
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
@@ -114,8 +105,7 @@ func TestNodeFaultsMistakes(t *testing.T) {
 			t.Errorf("%s\nis no mistake", text)
 			continue
 		}
-		if got := strings.TrimPrefix(err.Error(), "node scenario: "); got != want {
-			t.Errorf("%s\ngives %s\nwant  %s", text, got, want)
-		}
+		got := strings.TrimPrefix(err.Error(), "node scenario: ")
+		assert.True(t, got == want, "%s\ngives %s\nwant  %s", text, got, want)
 	}
 }

@@ -204,12 +204,10 @@ func TestFileMistakes(t *testing.T) {
 	pod, schema := podOf(t), schemaOf(t)
 	for _, m := range mistakes {
 		got := read(t, m.says, pod)
-		if want := "scenario: s.yaml:3: " + m.want; !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
-			t.Errorf("%s\ngives %s\nwant  %s", m.says, got, want)
-		}
-		if refused := refuses(t, schema, header+m.says); refused == m.beyond {
-			t.Errorf("%s\nthe schema refuses it: %t, want %t", m.says, refused, !m.beyond)
-		}
+		want := "scenario: s.yaml:3: " + m.want
+		assert.True(t, strings.HasPrefix(got, want) && !strings.Contains(got, "\n"), "%s\ngives %s\nwant  %s", m.says, got, want)
+		refused := refuses(t, schema, header+m.says)
+		assert.True(t, refused != m.beyond, "%s\nthe schema refuses it: %t, want %t", m.says, refused, !m.beyond)
 	}
 }
 
@@ -230,12 +228,9 @@ func TestFileNoMistakes(t *testing.T) {
 		"calls: [{call: StartContainer, container: main, times: 1, fail: broken}, {call: StartContainer, takes: 1s}, {call: Probe, hang: true, from: 1s, until: 5s}]",
 		"events: [{at: exp(1m), delete: {graceSeconds: 0}}, {at: 0s, agentCrash: {for: forever}}, {at: 1s, setClock: {by: -1h}}]",
 	} {
-		if got := read(t, says, pod); got != "" {
-			t.Errorf("%s\ngives %s", says, got)
-		}
-		if refuses(t, schema, header+says) {
-			t.Errorf("%s\nis refused by the schema", says)
-		}
+		got := read(t, says, pod)
+		assert.True(t, got == "", "%s\ngives %s", says, got)
+		assert.True(t, !refuses(t, schema, header+says), "%s\nis refused by the schema", says)
 	}
 }
 
@@ -250,9 +245,8 @@ func TestExamplesFitTheSchema(t *testing.T) {
 		for _, path := range files {
 			text, err := os.ReadFile(path)
 			assert.Must(t, err)
-			if _, err := file.ReadForAny(manifest.Source{Name: path, Data: text}); err != nil || refuses(t, schema, string(text)) {
-				t.Errorf("%s: %v, or the schema refuses it", path, err)
-			}
+			_, err = file.ReadForAny(manifest.Source{Name: path, Data: text})
+			assert.True(t, err == nil && !refuses(t, schema, string(text)), "%s: %v, or the schema refuses it", path, err)
 		}
 	}
 }

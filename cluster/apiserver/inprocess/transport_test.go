@@ -76,9 +76,8 @@ func TestAnswers(t *testing.T) {
 func TestSaysNothing(t *testing.T) {
 	both(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, client *http.Client, url string) {
 		response := get(t, client, url)
-		if body, err := io.ReadAll(response.Body); response.StatusCode != http.StatusOK || len(body) > 0 || err != nil {
-			t.Errorf("%s, %q, %v", response.Status, body, err)
-		}
+		body, err := io.ReadAll(response.Body)
+		assert.True(t, response.StatusCode == http.StatusOK && len(body) == 0 && err == nil, "%s, %q, %v", response.Status, body, err)
 	})
 }
 
@@ -107,14 +106,10 @@ func TestStreams(t *testing.T) {
 				t.Fatalf("%q, %v, want %q", got, err, text)
 			}
 		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, response.Body.Close())
 		select {
 		case err := <-ended:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("the handler's request ended with %v", err)
-			}
+			assert.ErrorIs(t, context.Canceled, err, "the handler's request ended with")
 		case <-time.After(time.Minute):
 			t.Error("the handler's request goes on")
 		}
@@ -145,9 +140,7 @@ func TestCancelled(t *testing.T) {
 				time.AfterFunc(20*time.Millisecond, cancel)
 				_, err = io.ReadAll(response.Body)
 			}
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("begun %v: %v", begun, err)
-			}
+			assert.True(t, errors.Is(err, context.Canceled), "begun %v: %v", begun, err)
 		})
 	}
 }
@@ -167,9 +160,7 @@ func TestBreaksOff(t *testing.T) {
 				_, err = io.ReadAll(response.Body)
 				_ = response.Body.Close()
 			}
-			if err == nil {
-				t.Errorf("begun %v: the response is whole", begun)
-			}
+			assert.True(t, err != nil, "begun %v: the response is whole", begun)
 		})
 	}
 }
@@ -191,13 +182,9 @@ func TestWaitsForReader(t *testing.T) {
 			a.mu.Lock()
 			waiting := a.body.Len()
 			a.mu.Unlock()
-			if waiting > most+len(piece) {
-				t.Errorf("%d bytes wait for the client, want %d at most", waiting, most+len(piece))
-			}
+			assert.True(t, waiting <= most+len(piece), "%d bytes wait for the client, want %d at most", waiting, most+len(piece))
 		}
 		n, err := io.Copy(io.Discard, response.Body)
-		if err != nil || n != pieces*int64(len(piece)) {
-			t.Errorf("%d bytes, %v, want %d", n, err, pieces*len(piece))
-		}
+		assert.True(t, err == nil && n == pieces*int64(len(piece)), "%d bytes, %v, want %d", n, err, pieces*len(piece))
 	})
 }

@@ -54,16 +54,10 @@ func TestEscapes(t *testing.T) {
 			main.SecurityContext.SeccompProfile = &v1.SeccompProfile{Type: seccomp}
 		}
 		escape(ctx, t, seen, p)
-		if err := remove(ctx, volume); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, remove(ctx, volume))
 	}
-	if changes := compare(ctx, t, &before); len(changes) > 0 {
-		t.Errorf("the machine has changed: %s", changes)
-	}
-	if err := remove(ctx, made); err != nil {
-		t.Error(err)
-	}
+	assert.Empty(t, compare(ctx, t, &before), "the machine has changed")
+	assert.NoError(t, remove(ctx, made))
 }
 
 // escape runs a pod of the program to its end.

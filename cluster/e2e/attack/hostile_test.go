@@ -103,9 +103,7 @@ func find(ctx context.Context, t *testing.T, seen *seenPods, before *map[string]
 		failed := t.Failed()
 		find(ctx, t, seen, before, trials[:len(trials)/2])
 		find(ctx, t, seen, before, trials[len(trials)/2:])
-		if !failed && !t.Failed() {
-			t.Errorf("%s\nchanged the machine together, and not one by one: %s", trials, changes)
-		}
+		assert.True(t, failed || t.Failed(), "%s\nchanged the machine together, and not one by one: %s", trials, changes)
 	}
 }
 
@@ -170,9 +168,8 @@ func compare(ctx context.Context, t *testing.T, before *map[string]string) (chan
 			t.Fatal(fmt.Errorf("after %s: %w", changes, err))
 		}
 		t.Logf("not as before: %s", changes)
-		if *before, err = here.state(); err != nil {
-			t.Fatal(err)
-		}
+		*before, err = here.state()
+		assert.Must(t, err)
 	}
 	return changes
 }

@@ -74,9 +74,7 @@ func TestOtherNetwork(t *testing.T) {
 		address = p.Status.PodIP
 		return p.Status.Phase == v1.PodRunning
 	})
-	if !strings.HasPrefix(address, "198.19.77.") {
-		t.Errorf("the pod has the address %s, want one of %s", address, subnet)
-	}
+	assert.True(t, strings.HasPrefix(address, "198.19.77."), "the pod has the address %s, want one of %s", address, subnet)
 }
 
 // configure installs a network of plugins that have names of their own in bin, and

@@ -73,9 +73,7 @@ func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 	for _, failed := range results.failed() {
 		t.Errorf("%s\n%s", failed.Name, failed.why())
 	}
-	if len(results.tests()) == 0 {
-		t.Errorf("no test ran")
-	}
+	assert.True(t, len(results.tests()) != 0, "no test ran")
 	if ended != nil {
 		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
 	}

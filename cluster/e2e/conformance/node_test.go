@@ -68,13 +68,10 @@ func mirror(t *testing.T, root machine.Root, registry string) {
 // sweepNode ends what the tests have left of the node and its pods.
 func sweepNode(t *testing.T, lifepod string, root machine.Root) {
 	t.Helper()
-	if out, err := exec.Command(lifepod, "down", "--root", root.Dir).CombinedOutput(); err != nil {
-		t.Errorf("lifepod down: %v\n%s", err, out)
-	}
+	out, err := exec.Command(lifepod, "down", "--root", root.Dir).CombinedOutput()
+	assert.True(t, err == nil, "lifepod down: %v\n%s", err, out)
 	for _, path := range []string{filepath.Dir(root.Dir), kubeletFolder} {
 		assert.Must(t, os.RemoveAll(path))
 	}
-	if left := root.Left(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	assert.Empty(t, root.Left(), "left")
 }

@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -29,9 +28,7 @@ func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Li
 	t.Cleanup(func() { _ = server.Close() })
 	for _, listener := range listeners {
 		go func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				t.Errorf("the registry: %v", err)
-			}
+			assert.ErrorIs(t, http.ErrServerClosed, server.Serve(listener), "the registry")
 		}()
 	}
 	assert.Must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))

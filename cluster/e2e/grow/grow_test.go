@@ -66,9 +66,7 @@ func TestGrow(t *testing.T) {
 	unseen(t, m, token)
 	assert.Deep(t, "the node has", "23 pods, port 10350", configured(ctx, t, client))
 
-	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, mover, "apply", "-f", "-")))
 	first := awaitPod(ctx, t, client, "n2")
 	machine.Until(t, "what the pod says", func() bool { // through the API server, which verifies the node
 		out, err := c.Kubectl(ctx, "", "logs", first)
@@ -80,13 +78,10 @@ func TestGrow(t *testing.T) {
 
 	assert.Must(t, m.Plug(false))
 	awaitReady(ctx, t, client, v1.ConditionUnknown)
-	if second := awaitPod(ctx, t, client, instance.Node); second == first {
-		t.Errorf("pod %s is on both nodes", first)
-	}
+	assert.True(t, awaitPod(ctx, t, client, instance.Node) != first, "pod %s is on both nodes", first)
 	assert.Must(t, m.Plug(true))
-	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
-		t.Errorf("another Node came back: %s, was %s", back, joined)
-	}
+	back := awaitReady(ctx, t, client, v1.ConditionTrue)
+	assert.True(t, back == joined, "another Node came back: %s, was %s", back, joined)
 	machine.Until(t, "the end of the pod that was moved", func() bool {
 		_, err := client.CoreV1().Pods("default").Get(ctx, first, metav1.GetOptions{})
 		return err != nil
@@ -94,9 +89,7 @@ func TestGrow(t *testing.T) {
 
 	talk(ctx, t, c) // the routes are back, too
 
-	if _, err := c.Kubectl(ctx, caller, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, caller, "apply", "-f", "-")))
 	awaitCaller(ctx, t, client, 0)
 	m.Join.End() // pods run on
 	// It goes on as the same node, though the machine has another name.
@@ -165,21 +158,15 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(filepath.Join(proc, file))
 		assert.Must(t, err)
-		if strings.Contains(string(text), token) {
-			t.Errorf("the token is in %s", file)
-		}
+		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", file)
 	}
-	if strings.Contains(m.Join.Story(), token) {
-		t.Error("the token is in the log")
-	}
+	assert.True(t, !strings.Contains(m.Join.Story(), token), "the token is in the log")
 	err := filepath.WalkDir(filepath.Join(m.Root, "join"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), token) {
-			t.Errorf("the token is in %s", path)
-		}
+		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", path)
 		return err
 	})
 	assert.Must(t, err)

@@ -52,19 +52,14 @@ func TestPlainKubelet(t *testing.T) {
 	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.Root, c, client, token), startRuntime(t, n))
 	awaitReady(ctx, t, client, v1.ConditionTrue)
 
-	if _, err := c.Kubectl(ctx, guest, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, guest, "apply", "-f", "-")))
 	machine.Until(t, "what the pod says", func() bool {
 		out, err := c.Kubectl(ctx, "", "logs", "guest")
 		return err == nil && out == "here\n"
 	})
-	if out, err := c.Kubectl(ctx, "", "exec", "guest", "--", "sh", "-c", "echo there"); err != nil || out != "there\n" {
-		t.Errorf("exec: %q, %v", out, err)
-	}
-	if _, err := c.Kubectl(ctx, "", "delete", "pod", "guest"); err != nil { // and waits
-		t.Error(err)
-	}
+	out, err := c.Kubectl(ctx, "", "exec", "guest", "--", "sh", "-c", "echo there")
+	assert.True(t, err == nil && out == "there\n", "exec: %q, %v", out, err)
+	assert.NoError(t, assert.ErrorOf(c.Kubectl(ctx, "", "delete", "pod", "guest"))) // and waits
 }
 
 // startRuntime starts the container runtime of the other machine: the one that
@@ -172,13 +167,9 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 		machine.RemoveDeviceSocket()
 		closing := context.WithoutCancel(ctx)
 		found, err := leftovers.Find(closing, leftovers.Place{Root: n.Root, CgroupParent: root.Cgroup()})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool { return l.Kind == leftovers.Process }) // the runtime's
-		if err := leftovers.Sweep(closing, found); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, leftovers.Sweep(closing, found))
 	})
 }
 

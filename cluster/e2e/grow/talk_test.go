@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // talkers are a pod on each node, each with a Service of its name; they stay where
@@ -39,9 +40,7 @@ items:
 // its name.
 func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 	t.Helper()
-	if _, err := c.Kubectl(ctx, talkers, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, talkers, "apply", "-f", "-")))
 	field := func(kind, name, path string) (value string) {
 		t.Helper()
 		machine.Until(t, path+" of "+kind+" "+name, func() bool {
@@ -71,8 +70,6 @@ func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
 	t.Helper()
 	for _, pod := range []string{"on-n1", "on-n2"} {
 		out, err := c.Kubectl(ctx, "", "exec", pod, "--", "cat", "/proc/1/status")
-		if err != nil || !strings.Contains(out, "\nSeccomp:\t2\n") {
-			t.Errorf("pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
-		}
+		assert.True(t, err == nil && strings.Contains(out, "\nSeccomp:\t2\n"), "pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
 	}
 }

@@ -55,18 +55,15 @@ func TestSeveral(t *testing.T) {
 
 	first := instance.New(t, instance.Config{Args: append([]string{"--listen", near + ":16443"}, state...)})
 	out := refused(ctx, first.Program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
-	if !strings.Contains(out, "has a cluster already") {
-		t.Errorf("a server without keys says %q, want that there is a cluster", out)
-	}
+	assert.True(t, strings.Contains(out, "has a cluster already"), "a server without keys says %q, want that there is a cluster", out)
 	second := instance.New(t, instance.Config{
 		Name: "n2", Within: other.Within,
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
 	client, err := second.Client()
 	assert.Must(t, err)
-	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
-		t.Errorf("%s leads, want the first server", holder)
-	}
+	holder := leader(ctx, t, client)
+	assert.True(t, strings.HasPrefix(holder, "n1_"), "%s leads, want the first server", holder)
 	machine.Until(t, "both servers among those whose addresses no node may have", func() bool {
 		servers, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "lifepod-servers", metav1.GetOptions{})
 		return err == nil && len(servers.Data) == 2
@@ -82,23 +79,19 @@ func TestSeveral(t *testing.T) {
 	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
 	assert.Must(t, err)
 	done(ctx, t, client, "after")
-	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n2_") {
-		t.Errorf("%s leads, want the second server", holder)
-	}
+	holder = leader(ctx, t, client)
+	assert.True(t, strings.HasPrefix(holder, "n2_"), "%s leads, want the second server", holder)
 	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})
 	assert.Must(t, err)
-	if len(pods.Items) != 3 {
-		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
-	}
+	assert.True(t, len(pods.Items) == 3, "%d pods of three jobs, want one each", len(pods.Items))
 
 	machine.Until(t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
 	assert.Must(t, first.Run(ctx))
 	again, err := first.Client()
 	assert.Must(t, err)
 	machine.Until(t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
-	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
-		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
-	}
+	holder = leader(ctx, t, again)
+	assert.True(t, strings.HasPrefix(holder, "n2_"), "%s leads, want the second server: it gave no reason to lose the lease", holder)
 	copies.end(ctx, t)
 	second.Stop() // gives the lease up
 	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")

@@ -87,12 +87,9 @@ func (c copies) goOn(ctx context.Context, t *testing.T) {
 	_, err := c.second.Kubectl(ctx, "", "delete", "pod/gone", "pvc/gone", "--wait=false")
 	assert.Must(t, err)
 	runs(ctx, t, c.client, "keep")
-	if list, err := filepath.Glob(filepath.Join(c.second.Root, "volume-images", "volumes", "*"+c.keep)); err != nil || len(list) != 1 {
-		t.Errorf("images of a claim: %q (%v), want one", list, err)
-	}
-	if !c.has(c.gone) && !c.has(".new-"+c.gone) {
-		t.Error("the node of the volume did not go on without the leader")
-	}
+	list, err := filepath.Glob(filepath.Join(c.second.Root, "volume-images", "volumes", "*"+c.keep))
+	assert.True(t, err == nil && len(list) == 1, "images of a claim: %q (%v), want one", list, err)
+	assert.True(t, c.has(c.gone) || c.has(".new-"+c.gone), "the node of the volume did not go on without the leader")
 }
 
 // end: nothing is left of the claim that has gone.
@@ -101,9 +98,7 @@ func (c copies) end(ctx context.Context, t *testing.T) {
 	machine.Until(t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
 	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	assert.Must(t, err)
-	if len(volumes.Items) != 3 {
-		t.Errorf("%d volumes, want those of both sources and of one copy", len(volumes.Items))
-	}
+	assert.True(t, len(volumes.Items) == 3, "%d volumes, want those of both sources and of one copy", len(volumes.Items))
 	_, err = c.second.Kubectl(ctx, "", "delete", "pods,pvc", "source-1", "source-2", "keep")
 	assert.Must(t, err)
 }

@@ -31,9 +31,7 @@ func killedWhileCopying(ctx context.Context, t *testing.T, i *instance.Instance)
 	kubectl(ctx, t, i, workload("clone", instance.Node, "{kind: PersistentVolumeClaim, name: source}"), "apply", "-f", "-")
 	killInTheMiddle(ctx, t, i, "volumes")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/clone", "--timeout=60s")
-	if got := sum(t, filepath.Join(mountOf(ctx, t, i, i.Root, "clone"), "data")); got != want {
-		t.Error("the clone has other data than its source")
-	}
+	assert.True(t, sum(t, filepath.Join(mountOf(ctx, t, i, i.Root, "clone"), "data")) == want, "the clone has other data than its source")
 	kubectl(ctx, t, i, strings.Replace(snapshotOf, "data-db-0", "source", 1), "apply", "-f", "-")
 	killInTheMiddle(ctx, t, i, "snapshots")
 	kubectl(ctx, t, i, "", "wait", "volumesnapshot/before", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
@@ -41,19 +39,16 @@ func killedWhileCopying(ctx context.Context, t *testing.T, i *instance.Instance)
 
 	volumes := len(strings.Fields(kubectl(ctx, t, i, "", "get", "pv", "-o", "name")))
 	for kind, want := range map[string]int{"volumes": volumes, "snapshots": 1} {
-		if list := stored(t, i.Root, kind); len(list) != want {
-			t.Errorf("%s: %q, want %d", kind, list, want)
-		}
+		list := stored(t, i.Root, kind)
+		assert.True(t, len(list) == want, "%s: %q, want %d", kind, list, want)
 	}
-	if _, loops := volumeThings(i); len(loops) != len(loopsBefore)+2 {
-		t.Errorf("loop devices: %q, want two more than %q", loops, loopsBefore)
-	}
+	_, loops := volumeThings(i)
+	assert.True(t, len(loops) == len(loopsBefore)+2, "loop devices: %q, want two more than %q", loops, loopsBefore)
 	made := strings.Fields(kubectl(ctx, t, i, "", "get", "pvc", "source", "clone", "-o", "jsonpath=pv/{.items[0].spec.volumeName} pv/{.items[1].spec.volumeName}"))
 	kubectl(ctx, t, i, "", "delete", "sts/source", "sts/clone", "pvc/source", "pvc/clone", "volumesnapshot/before")
 	kubectl(ctx, t, i, "", append([]string{"wait", "--for=delete", "--timeout=60s"}, made...)...)
-	if after, _ := volumeThings(i); len(after) != len(before) {
-		t.Errorf("mounts: %q, want %q", after, before)
-	}
+	after, _ := volumeThings(i)
+	assert.True(t, len(after) == len(before), "mounts: %q, want %q", after, before)
 }
 
 // killInTheMiddle kills lifepod up while it makes a volume or a snapshot, and starts it again.
@@ -119,8 +114,6 @@ func sum(t *testing.T, path string) [sha256.Size]byte {
 	assert.Must(t, err)
 	defer func() { _ = file.Close() }()
 	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(io.Copy(hash, file)))
 	return [sha256.Size]byte(hash.Sum(nil))
 }

@@ -73,9 +73,8 @@ func TestStorage(t *testing.T) {
 	kubectl(ctx, t, i, "", "delete", "pod", "db-0")
 	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/db-0", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
-	if text := kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/log"); text != "started\nstarted" {
-		t.Errorf("data of the pods: %q, want that of both", text)
-	}
+	text := kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/log")
+	assert.True(t, text == "started\nstarted", "data of the pods: %q, want that of both", text)
 
 	backup := filepath.Join(i.Root, "backup")
 	command(ctx, t, i, "backup", backup)

@@ -35,9 +35,8 @@ func apply(t *testing.T, manifests string) {
 	t.Helper()
 	kubectl(t, manifests, "apply", "-f", "-")
 	t.Cleanup(func() {
-		if out, err := up.Kubectl(context.Background(), manifests, "delete", "--wait=false", "--ignore-not-found", "-f", "-"); err != nil {
-			t.Errorf("%v %s", err, out)
-		}
+		out, err := up.Kubectl(context.Background(), manifests, "delete", "--wait=false", "--ignore-not-found", "-f", "-")
+		assert.True(t, err == nil, "%v %s", err, out)
 	})
 }
 

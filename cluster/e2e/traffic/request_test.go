@@ -93,9 +93,8 @@ func visitAlways(t *testing.T, address string) (stop func() int) {
 			n++
 			number := n
 			visits.Go(func() {
-				if _, err := visit(t.Context(), address); err != nil {
-					t.Errorf("visit %d of %s: %v", number, address, err)
-				}
+				_, err := visit(t.Context(), address)
+				assert.True(t, err == nil, "visit %d of %s: %v", number, address, err)
 			})
 		}
 	}()

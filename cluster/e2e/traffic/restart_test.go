@@ -36,9 +36,7 @@ func TestSideBySide(t *testing.T) {
 	assert.Must(t, err)
 	end := sync.OnceValue(func() error { return other.Close(ctx) })
 	defer func() {
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, end())
 	}()
 	services := map[string]bool{}
 	for _, i := range []*instance.Instance{up, other} {

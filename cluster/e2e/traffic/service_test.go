@@ -35,9 +35,7 @@ func TestRollout(t *testing.T) {
 		t.Logf("%d visits", stop())
 	}
 	for pod := range awaitPods(t, inside, 2) {
-		if before[pod] > 0 {
-			t.Errorf("pod %s has not been replaced", pod)
-		}
+		assert.True(t, before[pod] <= 0, "pod %s has not been replaced", pod)
 	}
 }
 
@@ -54,9 +52,8 @@ func TestReadiness(t *testing.T) {
 	one := list.Items[0]
 	stop := visitAlways(t, address)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail")
-	if left := awaitPods(t, address, 1); left[one.Name] > 0 {
-		t.Errorf("the pod that is not ready, %s, answers: %v", one.Name, left)
-	}
+	left := awaitPods(t, address, 1)
+	assert.True(t, left[one.Name] <= 0, "the pod that is not ready, %s, answers: %v", one.Name, left)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "ok")
 	awaitPods(t, address, 2)
 	t.Logf("%d visits", stop())
@@ -73,13 +70,11 @@ func TestPolicies(t *testing.T) {
 	awaitRollout(t, "kinds")
 	awaitPods(t, clusterIP(t, "local"), 2)
 	awaitPods(t, net.JoinHostPort(nodeIP(t), field(t, "local", ".spec.ports[0].nodePort")), 2)
-	if pods := visited(t, clusterIP(t, "sticky")); len(pods) != 1 {
-		t.Errorf("one visitor got to pods %v, want one", pods)
-	}
+	pods := visited(t, clusterIP(t, "sticky"))
+	assert.True(t, len(pods) == 1, "one visitor got to pods %v, want one", pods)
 	for _, path := range []string{clusterIP(t, "nobody") + ":80", clusterIP(t, "local") + ":81"} {
-		if pod, err := visit(t.Context(), path); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("%s answers %q, %v, want connection refused", path, pod, err)
-		}
+		pod, err := visit(t.Context(), path)
+		assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "%s answers %q, %v, want connection refused", path, pod, err)
 	}
 }
 
@@ -111,9 +106,8 @@ spec:
 	ended := pod.Status.ContainerStatuses[0].State.Terminated
 	web, api := clusterIP(t, "named"), clusterIP(t, "kubernetes")
 	want := strings.Join([]string{web, web, web, api}, "\n")
-	if ended.ExitCode != 0 || !strings.HasPrefix(ended.Message, want) || strings.Count(ended.Message, "ok") != 2 {
-		t.Errorf("exit code %d, %q; want 0, %q and twice ok", ended.ExitCode, ended.Message, want)
-	}
+	assert.True(t, ended.ExitCode == 0 && strings.HasPrefix(ended.Message, want) && strings.Count(ended.Message, "ok") == 2,
+		"exit code %d, %q; want 0, %q and twice ok", ended.ExitCode, ended.Message, want)
 }
 
 // NetworkPolicy has no effect here, and people are told so.
@@ -129,7 +123,6 @@ metadata: {name: deny}
 spec: {podSelector: {matchLabels: {app: none}}, policyTypes: [Ingress]}
 `)
 	event, ok := (<-recorded.ResultChan()).Object.(*events.Event)
-	if !ok || event.Reason != "NotEnforced" || event.Type != core.EventTypeWarning || event.Regarding.Name != "deny" {
-		t.Errorf("event %+v, want a warning that it is not enforced", event)
-	}
+	assert.True(t, ok && event.Reason == "NotEnforced" && event.Type == core.EventTypeWarning && event.Regarding.Name == "deny",
+		"event %+v, want a warning that it is not enforced", event)
 }

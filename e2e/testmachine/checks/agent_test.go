@@ -5,6 +5,8 @@ package checks
 import (
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const webPod = `
@@ -32,9 +34,8 @@ func agent(c check) {
 	} {
 		c.run(how)
 		c.await(time.Minute, "systemctl is-active lifepod-agent.service && "+webReady)
-		if after := c.run(webProcess); after != before {
-			c.Errorf("after %q the container is process %s, before it was %s", how, after, before)
-		}
+		after := c.run(webProcess)
+		assert.True(c, after == before, "after %q the container is process %s, before it was %s", how, after, before)
 	}
 	c.run("rm /etc/lifepod/manifests/web.yaml")
 	c.await(time.Minute, "! lifepod ps | grep web")

@@ -146,7 +146,5 @@ func (c check) expect(text string, parts ...string) {
 			missing = errors.Join(missing, fmt.Errorf("without %q", part))
 		}
 	}
-	if missing != nil {
-		c.Errorf("%v:\n%s", missing, text)
-	}
+	assert.True(c, missing == nil, "%v:\n%s", missing, text)
 }
