@@ -74,9 +74,8 @@ func TestEndsWhileWatched(t *testing.T) {
 	for range 3 {
 		w, err := s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
 		assert.Must(t, err)
-		if first := <-w.ResultChan(); first.Type != watch.Added { // it is open: each cluster has ConfigMaps
-			t.Fatalf("the watch begins with %v", first)
-		}
+		first := <-w.ResultChan() // it is open: each cluster has ConfigMaps
+		assert.Require(t, first.Type == watch.Added, "the watch begins with %v", first)
 		watches = append(watches, w)
 	}
 	s.end()

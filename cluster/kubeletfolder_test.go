@@ -21,9 +21,8 @@ func TestKubeletFolder(t *testing.T) {
 	target, err := os.Readlink(link)
 	assert.True(t, err == nil && target == folder, "the link leads to %q, %v, though another one was to be removed", target, err)
 	assert.NoError(t, unlink(link, folder))
-	if err := os.Mkdir(link, 0o750); err != nil {
-		t.Fatalf("the link is still there: %v", err)
-	}
+	err = os.Mkdir(link, 0o750)
+	assert.Require(t, err == nil, "the link is still there: %v", err)
 	got, err = linked(link, folder)
 	assert.True(t, err == nil && got == folder, "a kubelet's own folder: %q, %v, want ours", got, err)
 	assert.NoError(t, unlink(link, folder))

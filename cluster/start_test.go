@@ -38,9 +38,7 @@ var withoutNode = []string{nodePart, "services", "routes", "dns"}
 // has a new one, which goes with the test.
 func startCluster(t *testing.T, c Config) *testCluster {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("want root")
-	}
+	assert.Require(t, os.Geteuid() == 0, "want root")
 	if c.Root == "" {
 		c.Root = newRoot(t)
 		port, err := machine.FreePort()

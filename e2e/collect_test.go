@@ -93,9 +93,8 @@ func newSmallNode(t *testing.T) *smallNode {
 	for _, command := range [][]string{
 		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
 	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
 	}
 	t.Cleanup(func() {
 		out, err := exec.Command("umount", dir).CombinedOutput()

@@ -45,9 +45,8 @@ func TestResizeCommand(t *testing.T) {
 	c := shared.startReady(t, pod("resized", `
 containers:
 `+shell("main", waiter, "resources: {limits: {cpu: 500m, memory: 64Mi}}")))
-	if got := shared.lifepod(t, "", "resize", "resized", "--cpu", "250m", "--memory", "96Mi"); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	got := shared.lifepod(t, "", "resize", "resized", "--cpu", "250m", "--memory", "96Mi")
+	assert.Require(t, got.code == 0, "%+v", got)
 	now := shared.podNow(t, "resized")
 	for where, r := range map[string]v1.ResourceRequirements{
 		"spec": now.Spec.Containers[0].Resources, "status": *now.Status.ContainerStatuses[0].Resources,

@@ -34,9 +34,8 @@ func (r *root) podNow(t *testing.T, name string) *v1.Pod {
 	t.Helper()
 	got := r.lifepod(t, "", "status", name, "-o", "yaml")
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(got.stdout), pod); err != nil || got.code != 0 {
-		t.Fatalf("status %s: exit code %d, %v\n%s%s", name, got.code, err, got.stdout, got.stderr)
-	}
+	err := yaml.UnmarshalStrict([]byte(got.stdout), pod)
+	assert.Require(t, err == nil && got.code == 0, "status %s: exit code %d, %v\n%s%s", name, got.code, err, got.stdout, got.stderr)
 	return pod
 }
 

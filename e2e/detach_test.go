@@ -29,9 +29,8 @@ func TestDetach(t *testing.T) {
 	}
 	got := r.lifepod(t, "", "top")
 	assert.True(t, regexp.MustCompile(`default +one +main +\d+m   [0-9.]+[KM]iB\n`).MatchString(got.stdout), "top: %s%s", got.stdout, got.stderr)
-	if got := r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end"); got.code != 0 {
-		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
-	}
+	got = r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end")
+	assert.Require(t, got.code == 0, "exec: exit code %d: %s", got.code, got.stderr)
 	r.lifepod(t, "", "wait", "one", "--for=delete") // it may be gone already
 	got = r.lifepod(t, "", "logs", "pod/one", "main")
 	assert.True(t, got.stdout == "hello\n", "logs: %s%s", got.stdout, got.stderr)

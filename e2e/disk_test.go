@@ -19,9 +19,8 @@ func TestWritableLayers(t *testing.T) {
 	r := newRoot(t)
 	const images = 2 // pause and toolbox, a layer each
 	for range 3 {
-		if got := r.run(t, script("writes", "seq 1 100000 > /file")); got.code != 0 {
-			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-		}
+		got := r.run(t, script("writes", "seq 1 100000 > /file"))
+		assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
 		layers, err := filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))
 		assert.Must(t, err)
 		assert.True(t, len(layers) == images, "%d layers are left, the images have %d", len(layers), images)
@@ -59,9 +58,8 @@ containers:
 		for _, ballast := range full {
 			file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 			assert.Must(t, err)
-			if _, err := file.Write(make([]byte, 2<<20)); err == nil {
-				t.Fatalf("%s: there is more room than there was to be", ballast)
-			}
+			_, err = file.Write(make([]byte, 2<<20))
+			assert.Require(t, err != nil, "%s: there is more room than there was to be", ballast)
 			_ = file.Close()
 		}
 	}

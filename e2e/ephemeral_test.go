@@ -28,9 +28,7 @@ containers:
 
 	status := readStory(t, c.wait().stdout).last(t)
 	list := status.EphemeralContainerStatuses
-	if len(list) != 2 || list[0].Name != "b" || list[1].Name != "z" { // A-CST-1
-		t.Fatalf("ephemeral containers: %+v", list)
-	}
+	assert.Require(t, len(list) == 2 && list[0].Name == "b" && list[1].Name == "z", "ephemeral containers: %+v", list) // A-CST-1
 	for i, code := range []int32{5, 3} {
 		ended := list[i].State.Terminated
 		assert.True(t, ended != nil && ended.ExitCode == code && list[i].RestartCount == 0 && !list[i].Ready && list[i].Started == nil, // A-CST-12

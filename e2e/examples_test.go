@@ -18,9 +18,7 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../examples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
+	assert.Require(t, err == nil && len(files) != 0, "no examples: %v", err)
 	codes := map[string]int{"graceful-shutdown": 130, "restart-rules": 1}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
@@ -112,9 +110,7 @@ func copyOf(t *testing.T, file, text string) string {
 func edit(t *testing.T, file, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(text), from) {
-		t.Fatalf("nothing to edit: %v", err)
-	}
+	assert.Require(t, err == nil && strings.Contains(string(text), from), "nothing to edit: %v", err)
 	assert.Must(t, os.WriteFile(file+".new", []byte(strings.Replace(string(text), from, to, 1)), 0o600))
 	assert.Must(t, os.Rename(file+".new", file))
 }

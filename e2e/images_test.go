@@ -37,9 +37,7 @@ func TestPullPolicies(t *testing.T) {
 			var got []string
 			for range 2 {
 				r := shared.run(t, imagePod(image, tc.policy))
-				if r.code != 0 {
-					t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-				}
+				assert.Require(t, r.code == 0, "exit code %d\n%s", r.code, r.stderr)
 				got = append(got, strings.TrimSpace(r.stdout))
 				reg.push(t, path, "new")
 			}
@@ -197,9 +195,7 @@ func TestImageCommands(t *testing.T) {
 func (r *root) listImages(t *testing.T) []string {
 	t.Helper()
 	got := r.lifepod(t, "", "image", "ls")
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
 	var names []string
 	for line := range strings.Lines(got.stdout) {
 		if f := strings.Fields(line); f[0] != "IMAGE" {

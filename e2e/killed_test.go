@@ -70,9 +70,7 @@ func TestSweepWithoutFolder(t *testing.T) {
 	c.signal(syscall.SIGKILL)
 	c.wait()
 	assert.Must(t, os.RemoveAll(r.dir))
-	if len(r.processes()) == 0 {
-		t.Fatal("nothing is left to be removed")
-	}
+	assert.Require(t, len(r.processes()) != 0, "nothing is left to be removed")
 	got := r.lifepod(t, "", "doctor", "--sweep")
 	assert.True(t, strings.Contains(got.stderr, "removed process") && strings.Contains(got.stdout, "none below "+r.dir),
 		"exit code %d: %s%s", got.code, got.stdout, got.stderr)
@@ -157,9 +155,7 @@ func (r *root) kill(t *testing.T, command string) {
 func (r *root) containerd(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(r.dir, "bundle/*/bin/containerd"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("containerd: %v, %v", found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "containerd: %v, %v", found, err)
 	return found[0]
 }
 

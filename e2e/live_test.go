@@ -109,9 +109,8 @@ func TestLiveViewEnds(t *testing.T) {
 	l = runLive(t, script("live-exit", `until [ -e /tmp/go ]; do sleep 0.1; done; exit 7`))
 	l.Await("\x1b[?1049h")
 	l.Await("running")
-	if got := shared.lifepod(t, "", "exec", "live-exit", "--", "touch", "/tmp/go"); got.code != 0 {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
+	got := shared.lifepod(t, "", "exec", "live-exit", "--", "touch", "/tmp/go")
+	assert.Require(t, got.code == 0, "exit code %d: %s", got.code, got.stderr)
 	l.over(7, "main exited 7", "pod Failed")
 
 	l = runLive(t, pod("live-error", "restartPolicy: Never\ninitContainers:\n"+shell("first", "sleep 3")+"containers:\n"+

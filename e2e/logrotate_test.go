@@ -46,9 +46,7 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 			got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
 	}
 	files := r.rotatedFiles(t)
-	if len(files) != 3 {
-		t.Fatalf("log files %v: want 3", files)
-	}
+	assert.Require(t, len(files) == 3, "log files %v: want 3", files)
 	assert.True(t, strings.HasSuffix(files[1], ".gz") && !strings.HasSuffix(files[2], ".gz"),
 		"log files %v: want the older one compressed, and the newest not", files)
 	if text := unpack(t, files[1]); !strings.Contains(text, " stdout F ") {

@@ -117,9 +117,7 @@ func TestAnotherUser(t *testing.T) {
 	assert.True(t, u.try(func() error { _, err := os.ReadFile(filepath.Join(r.dir, "network.json")); return err }),
 		"another user gets nothing at all: the test would see nothing")
 	sockets, err := filepath.Glob(r.runDir() + "/pods/*.sock")
-	if err != nil || len(sockets) != 1 {
-		t.Fatalf("control sockets %v, %v", sockets, err)
-	}
+	assert.Require(t, err == nil && len(sockets) == 1, "control sockets %v, %v", sockets, err)
 	conn, err := net.Dial("unix", sockets[0])
 	if err != nil {
 		t.Errorf("root can't steer it either: %v", err)

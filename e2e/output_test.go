@@ -30,9 +30,8 @@ func TestManyLines(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		if got := shared.run(t, pod("last", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [echo, last words]}")); got.stdout != "last words\n" {
-			t.Fatalf("stdout %q\n%s", got.stdout, got.stderr)
-		}
+		got := shared.run(t, pod("last", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [echo, last words]}"))
+		assert.Require(t, got.stdout == "last words\n", "stdout %q\n%s", got.stdout, got.stderr)
 	}
 }
 
@@ -86,9 +85,7 @@ containers:
 `+shell("main", "echo instance >&2; "+twice("1", "0"), mountV)), "--keep")
 	assert.True(t, got.code == 0 && regexp.MustCompile(`(?m)^kept: `).MatchString(got.stderr), "exit code %d, stderr\n%s", got.code, got.stderr)
 	logs, err := filepath.Glob(filepath.Join(r.dir, "logs/default_kept_*/main/*.log"))
-	if err != nil || len(logs) != 2 {
-		t.Fatalf("logs %v, %v", logs, err)
-	}
+	assert.Require(t, err == nil && len(logs) == 2, "logs %v, %v", logs, err)
 	line := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:\d\d) stderr F instance\n$`)
 	for n, path := range logs {
 		assert.True(t, filepath.Base(path) == fmt.Sprintf("%d.log", n), "log %s", path)

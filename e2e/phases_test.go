@@ -90,8 +90,7 @@ containers:
 func TestFastExits(t *testing.T) {
 	t.Parallel()
 	for range 30 {
-		if got := shared.run(t, pod("fast", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: ['true']}")); got.code != 0 {
-			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-		}
+		got := shared.run(t, pod("fast", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: ['true']}"))
+		assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
 	}
 }

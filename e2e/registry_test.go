@@ -179,9 +179,8 @@ func (reg *imageRegistry) pullSecret(name, password string) string {
 // that it has unpacked.
 func carriedToolbox(t *testing.T) v1.Image {
 	t.Helper()
-	if got := shared.lifepod(t, "", "image", "ls"); got.code != 0 {
-		t.Fatalf("unpack: %s", got.stderr)
-	}
+	got := shared.lifepod(t, "", "image", "ls")
+	assert.Require(t, got.code == 0, "unpack: %s", got.stderr)
 	image, err := imageregistry.Toolbox(shared.dir)
 	assert.Must(t, err)
 	return image

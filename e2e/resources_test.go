@@ -97,9 +97,7 @@ func cgroupOf(t *testing.T, r *root, qosFolder string, status v1.PodStatus) stri
 	id := strings.TrimPrefix(containerNamed(t, status, "main").ContainerID, "containerd://")
 	folder, _ := controller("memory")
 	found, err := filepath.Glob(filepath.Join(folder, r.cgroup(), qosFolder, "pod*", id))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("cgroups of container %s: %v, %v", id, found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "cgroups of container %s: %v, %v", id, found, err)
 	return strings.TrimPrefix(found[0], folder)
 }
 

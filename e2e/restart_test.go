@@ -104,9 +104,7 @@ containers:
 		t.Errorf("restarts and what was waited for: %v", slices.Compact(waits))
 	}
 	main := containerNamed(t, result.last(t), "main")
-	if main.RestartCount != 2 || main.LastTerminationState.Terminated.ExitCode != 9 {
-		t.Fatalf("main: %+v", main)
-	}
+	assert.Require(t, main.RestartCount == 2 && main.LastTerminationState.Terminated.ExitCode == 9, "main: %+v", main)
 	// Both times are whole seconds, cut.
 	delay := main.State.Terminated.StartedAt.Sub(main.LastTerminationState.Terminated.FinishedAt.Time)
 	assert.True(t, delay >= 10*time.Second, "the second restart came %v after the exit", delay)

@@ -75,9 +75,8 @@ touch /v/end`, mountV))
 func (r *root) exec(t *testing.T, podName, container string, command ...string) {
 	t.Helper()
 	args := append([]string{"exec", podName, "-c", container, "--"}, command...)
-	if got := r.lifepod(t, "", args...); got.code != 0 {
-		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
-	}
+	got := r.lifepod(t, "", args...)
+	assert.Require(t, got.code == 0, "exec: exit code %d: %s", got.code, got.stderr)
 }
 
 // checkCounts demands the lines of TestResume without a gap; the few that were
@@ -195,9 +194,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	c.await(c.stderr, "pod Ready")
 	c.kill9()
 	files, err := filepath.Glob(filepath.Join(r.dir, "runs/*.checkpoint"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("checkpoints: %q, %v", files, err)
-	}
+	assert.Require(t, err == nil && len(files) == 1, "checkpoints: %q, %v", files, err)
 	assert.Must(t, os.WriteFile(files[0], []byte("spoilt"), 0o600))
 	again := r.startRun(t, manifest)
 	again.await(again.stdout, "working")
@@ -254,9 +251,7 @@ exit 3`, mountV)+shell("healthy", "echo $$; until [ -e /v/end ]; do sleep 0.05; 
 	next.await(next.stdout, `"second\\n"`)
 	writeFile(t, dir+"/end") // the other one ends while somebody looks
 	got := next.wait()
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.stdout), got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s\n%s", got.code, tail(got.stdout), got.stderr)
 	status := readStory(t, got.stdout).last(t)
 	main, healthy := containerNamed(t, status, "main"), containerNamed(t, status, "healthy")
 	assert.True(t, main.RestartCount == 1 && healthy.RestartCount == 0 && status.Phase == v1.PodSucceeded,
@@ -340,9 +335,7 @@ containers:
 		c.await(c.stderr, when)
 		c.kill9()
 		got := r.run(t, manifest, "-o", "json")
-		if got.code != 0 {
-			t.Fatalf("after a kill at %q: exit code %d\n%s", when, got.code, tail(got.stdout))
-		}
+		assert.Require(t, got.code == 0, "after a kill at %q: exit code %d\n%s", when, got.code, tail(got.stdout))
 		status := readStory(t, got.stdout).last(t)
 		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
 			want := int32(1)
@@ -426,9 +419,8 @@ func TestResumeAfterReboot(t *testing.T) {
 		c.kill9()
 		tc.end(r, t)
 		got := r.run(t, manifest, "-o", "json")
-		if got.code == 0 && tc.code != 0 || tc.code >= 0 && got.code != tc.code {
-			t.Fatalf("%s: exit code %d\n%s\n%s", tc.policy, got.code, tail(got.stdout), got.stderr)
-		}
+		assert.Require(t, (got.code != 0 || tc.code == 0) && (tc.code < 0 || got.code == tc.code),
+			"%s: exit code %d\n%s\n%s", tc.policy, got.code, tail(got.stdout), got.stderr)
 		status := readStory(t, got.stdout).last(t)
 		want := int32(0)
 		if tc.policy == "OnFailure" {
@@ -470,9 +462,7 @@ func (r *root) removeSandboxes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil || len(list.Items) == 0 {
-		t.Fatalf("sandboxes: %v, %v", list, err)
-	}
+	assert.Require(t, err == nil && len(list.Items) != 0, "sandboxes: %v, %v", list, err)
 	for _, s := range list.Items {
 		assert.Must(t, assert.ErrorOf(client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id})))
 		assert.Must(t, assert.ErrorOf(client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id})))

@@ -74,9 +74,7 @@ func TestHostNamespaces(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("namespaces-"+name, "restartPolicy: Never\n"+spec+"containers:\n"+shell("main", show)))
 			lines := strings.Fields(got.stdout)
-			if got.code != 0 || len(lines) != len(host) {
-				t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			assert.Require(t, got.code == 0 && len(lines) == len(host), "exit code %d: %s%s", got.code, got.stdout, got.stderr)
 			for i := range host {
 				assert.True(t, (lines[i] == host[i]) == shares, "A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
 			}

@@ -38,14 +38,11 @@ volumeMounts:
 - {name: v, mountPath: /sub, subPath: sub}
 - {name: host, mountPath: /host}
 - {name: c, mountPath: /c}`))+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {key: value}\n")
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	lines := strings.Split(strings.ReplaceAll(got.stdout, "main | ", ""), "\n")
 	var inside, first, length uint32
-	if _, err := fmt.Sscan(lines[0], &inside, &first, &length); err != nil {
-		t.Fatalf("%v in\n%s", err, got.stdout)
-	}
+	_, err := fmt.Sscan(lines[0], &inside, &first, &length)
+	assert.Require(t, err == nil, "%v in\n%s", err, got.stdout)
 	assert.True(t, inside == 0 && first >= 65536 && first%65536 == 0 && length == 65536 && lines[1] == lines[0],
 		"A-SEC-6 user and group mappings:\n%s\n%s", lines[0], lines[1])
 	want := "0 77 /v\n0 77 /v/new\n0 77 /sub/f\n0 77 /c/key\n0 0 /host/new\n0 0 /etc/hosts\n0 0 /dev/termination-log\n0\n0 55 77\n"

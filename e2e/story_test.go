@@ -35,9 +35,8 @@ func readStory(t *testing.T, stdout string) story {
 	var s story
 	for line := range strings.Lines(stdout) {
 		var o object
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
+		err := json.Unmarshal([]byte(line), &o)
+		assert.Require(t, err == nil, "line %q: %v", line, err)
 		s = append(s, o)
 	}
 	return s
@@ -47,9 +46,7 @@ func readStory(t *testing.T, stdout string) story {
 func (r *root) runStory(t *testing.T, wantCode int, manifest string, args ...string) story {
 	t.Helper()
 	got := r.run(t, manifest, append([]string{"-o", "json"}, args...)...)
-	if got.code != wantCode {
-		t.Fatalf("exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
-	}
+	assert.Require(t, got.code == wantCode, "exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
 	return readStory(t, got.stdout)
 }
 
@@ -67,9 +64,7 @@ func (s story) statuses() []v1.PodStatus {
 func (s story) last(t *testing.T) v1.PodStatus {
 	t.Helper()
 	all := s.statuses()
-	if len(all) == 0 {
-		t.Fatal("no status in the output")
-	}
+	assert.Require(t, len(all) != 0, "no status in the output")
 	return all[len(all)-1]
 }
 

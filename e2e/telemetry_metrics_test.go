@@ -26,9 +26,7 @@ spec:
     volumeMounts: [{name: data, mountPath: /data}]
 `
 	r := shared.startWith(t, []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=" + collector.URL + "/v1/metrics"}, manifest, "run", "-").wait()
-	if r.code != 0 || strings.Contains(r.stderr, "warning") {
-		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
-	}
+	assert.Require(t, r.code == 0 && !strings.Contains(r.stderr, "warning"), "exit code %d:\n%s", r.code, r.stderr)
 	sent := collector.Metrics()
 	for name, want := range map[string]float64{
 		"lifepod_container_restarts_total": 1, "lifepod_pods": 1, "lifepod_pod_oom_kills_total": 0,

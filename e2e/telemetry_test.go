@@ -35,9 +35,7 @@ func TestTraceOfRun(t *testing.T) {
 		}, strings.ReplaceAll(failsOnce, "NAME", "traced"), "run", "-").wait()
 		assert.True(t, r.code == 3 && !strings.Contains(r.stderr, "warning"), "%s: exit code %d:\n%s", protocol, r.code, r.stderr)
 		sent := collector.Spans()
-		if len(sent) == 0 {
-			t.Fatalf("%s: the collector has nothing:\n%s", protocol, r.stderr)
-		}
+		assert.Require(t, len(sent) != 0, "%s: the collector has nothing:\n%s", protocol, r.stderr)
 		root := sent[0]
 		assert.True(t, root.Name == "pod shop/traced" && root.Trace == "0af7651916cd43dd8448eb211c80319c" && root.Parent == "b7ad6b7169203331" && root.Error == "Failed" &&
 			root.Resource["service.name"] == "lifepod" && root.Resource["deployment.environment"] == "test" && root.Resource["k8s.pod.name"] == "traced", "%s: the pod's span is %+v", protocol, root)

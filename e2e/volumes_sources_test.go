@@ -81,9 +81,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	volumes := "restartPolicy: Never\nvolumes: [{name: v, persistentVolumeClaim: {claimName: kept}}]\n"
 	first := shared.run(t, claim+pod("claim-first", volumes+"securityContext: {runAsUser: 1000, fsGroup: 2000}\ncontainers:\n"+
 		shell("main", "echo kept > /v/file; stat -c %g /v/file", mountV)))
-	if first.code != 0 || first.stdout != "2000\n" {
-		t.Fatalf("exit code %d: %s%s", first.code, first.stdout, first.stderr)
-	}
+	assert.Require(t, first.code == 0 && first.stdout == "2000\n", "exit code %d: %s%s", first.code, first.stdout, first.stderr)
 	assert.True(t, strings.Contains(first.stderr, "its size is not enforced"), "no word about the size:\n%s", first.stderr)
 	second := shared.run(t, pod("claim-second", strings.Replace(volumes, "kept}", "kept, readOnly: true}", 1)+"containers:\n"+
 		shell("main", "cat /v/file; write /v/more x 2>&1", mountV)))

@@ -38,9 +38,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("Read gave neither a Pod nor an error")
 		}
 		second, err := Read([]Source{{Name: "again", Data: written(t, first)}}, Options{Now: now})
-		if err != nil {
-			t.Fatalf("what was read is refused when it is read again: %v", err)
-		}
+		assert.Require(t, err == nil, "what was read is refused when it is read again: %v", err)
 		second.Warnings = first.Warnings
 		forgetUIDs(first)
 		forgetUIDs(second)
@@ -100,13 +98,11 @@ func TestGeneratedName(t *testing.T) {
 	for range 20 {
 		set, err := Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})
 		assert.Must(t, err)
-		if name := set.Pod.Name; len(name) != len("hello-")+5 || name[:6] != "hello-" {
-			t.Fatalf("name %q for generateName hello-", name)
-		}
+		name := set.Pod.Name
+		assert.Require(t, len(name) == len("hello-")+5 && name[:6] == "hello-", "name %q for generateName hello-", name)
 		seen[set.Pod.Name] = true
-		if set.Pod.CreationTimestamp.IsZero() || set.Pod.Status.Phase != v1.PodPending {
-			t.Fatalf("created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
-		}
+		assert.Require(t, !set.Pod.CreationTimestamp.IsZero() && set.Pod.Status.Phase == v1.PodPending,
+			"created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
 	}
 	assert.True(t, len(seen) >= 15, "only %d different names in 20", len(seen))
 }

@@ -33,9 +33,7 @@ func TestTooMuch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read([]Source{{Name: "f.yaml", Data: c.data}}, Options{})
 			var e *Error
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error %.300v, want one with %q", err, c.want)
-			}
+			assert.Require(t, errors.As(err, &e) && strings.Contains(err.Error(), c.want), "error %.300v, want one with %q", err, c.want)
 			assert.True(t, len(e.Also) < maxErrors, "%d errors at once, want at most %d", 1+len(e.Also), maxErrors)
 		})
 	}

@@ -121,9 +121,7 @@ func TestStatusIsNoAdmission(t *testing.T) {
 				s.heard()
 				time.Sleep(time.Minute)
 				pod, found := s.pods.Pod("default", "web")
-				if !found {
-					t.Fatal("the pod is gone")
-				}
+				assert.Require(t, found, "the pod is gone")
 				assert.True(t, pod.Status.Phase == test.phase && pod.Status.Reason == test.reason,
 					"phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
 				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {

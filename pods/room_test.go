@@ -158,9 +158,7 @@ func TestPanicIsOnePods(t *testing.T) {
 		s.apply(podOf("bad"), podOf("good"), podOf("removed"))
 		s.heard()
 		s.wantPhase("good", v1.PodRunning)
-		if phase := s.phase("bad"); phase == v1.PodRunning {
-			t.Fatal("the pod whose worker panicked runs")
-		}
+		assert.Require(t, s.phase("bad") != v1.PodRunning, "the pod whose worker panicked runs")
 		s.pods.Unwanted(roster.API, "uid-removed")
 		time.Sleep(10 * time.Second) // it is left alone
 		s.settle()

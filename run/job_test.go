@@ -155,8 +155,7 @@ spec:
 		j.run(t.Context(), &worker.Engine{}, nil)
 		close(s.done)
 		p.close()
-		if err := s.failure(); err == nil || j.state.begun != 2 {
-			t.Fatalf("%d pods began, error %v", j.state.begun, err)
-		}
+		err := s.failure()
+		assert.Require(t, err != nil && j.state.begun == 2, "%d pods began, error %v", j.state.begun, err)
 	}
 }

@@ -58,9 +58,7 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 		var got line
 		assert.Must(t, decoder.Decode(&got))
 		if got.Type == "lifecycle" {
-			if got.What != fmt.Sprint(seen) {
-				t.Fatalf("line %d is %q", seen, got.What)
-			}
+			assert.Require(t, got.What == fmt.Sprint(seen), "line %d is %q", seen, got.What)
 			seen++
 		}
 	}

@@ -21,9 +21,8 @@ func TestShownOnce(t *testing.T) {
 	first := openShown(path)
 	f.printer.memory.Store(first)
 	_ = f.start("a", 0, "stdout F 1", "stderr F x").Close()
-	if diff := cmp.Diff("a | 1\na | x\n", f.end()); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff("a | 1\na | x\n", f.end())
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	first.close()
 
 	f = newFollow(t, "", "a", "b")
@@ -94,14 +93,12 @@ func TestShownAcrossRotation(t *testing.T) {
 	assert.Must(t, os.MkdirAll(filepath.Dir(log), 0o700))
 	first := now(1, "1") + now(5, "2")
 	write(log, first)
-	if diff := cmp.Diff("1\n2\n", read(f)); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff("1\n2\n", read(f))
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	write(log+".20260102-030405", first)
 	write(log, now(3, "3"))
-	if diff := cmp.Diff("3\n", read(open())); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff = cmp.Diff("3\n", read(open()))
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	write(log, now(3, "3")+now(2, "4")) // the clock was set back
 	assert.Deep(t, "", "4\n", read(open()))
 }

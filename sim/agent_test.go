@@ -110,9 +110,8 @@ func TestClockIsSetWithoutAnAgent(t *testing.T) {
 	}
 	before := sim.Began
 	for _, at := range entries(crash + ", {at: 50ms, setClock: {by: 1h}}, {at: 2s, setClock: {by: -2h}}]") {
-		if at.Before(before) || at.After(sim.Began.Add(10*time.Minute)) {
-			t.Fatalf("an entry of the journal is of %v, after one of %v", at, before)
-		}
+		assert.Require(t, !at.Before(before) && !at.After(sim.Began.Add(10*time.Minute)),
+			"an entry of the journal is of %v, after one of %v", at, before)
 		before = at
 	}
 }

@@ -40,9 +40,7 @@ func BenchmarkLife(b *testing.B) {
 	heap, used := heapInUse(), processorTime(b)
 	for b.Loop() {
 		l := pod.Run(sim.Options{})
-		if !l.Gone {
-			b.Fatal("the pod is not gone")
-		}
+		assert.Require(b, l.Gone, "the pod is not gone")
 		lives, steps = lives+1, steps+l.Steps
 	}
 	used = processorTime(b) - used

@@ -222,9 +222,7 @@ func TestFaults(t *testing.T) {
 			rest := story
 			for _, want := range c.tells {
 				_, after, found := strings.Cut(rest, want)
-				if !found {
-					t.Fatalf("nothing tells %q after the lines before:\n%s", want, story)
-				}
+				assert.Require(t, found, "nothing tells %q after the lines before:\n%s", want, story)
 				rest = after
 			}
 			assert.True(t, l.Phase() != v1.PodRunning || l.Ready(), "the pod is not Ready at the end:\n%s", story)

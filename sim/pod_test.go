@@ -69,9 +69,7 @@ func TestPodLivesAsInRun(t *testing.T) {
 			step(lifecycle.Woke{})
 			continue
 		}
-		if !will {
-			t.Fatalf("nothing more happens; statuses:\n%s", strings.Join(got, "\n"))
-		}
+		assert.Require(t, will, "nothing more happens; statuses:\n%s", strings.Join(got, "\n"))
 		now = next
 		p.Happen(now)
 	}
@@ -107,9 +105,7 @@ func TestCheckPod(t *testing.T) {
 			{SetClock: &scenario.Change{}}, {ObjectsChanged: &scenario.Objects{}}, {AddContainer: &scenario.Added{}}, {SandboxExit: &scenario.Nothing{}},
 		},
 	}, CheckPod)
-	if err == nil {
-		t.Fatal("nothing is refused")
-	}
+	assert.Require(t, err != nil, "nothing is refused")
 	for _, want := range []string{
 		"refuse: ", "for: ", "assert: ", "events[1].delete: ", "events[2].kill: ", "events[3].reboot: ", "events[4].agentCrash: ",
 		"events[5].setClock: ", "events[6].objectsChanged: ", "events[7].addContainer: ",

@@ -43,9 +43,7 @@ func (f *facts) took(t *testing.T, e lifecycle.Effect) time.Duration {
 			}
 		}
 		next, will := f.pod.Next()
-		if !will {
-			t.Fatalf("%T has no answer", e)
-		}
+		assert.Require(t, will, "%T has no answer", e)
 		f.now = next
 		f.pod.Happen(next)
 	}
@@ -89,9 +87,7 @@ func TestPower(t *testing.T) {
 	var after []lifecycle.Fact
 	f.pod.PowerOn(f.now, func(fact lifecycle.Fact) { after = append(after, fact) })
 	f.pod.Happen(f.now.Add(50 * time.Millisecond))
-	if len(before) > 0 || len(after) != 1 {
-		t.Fatalf("the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
-	}
+	assert.Require(t, len(before) <= 0 && len(after) == 1, "the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
 	seen, is := after[0].(lifecycle.Observed)
 	if !is || len(seen.Sandboxes) != 1 || seen.Sandboxes[0].Ready || len(seen.Containers) != 1 {
 		t.Fatalf("the runtime has %+v", after[0])

@@ -21,9 +21,7 @@ import (
 // The life of a scenario that was recorded has the same milestones at the same times.
 func TestRecordedLifeIsTheSame(t *testing.T) {
 	scenarios, err := filepath.Glob("../examples/scenarios/*.yaml")
-	if err != nil || len(scenarios) < 12 {
-		t.Fatalf("%d scenarios, %v", len(scenarios), err)
-	}
+	assert.Require(t, err == nil && len(scenarios) >= 12, "%d scenarios, %v", len(scenarios), err)
 	manifests := map[string]string{"stuck-twice.yaml": "ml-worker.yaml", "fragile.yaml": "crashloop.yaml"}
 	for _, path := range scenarios {
 		name := filepath.Base(path)
@@ -82,9 +80,7 @@ func recorded(t *testing.T, set *manifest.Set, r *journal.Record) *scenario.Scen
 	text, err := sim.ScenarioYAML(r)
 	assert.Must(t, err)
 	s, err := file.Read(manifest.Source{Name: "recorded.yaml", Data: text}, set.Pod)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, text)
 	return s
 }
 

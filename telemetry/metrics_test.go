@@ -51,9 +51,8 @@ func TestMetricsAreServed(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", host)
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	if _, err := OpenMetrics(t.Context(), counted(), resource.Empty()); err == nil || !strings.Contains(err.Error(), "OTEL_METRICS_EXPORTER prometheus: ") {
-		t.Fatalf("an address that somebody else has: %v", err)
-	}
+	_, err = OpenMetrics(t.Context(), counted(), resource.Empty())
+	assert.Require(t, err != nil && strings.Contains(err.Error(), "OTEL_METRICS_EXPORTER prometheus: "), "an address that somebody else has: %v", err)
 	_ = l.Close()
 	m, err := OpenMetrics(t.Context(), counted(), resource.Empty())
 	assert.Must(t, err)

@@ -45,9 +45,7 @@ func testSend(t *testing.T, protocol string) {
 	for _, r := range web.Rows {
 		bars += len(r.Bars)
 	}
-	if len(sent) != bars+1 {
-		t.Fatalf("%d spans, want %d", len(sent), bars+1)
-	}
+	assert.Require(t, len(sent) == bars+1, "%d spans, want %d", len(sent), bars+1)
 	root, ids := sent[0], map[string]bool{}
 	if root.Name != "pod default/web" || root.Parent != "b7ad6b7169203331" || root.Resource["k8s.pod.name"] != "web" || root.Resource["service.name"] != "lifepod" ||
 		root.Resource["deployment.environment"] != "test" || root.Error != "Failed" {
@@ -74,9 +72,7 @@ func testSend(t *testing.T, protocol string) {
 func of(t *testing.T, c *timeline.Chart) []sdk.ReadOnlySpan {
 	t.Helper()
 	list, err := SpansOf(t.Context(), []*timeline.Chart{c})
-	if err != nil || len(list) == 0 {
-		t.Fatalf("%d spans: %v", len(list), err)
-	}
+	assert.Require(t, err == nil && len(list) != 0, "%d spans: %v", len(list), err)
 	return list
 }
 

@@ -21,9 +21,7 @@ func TestPosition(t *testing.T) {
 		}
 		for i := range 1000 {
 			x := a.Position(c.Begin.Add(c.End.Sub(c.Begin) * time.Duration(i) / 1000))
-			if x < last || x > 1 {
-				t.Fatalf("%s: %v comes after %v", name, x, last)
-			}
+			assert.Require(t, x >= last && x <= 1, "%s: %v comes after %v", name, x, last)
 			last = x
 		}
 	}

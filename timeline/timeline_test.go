@@ -218,9 +218,7 @@ func laws(t *testing.T, c *timeline.Chart) {
 // A pod that is not Ready waits for what goes on: the present is where its path leads to.
 func TestNow(t *testing.T) {
 	c := charts()["unpullable"]
-	if c.Path.To != "now" || !c.Path.At.Equal(timelinetest.At(40*time.Second)) {
-		t.Fatalf("the path leads to %s at %v", c.Path.To, c.Path.At)
-	}
+	assert.Require(t, c.Path.To == "now" && c.Path.At.Equal(timelinetest.At(40*time.Second)), "the path leads to %s at %v", c.Path.To, c.Path.At)
 	got := c.Path.Shares[0]
 	assert.Equal(t, (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}), got, "got")
 }

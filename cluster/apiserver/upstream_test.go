@@ -119,9 +119,7 @@ func (s serving) await(t *testing.T, what string, works func() error) {
 		if err == nil {
 			return
 		}
-		if time.Now().After(patience) {
-			t.Fatalf("%s: %v", what, err)
-		}
+		assert.Require(t, !time.Now().After(patience), "%s: %v", what, err)
 	}
 }
 
@@ -135,9 +133,7 @@ func (s serving) ask(t *testing.T, path, accept string) (string, error) {
 func (s serving) said(t *testing.T, path, accept string) string {
 	t.Helper()
 	answer, err := s.ask(t, path, accept)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", path, err)
 	return answer
 }
 
@@ -261,9 +257,7 @@ func TestHooksOff(t *testing.T) {
 	s := begin(t, c, New)
 	s.await(t, "the other hooks", func() error { // all of them: one that is cut off by the end of the test would end its process
 		checks, _ := s.ask(t, "/readyz?verbose", "")
-		if strings.Contains(checks, defaults.Checks()[1]) {
-			t.Fatalf("checks of readiness:\n%s", checks)
-		}
+		assert.Require(t, !strings.Contains(checks, defaults.Checks()[1]), "checks of readiness:\n%s", checks)
 		if !strings.Contains(checks, "[+]"+defaults.Checks()[0]) || strings.Contains(checks, "[-]poststarthook/") {
 			return errors.New(checks)
 		}

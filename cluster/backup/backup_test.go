@@ -152,9 +152,8 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		assert.Must(t, os.WriteFile(file, text, 0o600))
 		_, err := Restore(file, s.data, true)
 		assert.True(t, err != nil, "%s: restored", name)
-		if diff := cmp.Diff(before, names(t, filepath.Dir(s.data))); diff != "" {
-			t.Fatalf("%s: beside the data (-want +got):\n%s", name, diff)
-		}
+		diff := cmp.Diff(before, names(t, filepath.Dir(s.data)))
+		assert.Require(t, diff == "", "%s: beside the data (-want +got):\n%s", name, diff)
 	}
 }
 

@@ -114,9 +114,7 @@ func ask(t *testing.T, network, address, name, kind string) *dns.Msg {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 30 * time.Second}
 	answer, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, dns.StringToType[kind]), address)
-	if err != nil {
-		t.Fatalf("%s %s: %v", kind, name, err)
-	}
+	assert.Require(t, err == nil, "%s %s: %v", kind, name, err)
 	return answer
 }
 
@@ -219,9 +217,7 @@ func TestServes(t *testing.T) {
 	known, err := c.objects()
 	assert.Must(t, err)
 	c.Informers.Start(t.Context().Done())
-	if !known.wait(t.Context()) {
-		t.Fatal("no objects")
-	}
+	assert.Require(t, known.wait(t.Context()), "no objects")
 	for from, want := range map[string]bool{
 		"10.203.0.5:1000": true, "[::ffff:10.203.0.5]:1000": true, "127.0.0.1:1000": true, "100.100.1.2:1000": true, "[fd00::5]:1000": true,
 		"203.0.113.2:1000": true, "198.51.100.7:1000": true, "203.0.113.3:1000": false, "[2001:db8::1]:1000": false,

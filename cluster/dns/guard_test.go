@@ -47,9 +47,7 @@ func TestGuard(t *testing.T) {
 	known, err := c.objects()
 	assert.Must(t, err)
 	c.Informers.Start(ctx.Done())
-	if !known.wait(ctx) {
-		t.Fatal("the informers never knew")
-	}
+	assert.Require(t, known.wait(ctx), "the informers never knew")
 	changes, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, meta.ListOptions{})
 	assert.Must(t, err)
 	defer changes.Stop()

@@ -102,9 +102,8 @@ func TestStatus(t *testing.T) {
 	s := newSpace(t, nil)
 	s.wait("node/"+instance.Node, "condition=Ready")
 	a := lifepod(t, up.Root, "status", "-o", "json")
-	if err := json.Unmarshal([]byte(a.out), &got); err != nil {
-		t.Fatalf("%v: %+v", err, a)
-	}
+	err := json.Unmarshal([]byte(a.out), &got)
+	assert.Require(t, err == nil, "%v: %+v", err, a)
 	assert.True(t, got.Process == up.Pid() && got.Resident > 0 && got.Stored > 0 && got.Kubeconfig == up.Kubeconfig && got.API == "ready" &&
 		len(got.Nodes) == 1 && got.Nodes[0].Name == instance.Node && got.Nodes[0].State == "Ready" && a.code == 0, "status is %+v", got)
 	text := strings.Join(strings.Fields(lifepod(t, up.Root, "status").out), " ")
@@ -129,9 +128,8 @@ func TestDetached(t *testing.T) {
 	assert.Must(t, err)
 	kubeconfig := filepath.Join(root, "cluster", "kubeconfig")
 	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
-	if a.code != 0 || !strings.HasPrefix(a.out, "Kubernetes is ready after ") || !strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n") {
-		t.Fatalf("up --detach: %+v", a)
-	}
+	assert.Require(t, a.code == 0 && strings.HasPrefix(a.out, "Kubernetes is ready after ") && strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n"),
+		"up --detach: %+v", a)
 	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
 	}

@@ -124,9 +124,8 @@ func TestBeginAnewAfterDown(t *testing.T) {
 		s.pod(fmt.Sprintf("client-%d", i), "run", isReady)
 	}
 	down := exec.CommandContext(t.Context(), up.Program, "down", "--root", up.Root, "--grace-period", "1s")
-	if out, err := down.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := down.CombinedOutput()
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	assert.Must(t, up.Run(t.Context()))
 	for i := range pods {
 		pod := s.pod(fmt.Sprintf("client-%d", i), "run again", func(p *core.Pod) bool {

@@ -60,9 +60,8 @@ func awaitSelected[T runtime.Object](s space, resource string, which meta.ListOp
 		found = object
 		return true, nil
 	})
-	if err != nil {
-		s.t.Fatalf("waited for %s %s%s to %s: %v; last it was %+v", resource, which.FieldSelector, which.LabelSelector, what, err, last)
-	}
+	assert.Require(s.t, err == nil,
+		"waited for %s %s%s to %s: %v; last it was %+v", resource, which.FieldSelector, which.LabelSelector, what, err, last)
 	return found
 }
 
@@ -132,9 +131,7 @@ func (s space) wait(object, condition string) {
 func (s space) refused(manifests string) string {
 	s.t.Helper()
 	out, err := s.try(manifests, "create", "-f", "-")
-	if err == nil {
-		s.t.Fatalf("made %s, want a refusal of\n%s", out, manifests)
-	}
+	assert.Require(s.t, err != nil, "made %s, want a refusal of\n%s", out, manifests)
 	return err.Error()
 }
 

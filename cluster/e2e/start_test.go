@@ -34,9 +34,7 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 		}
 	}
 	_ = command.Wait() // the code says it
-	if !sent || ctx.Err() != nil {
-		t.Fatalf("it came never so far as %q, or did not end:\n%s", step, text.String())
-	}
+	assert.Require(t, sent && ctx.Err() == nil, "it came never so far as %q, or did not end:\n%s", step, text.String())
 	if t.Failed() {
 		t.Log(text.String())
 	}

@@ -114,9 +114,7 @@ func TestQuotaIsLeft(t *testing.T) {
 		_, err = client.Put(t.Context(), "big", value)
 		s.embedded.Server.Backend().ForceCommit() // the quota is that of the file
 	}
-	if !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatalf("put: %v, want %v", err, rpctypes.ErrNoSpace)
-	}
+	assert.Require(t, errors.Is(err, rpctypes.ErrNoSpace), "put: %v, want %v", err, rpctypes.ErrNoSpace)
 	r, err := client.Delete(t.Context(), "big")
 	assert.Must(t, err)
 	assert.Must(t, assert.ErrorOf(client.Compact(t.Context(), r.Header.Revision, clientv3.WithCompactPhysical())))

@@ -103,9 +103,7 @@ func TestKillLosesNothing(t *testing.T) {
 	for run := range kills + 1 {
 		has, wrote := live(t, c, run, 1+37*run%101)
 		for key := range acknowledged {
-			if !has[key] {
-				t.Fatalf("run %d: %s was acknowledged and is lost", run, key)
-			}
+			assert.Require(t, has[key], "run %d: %s was acknowledged and is lost", run, key)
 		}
 		for key := range wrote {
 			acknowledged[key] = true
@@ -132,8 +130,6 @@ func live(t *testing.T, c Config, run, writes int) (has, wrote map[string]bool) 
 			_ = said.process.Kill()
 		}
 	}
-	if len(wrote) < writes {
-		t.Fatalf("run %d ended after %d writes", run, len(wrote))
-	}
+	assert.Require(t, len(wrote) >= writes, "run %d ended after %d writes", run, len(wrote))
 	return has, wrote
 }

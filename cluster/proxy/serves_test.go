@@ -74,9 +74,8 @@ func TestServes(t *testing.T) {
 		t.Helper()
 		command := exec.Command("nft", "-f", "-")
 		command.Stdin = strings.NewReader(script)
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := command.CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 	}
 	address := net.ParseIP("10.43.0.1")
 	assert.True(t, !Serves(t.Context(), table, address), "it serves without a table")

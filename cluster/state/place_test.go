@@ -72,9 +72,7 @@ func TestShare(t *testing.T) {
 		assert.Must(t, pki.Share(one, two))
 	}
 	want, err := pki.Fingerprints(one)
-	if err != nil || len(want) != 3 {
-		t.Fatalf("fingerprints %v, error %v, want three", want, err)
-	}
+	assert.Require(t, err == nil && len(want) == 3, "fingerprints %v, error %v, want three", want, err)
 	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: two})))
 	got, err := pki.Fingerprints(two)
 	diff := cmp.Diff(want, got)

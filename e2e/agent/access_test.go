@@ -68,9 +68,7 @@ func (c *cluster) claims(file string) (read claims) {
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
-	if err != nil {
-		c.t.Fatalf("token: %v", err)
-	}
+	assert.Require(c.t, err == nil, "token: %v", err)
 	return read
 }
 

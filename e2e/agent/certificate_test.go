@@ -82,9 +82,7 @@ func (c *cluster) awaitRequest(pod string) *certificatesv1.PodCertificateRequest
 	last, err := watchtools.UntilWithSync(ctx, list, &certificatesv1.PodCertificateRequest{}, nil, func(e watch.Event) (bool, error) {
 		return e.Object.(*certificatesv1.PodCertificateRequest).Spec.PodName == pod, nil
 	})
-	if err != nil {
-		c.t.Fatalf("no certificate is asked for by pod %s: %v", pod, err)
-	}
+	assert.Require(c.t, err == nil, "no certificate is asked for by pod %s: %v", pod, err)
 	return last.Object.(*certificatesv1.PodCertificateRequest)
 }
 

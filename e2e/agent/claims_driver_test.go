@@ -145,12 +145,11 @@ func (d *deviceDriver) awaitAsked(claim string) {
 
 func (d *deviceDriver) await(what string, condition wait.ConditionWithContextFunc) {
 	d.t.Helper()
-	if err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		if d.process.HasEnded() {
 			return false, errors.New("the driver has ended")
 		}
 		return condition(ctx)
-	}); err != nil {
-		d.t.Fatalf("%s: %v", what, err)
-	}
+	})
+	assert.Require(d.t, err == nil, "%s: %v", what, err)
 }

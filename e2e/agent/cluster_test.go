@@ -113,9 +113,8 @@ func (c *cluster) delete(pod string) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}))
-	if err := c.untilGone(ctx, pod); err != nil {
-		c.t.Fatalf("pod %s is not gone after its deletion: %v", pod, err)
-	}
+	err := c.untilGone(ctx, pod)
+	assert.Require(c.t, err == nil, "pod %s is not gone after its deletion: %v", pod, err)
 }
 
 // kubectl runs kubectl in the namespace and returns what it printed.
@@ -152,9 +151,7 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 	}
 	cancel()
 	_ = follow.Wait() // it was killed
-	if !found {
-		c.t.Fatalf("the log of pod %s ended without a line %s; kubectl says %q", pod, want, complaints.String())
-	}
+	assert.Require(c.t, found, "the log of pod %s ended without a line %s; kubectl says %q", pod, want, complaints.String())
 }
 
 // outsideTest runs kubectl in the namespace after the test's own context has ended.

@@ -73,9 +73,8 @@ func (d *csiDriver) wantStatus(t *testing.T, want string) {
 	t.Helper()
 	select {
 	case got := <-d.statuses:
-		if got.PluginRegistered != (want == "") || got.Error != want {
-			t.Fatalf("the driver was told %v %q, want %q", got.PluginRegistered, got.Error, want)
-		}
+		assert.Require(t, got.PluginRegistered == (want == "") && got.Error == want,
+			"the driver was told %v %q, want %q", got.PluginRegistered, got.Error, want)
 	case <-time.After(patience):
 		t.Fatal("the driver was not told of its registration")
 	}
@@ -85,15 +84,14 @@ func (d *csiDriver) wantStatus(t *testing.T, want string) {
 func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver) (found *storagev1.CSINode) {
 	t.Helper()
 	diff := ""
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
 		found, err = client.StorageV1().CSINodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err == nil {
 			diff = cmp.Diff(append([]storagev1.CSINodeDriver{}, want...), append([]storagev1.CSINodeDriver{}, found.Spec.Drivers...))
 		}
 		return diff == "", err
-	}); err != nil {
-		t.Fatalf("A-CSI-2 drivers of the CSINode: %v\n(-want +got):\n%s", err, diff)
-	}
+	})
+	assert.Require(t, err == nil, "A-CSI-2 drivers of the CSINode: %v\n(-want +got):\n%s", err, diff)
 	return found
 }
 

@@ -123,9 +123,8 @@ func newDiskNode(t *testing.T) *diskNode {
 		{"mkdir", n.disk}, {"truncate", "-s", fmt.Sprintf("%dM", diskMiB), image},
 		{"mkfs.ext4", "-q", "-m", "0", "-N", strconv.Itoa(diskInodes), image}, {"mount", "-o", "loop", image, n.disk},
 	} {
-		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
 	}
 	t.Cleanup(func() {
 		out, err := exec.CommandContext(context.Background(), "umount", n.disk).CombinedOutput()

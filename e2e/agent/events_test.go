@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // awaitEvents waits for an event about a pod that is as wanted.
@@ -23,8 +25,6 @@ func (c *cluster) awaitEvents(pod string, wanted func(*v1.Event) bool) *v1.Event
 		seen += event.Type + " " + event.Reason + ": " + event.Message + "\n"
 		return wanted(event), nil
 	})
-	if err != nil {
-		c.t.Fatalf("no such event about pod %s: %v; those seen:\n%s", pod, err, seen)
-	}
+	assert.Require(c.t, err == nil, "no such event about pod %s: %v; those seen:\n%s", pod, err, seen)
 	return last.Object.(*v1.Event)
 }

@@ -44,9 +44,7 @@ spec:
 	restarted(2)
 	cluster := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
 	pods, err := cluster.Pods()
-	if err != nil || len(pods) != 1 {
-		t.Fatalf("pods %+v, %v", pods, err)
-	}
+	assert.Require(t, err == nil && len(pods) == 1, "pods %+v, %v", pods, err)
 	record, err := cluster.Read(pods[0].UID)
 	assert.Must(t, err)
 	checkRestarts(t, record)

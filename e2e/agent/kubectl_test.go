@@ -22,9 +22,7 @@ func (c *cluster) kubectlFails(args ...string) string {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
-	if err == nil {
-		c.t.Fatalf("kubectl %v had no error; it printed %q", args, out)
-	}
+	assert.Require(c.t, err != nil, "kubectl %v had no error; it printed %q", args, out)
 	return err.Error()
 }
 
@@ -151,9 +149,7 @@ spec:
 	assert.Must(t, forward.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
-	if err != nil || !found {
-		t.Fatalf("kubectl port-forward printed %q: %v", line, err)
-	}
+	assert.Require(t, err == nil && found, "kubectl port-forward printed %q: %v", line, err)
 	answers := make(chan error)
 	for range 5 {
 		go func() {

@@ -40,9 +40,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 			t.Logf("the sandbox was gone after %v", time.Since(began).Round(time.Second))
 			return
 		}
-		if time.Since(began) > patience {
-			t.Fatalf("the sandbox is still there after %v", patience)
-		}
+		assert.Require(t, time.Since(began) <= patience, "the sandbox is still there after %v", patience)
 		time.Sleep(time.Second)
 	}
 }

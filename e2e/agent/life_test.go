@@ -50,9 +50,8 @@ func TestRestartOfTheAgentIsInvisible(t *testing.T) {
 	}{{"kill -9", node.Kill}, {"SIGTERM", node.Stop}} {
 		assert.Must(t, end.do())
 		assert.Must(t, node.Run())
-		if err := node.AwaitHealthy(t.Context()); err != nil {
-			t.Fatalf("after %s: %v", end.name, err)
-		}
+		err := node.AwaitHealthy(t.Context())
+		assert.Require(t, err == nil, "after %s: %v", end.name, err)
 		c.awaitLine("sleeper", "hello")
 	}
 	assert.Deep(t, "the pod before and after", lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{}))

@@ -52,9 +52,7 @@ func TestPodResources(t *testing.T) {
 			list, err = asked.List(ctx, &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 			return len(list.GetPodResources()) == 2, err
 		})
-		if err != nil {
-			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
-		}
+		assert.Require(t, err == nil, "A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
 		assert.Deep(t, fmt.Sprintf("A-DEV-13: %s pod", when), pod, list.PodResources[1], protocmp.Transform())
 		got := map[string]int{}
 		for _, container := range list.PodResources[0].Containers {

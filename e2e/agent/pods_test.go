@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // some lists and watches objects of the namespace with a label.
@@ -33,9 +35,7 @@ func (c *cluster) awaitPods(selector, what string, wanted func([]v1.Pod) bool) [
 	_, err := watchtools.UntilWithSync(ctx, c.some(client.CoreV1().RESTClient(), "pods", selector), &v1.Pod{},
 		func(cache.Store) (bool, error) { return now(), nil },
 		func(watch.Event) (bool, error) { return now(), nil })
-	if err != nil {
-		c.t.Fatalf("pods %s never came %s: %v; the last ones seen:\n%s", selector, what, err, summary(last))
-	}
+	assert.Require(c.t, err == nil, "pods %s never came %s: %v; the last ones seen:\n%s", selector, what, err, summary(last))
 	return last
 }
 

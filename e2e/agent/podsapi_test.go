@@ -25,9 +25,7 @@ func TestPodsAPI(t *testing.T) {
 		t.Helper()
 		for {
 			event, err := stream.Recv()
-			if err != nil {
-				t.Fatalf("A-NODE-9 did not hear that the pod %s: %v", what, err)
-			}
+			assert.Require(t, err == nil, "A-NODE-9 did not hear that the pod %s: %v", what, err)
 			var pod v1.Pod
 			assert.Must(t, pod.Unmarshal(event.Pod))
 			if pod.Namespace == c.namespace && wanted(event.Type, &pod) {

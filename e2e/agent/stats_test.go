@@ -55,9 +55,8 @@ func TestSummary(t *testing.T) {
 	assert.Must(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary))
 	checkNodeStats(t, summary.Node)
 	pod := podStats(t, summary, c.namespace)
-	if names := containerNames(pod); !cmp.Equal(names, []string{"main", "side"}) {
-		t.Fatalf("containers %q", names)
-	}
+	names := containerNames(pod)
+	assert.Require(t, cmp.Equal(names, []string{"main", "side"}), "containers %q", names)
 	for _, used := range pod.Containers {
 		positive(t, used.Name+" cpu", used.CPU.UsageCoreNanoSeconds)
 		positive(t, used.Name+" memory", used.Memory.WorkingSetBytes)
@@ -110,9 +109,7 @@ func positive(t *testing.T, what string, figure *uint64) {
 func podStats(t *testing.T, summary statsapi.Summary, namespace string) statsapi.PodStats {
 	t.Helper()
 	i := slices.IndexFunc(summary.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace == namespace })
-	if i < 0 {
-		t.Fatalf("no pod of namespace %s: %+v", namespace, summary.Pods)
-	}
+	assert.Require(t, i >= 0, "no pod of namespace %s: %+v", namespace, summary.Pods)
 	return summary.Pods[i]
 }
 
@@ -143,9 +140,7 @@ func TestMetrics(t *testing.T) {
 	}
 	c.checkFigure(resource, "pod_cpu_usage_seconds_total", "pod", "busy")
 	c.checkFigure(resource, "pod_memory_working_set_bytes", "pod", "busy")
-	if t.Failed() {
-		t.Fatalf("metrics/resource: %v", resource)
-	}
+	assert.Require(t, !t.Failed(), "metrics/resource: %v", resource)
 	assert.True(t, resource["container_cpu_usage_seconds_total"].Metric[0].TimestampMs != nil && resource["container_start_time_seconds"].Metric[0].TimestampMs == nil,
 		"metrics/resource: CPU has no time stamp, or the start has one")
 
@@ -182,9 +177,7 @@ func TestMetrics(t *testing.T) {
 	// The object goes before the node has removed the sandbox's record.
 	for _, path := range []string{"metrics", "metrics/resource", "metrics/cadvisor", "metrics/probes"} {
 		for began := time.Now(); strings.Contains(c.nodeAPI(path), c.namespace); time.Sleep(50 * time.Millisecond) {
-			if time.Since(began) > time.Minute {
-				t.Fatalf("%s tells of a pod that is gone", path)
-			}
+			assert.Require(t, time.Since(began) <= time.Minute, "%s tells of a pod that is gone", path)
 		}
 	}
 }
@@ -196,9 +189,7 @@ func (c *cluster) scrape(path string) families {
 	c.t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	parsed, err := parser.TextToMetricFamilies(strings.NewReader(c.nodeAPI(path)))
-	if err != nil {
-		c.t.Fatalf("%s: %v", path, err)
-	}
+	assert.Require(c.t, err == nil, "%s: %v", path, err)
 	return parsed
 }
 

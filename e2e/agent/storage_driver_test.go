@@ -73,9 +73,8 @@ func (d *storageDriver) run() {
 
 func (d *storageDriver) eventually(what string, condition wait.ConditionWithContextFunc) {
 	d.t.Helper()
-	if err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, condition); err != nil {
-		d.t.Fatalf("%s: %v", what, err)
-	}
+	err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, condition)
+	assert.Require(d.t, err == nil, "%s: %v", what, err)
 }
 
 func (d *storageDriver) socket() string {

@@ -18,9 +18,8 @@ import (
 func newTakenOver(t *testing.T, configuration map[string]any) *member.Member {
 	t.Helper()
 	kubelet := plane.Binary("kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err := os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	configuration["containerRuntimeEndpoint"], configuration["enforceNodeAllocatable"] = startRuntime(t), []string{}
 	return newNode(t, member.Config{Program: kubelet, Kubelet: configuration})
 }

@@ -38,9 +38,7 @@ func (c *cluster) newRecord() *record {
 	var informing sync.WaitGroup
 	informing.Go(func() { informer.RunWithContext(ctx) })
 	c.t.Cleanup(func() { cancel(); informing.Wait() })
-	if !cache.WaitForCacheSync(c.t.Context().Done(), informer.HasSynced) {
-		c.t.Fatal("the watch has not begun")
-	}
+	assert.Require(c.t, cache.WaitForCacheSync(c.t.Context().Done(), informer.HasSynced), "the watch has not begun")
 	return r
 }
 

@@ -139,9 +139,8 @@ spec:
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	manifests, kubelet := t.TempDir(), plane.Binary("kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err := os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	node := newNode(t, member.Config{Program: kubelet, Kubelet: map[string]any{
 		"containerRuntimeEndpoint": startRuntime(t),
 		"staticPodPath":            manifests,

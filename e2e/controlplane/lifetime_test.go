@@ -93,9 +93,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	assert.Must(t, err)
 	assert.Must(t, caller.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the caller started nothing: %v", err)
-	}
+	assert.Require(t, err == nil, "the caller started nothing: %v", err)
 	dir := strings.TrimSpace(line)
 	assert.AtEnd(t, func() error { return state(dir).RemoveCluster() })
 	processes := processesIn(dir)
@@ -103,9 +101,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	var ends []unix.PollFd
 	for pid, name := range processes {
 		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			t.Fatalf("watch %s: %v", name, err)
-		}
+		assert.Require(t, err == nil, "watch %s: %v", name, err)
 		t.Cleanup(func() { _ = unix.Close(fd) })
 		ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}

@@ -36,9 +36,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPortsOfTwoProcesses$")
 	other.Env = append(os.Environ(), manyPorts+"="+strconv.Itoa(each))
 	out, err := other.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, out)
 	theirs := 0
 	for line := range strings.Lines(string(out)) {
 		if port, is := strings.CutPrefix(strings.TrimSpace(line), "port "); is {

@@ -32,9 +32,7 @@ func TestLastLines(t *testing.T) {
 func TestKillEndsWhatIgnoresSignals(t *testing.T) {
 	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
 	assert.Must(t, p.Signal(syscall.SIGSTOP))
-	if p.HasEnded() {
-		t.Fatal("it has ended before it was killed")
-	}
+	assert.Require(t, !p.HasEnded(), "it has ended before it was killed")
 	assert.Must(t, p.Kill())
 	assert.True(t, p.HasEnded(), "Kill returned before the end")
 	assert.NoError(t, p.Signal(syscall.SIGTERM), "a signal for what has ended")

@@ -116,9 +116,7 @@ func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 // kill kills the agent.
 func (n *node) kill(t *testing.T) {
 	t.Helper()
-	if n.Process().HasEnded() {
-		t.Fatal("the agent has ended by itself")
-	}
+	assert.Require(t, !n.Process().HasEnded(), "the agent has ended by itself")
 	assert.Must(t, n.Kill())
 }
 
@@ -147,9 +145,7 @@ func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *p
 		}
 		return ""
 	})
-	if err != nil {
-		t.Fatalf("wait until pods are %s: %v", what, err)
-	}
+	assert.Require(t, err == nil, "wait until pods are %s: %v", what, err)
 }
 
 func (n *node) awaitReadyPods(t *testing.T, pods ...*v1.Pod) {
@@ -171,9 +167,7 @@ func eventually(t *testing.T, what string, ask func() (why string)) {
 		if why == "" {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("wait %v %s: %s", patience, what, why)
-		}
+		assert.Require(t, !time.Now().After(end), "wait %v %s: %s", patience, what, why)
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -201,7 +195,5 @@ func (n *node) awaitNoPods(t *testing.T) {
 		}
 		return ""
 	})
-	if err != nil {
-		t.Fatalf("wait until the API has no pods: %v", err)
-	}
+	assert.Require(t, err == nil, "wait until the API has no pods: %v", err)
 }

@@ -92,9 +92,7 @@ func (j *groupOf) documented(begins string) []string {
 	docs, err := os.ReadFile("../../docs/groups.md")
 	assert.Must(j, err)
 	_, after, found := strings.Cut(string(docs), "\n"+begins)
-	if !found {
-		j.Fatalf("docs/groups.md has no command %q", begins)
-	}
+	assert.Require(j, found, "docs/groups.md has no command %q", begins)
 	command, _, _ := strings.Cut(begins+after, "\n```")
 	command = strings.NewReplacer("\\\n", " ", "'", "").Replace(command)
 	return strings.Fields(command)[1:]

@@ -31,9 +31,7 @@ spec:
 func (j *groupOf) applyJob() {
 	j.Helper()
 	_, spec, found := strings.Cut(manifest, "annotations: {lifepod.dev/group: jobset}}\n")
-	if !found {
-		j.Fatal("the JobSet's manifest has no pod template")
-	}
+	assert.Require(j, found, "the JobSet's manifest has no pod template")
 	spec = strings.ReplaceAll("\n"+spec, "\n      ", "\n")
 	text := jobManifest + strings.NewReplacer("DIR", j.dir, "jobset.sigs.k8s.io/jobset-name", "lifepod.dev/group-name").Replace(spec)
 	j.Cleanup(func() {

@@ -88,9 +88,7 @@ func TestKilledBootstrap(t *testing.T) {
 	log.await(t, "waiting for the node's certificate")
 	end()
 	first := requestsOf(t, "killed")
-	if len(first) != 1 {
-		t.Fatalf("requests %v, want one", first)
-	}
+	assert.Require(t, len(first) == 1, "requests %v, want one", first)
 	keyFile := filepath.Join(o.CertDir, "kubelet-client.key.tmp")
 	key, err := os.ReadFile(keyFile)
 	assert.Must(t, err)

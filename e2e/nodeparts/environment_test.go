@@ -140,9 +140,7 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 func payload(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("%q is no token", token)
-	}
+	assert.Require(t, len(parts) == 3, "%q is no token", token)
 	data, err := base64.RawURLEncoding.DecodeString(parts[1])
 	assert.Must(t, err)
 	return string(data)

@@ -174,9 +174,8 @@ func TestOutage(t *testing.T) {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "restarting"}, func(err error) { late <- err })
 	}
 	for range count {
-		if err := <-late; !errors.Is(err, publish.ErrUnseen) {
-			t.Fatalf("while the API server is away: %v", err)
-		}
+		err := <-late
+		assert.Require(t, errors.Is(err, publish.ErrUnseen), "while the API server is away: %v", err)
 	}
 	for _, ref := range refs {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "after"}, nil)

@@ -91,9 +91,8 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
 	for _, want := range []string{"second\n", "later\n"} {
-		if line, err := lines.ReadString('\n'); err != nil || line != want {
-			t.Fatalf("followed: %q, want %q (%v)", line, want, err)
-		}
+		line, err := lines.ReadString('\n')
+		assert.Require(t, err == nil && line == want, "followed: %q, want %q (%v)", line, want, err)
 	}
 }
 
@@ -127,9 +126,7 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 	requests, err := client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{
 		FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName,
 	})
-	if err != nil || len(requests.Items) == 0 {
-		t.Fatalf("requests of certificates: %+v, %v", requests, err)
-	}
+	assert.Require(t, err == nil && len(requests.Items) != 0, "requests of certificates: %+v, %v", requests, err)
 	for _, r := range requests.Items {
 		assert.True(t, len(r.Status.Certificate) != 0, "request %s: %+v", r.Name, r.Status)
 	}

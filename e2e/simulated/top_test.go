@@ -66,9 +66,7 @@ func awaitTop(t *testing.T, ns, what string, want ...string) (out string) {
 		if out, err = plane.Kubectl(t.Context(), "", args...); err == nil && shows(out, want) {
 			return out
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("kubectl top %s: %q, %v; want %q", what, out, err, want)
-		}
+		assert.Require(t, !time.Now().After(deadline), "kubectl top %s: %q, %v; want %q", what, out, err, want)
 	}
 }
 

@@ -90,9 +90,8 @@ func (u *Terminal) AwaitMore(text string, times int) {
 		case _, more = <-u.shown:
 		case <-late:
 		}
-		if !more && strings.Count(u.Text(), text) <= times {
-			u.t.Fatalf("the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
-		}
+		assert.Require(u.t, more || strings.Count(u.Text(), text) > times,
+			"the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
 	}
 }
 

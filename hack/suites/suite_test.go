@@ -85,9 +85,8 @@ func TestTouched(t *testing.T) {
 		{name: "how tests run", changed: []string{"hack/gotest"}, all: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if all := everything(tc.changed); all != tc.all {
-				t.Fatalf("everything: %v, want %v", all, tc.all)
-			}
+			all := everything(tc.changed)
+			assert.Require(t, all == tc.all, "everything: %v, want %v", all, tc.all)
 			touched, rest, err := split(suites, tc.changed)
 			assert.Must(t, err)
 			for _, target := range tc.want {

@@ -119,3 +119,11 @@ func True(t testing.TB, is bool, format string, words ...any) {
 		t.Errorf(format, words...)
 	}
 }
+
+// Require ends the test if something is not so: what follows needs it. The words say what there is instead.
+func Require(t testing.TB, is bool, format string, words ...any) {
+	t.Helper()
+	if !is {
+		t.Fatalf(format, words...)
+	}
+}

@@ -73,9 +73,7 @@ func inOrder(got, of []milestone) (texts []string) {
 // it: the same milestones in the same order.
 func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 	files, err := filepath.Glob(examples + "*.yaml")
-	if err != nil || len(files) < 12 {
-		t.Fatalf("%d examples, %v", len(files), err)
-	}
+	assert.Require(t, err == nil && len(files) >= 12, "%d examples, %v", len(files), err)
 	for _, file := range files {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
@@ -83,9 +81,7 @@ func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 			assert.Must(t, err)
 			real := milestones(string(text), shown)
 			want := inOrder(slices.Clone(real), real)
-			if len(want) < 5 {
-				t.Fatalf("%s shows %d milestones", file, len(want))
-			}
+			assert.Require(t, len(want) >= 5, "%s shows %d milestones", file, len(want))
 			_, stderr, code := simulate(t, file, "--scenario", examples+"scenarios/"+name)
 			diff := cmp.Diff(want, inOrder(milestones(stderr, printed), real))
 			assert.True(t, diff == "" && code == 0, "exit code %d; on real containers (-), simulated (+):\n%s", code, diff)

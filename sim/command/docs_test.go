@@ -35,9 +35,7 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 		}
 		return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
 	})
-	if sessions < 5 {
-		t.Fatalf("%s has %d sessions", document, sessions)
-	}
+	assert.Require(t, sessions >= 5, "%s has %d sessions", document, sessions)
 	if *rewrite {
 		assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
 	}

@@ -37,9 +37,8 @@ func TestFailedAssertionsInJSON(t *testing.T) {
 	assert.True(t, diff == "" && code == ExitAsserted, "exit code %d, (-want +got)\n%s%s", code, diff, stderr)
 	stdout, stderr, code = simulate(t, append(args, "-o", "json", "--runs", "4", "--seed", "7")...)
 	var s sim.Statistics
-	if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != ExitAsserted {
-		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &s)
+	assert.Require(t, err == nil && code == ExitAsserted, "exit code %d, %v: %s%s", code, err, stdout, stderr)
 	var seeds []uint64
 	for _, b := range s.Breaches {
 		seeds = append(seeds, b.Seed)

@@ -151,9 +151,7 @@ func (c *clusterOf) answers(name string) bool {
 func (c *clusterOf) await(what string, so func() bool) {
 	c.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("%s: not after a minute", what)
-		}
+		assert.Require(c, !time.Now().After(deadline), "%s: not after a minute", what)
 	}
 }
 

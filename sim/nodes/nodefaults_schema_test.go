@@ -28,9 +28,8 @@ func TestNodeFaultsSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 	types := map[string]reflect.Type{
 		"entry": reflect.TypeFor[nodefaults.Entry](), "event": reflect.TypeFor[nodefaults.Event](), "down": reflect.TypeFor[scenario.Down](), "nothing": reflect.TypeFor[scenario.Nothing](),
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(schema.Defs))); diff != "" {
-		t.Fatalf("types (-types +schema):\n%s", diff)
-	}
+	diff := cmp.Diff(slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(schema.Defs)))
+	assert.Require(t, diff == "", "types (-types +schema):\n%s", diff)
 	for name, of := range types {
 		compareSchema(t, name, schema.Defs[name], of)
 	}

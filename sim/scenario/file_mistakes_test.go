@@ -239,9 +239,7 @@ func TestExamplesFitTheSchema(t *testing.T) {
 	schema := schemaOf(t)
 	for pattern, least := range map[string]int{"../../examples/scenarios/*.yaml": 12, "../../docs/sim/resizes.yaml": 1} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) < least {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
+		assert.Require(t, err == nil && len(files) >= least, "%s: %d files, %v", pattern, len(files), err)
 		for _, path := range files {
 			text, err := os.ReadFile(path)
 			assert.Must(t, err)
@@ -265,9 +263,7 @@ func schemaOf(t *testing.T) *validate.SchemaValidator {
 	var whole map[string]any
 	assert.Must(t, json.Unmarshal([]byte(scenario.Schema), &whole))
 	defs, is := whole["$defs"].(map[string]any)
-	if !is {
-		t.Fatal("the schema has no definitions")
-	}
+	assert.Require(t, is, "the schema has no definitions")
 	delete(whole, "$defs")
 	text, err := json.Marshal(olderForm(whole, defs))
 	assert.Must(t, err)

@@ -102,9 +102,8 @@ func TestStreams(t *testing.T) {
 		for _, text := range []string{"one", "another"} {
 			more <- text
 			got := make([]byte, len(text))
-			if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != text {
-				t.Fatalf("%q, %v, want %q", got, err, text)
-			}
+			_, err := io.ReadFull(response.Body, got)
+			assert.Require(t, err == nil && string(got) == text, "%q, %v, want %q", got, err, text)
 		}
 		assert.NoError(t, response.Body.Close())
 		select {

@@ -83,9 +83,7 @@ func configure(t *testing.T, root, conf, bin string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
 	assert.Must(t, err)
-	if len(found) != 1 {
-		t.Fatalf("the carried plugins: %v, want one bridge", found)
-	}
+	assert.Require(t, len(found) == 1, "the carried plugins: %v, want one bridge", found)
 	assert.Must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
 	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,
 		"ipam": {"type": "lifepod-ipam", "dataDir": %q, "subnet": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`, bridge, filepath.Join(bin, "addresses"), subnet)

@@ -139,9 +139,8 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 	binaries, err := controlplane.FindBinaries()
 	assert.Must(t, err)
 	kubelet := filepath.Join(binaries, "kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err = os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	root := machine.Root{Dir: n.Root}
 	maps.Copy(k.fields, map[string]any{
 		"containerRuntimeEndpoint": endpoint,

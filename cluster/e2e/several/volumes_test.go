@@ -62,9 +62,7 @@ func beginCopies(ctx context.Context, t *testing.T, second *instance.Instance, c
 		apply(volume(name, "null"))
 		runs(ctx, t, client, name)
 		found, err := filepath.Glob(filepath.Join(second.Root, "node", "pods", "*", "volumes", "kubernetes.io~csi", "pvc-"+uidOf(ctx, t, client, name), "mount"))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("mounts of the volume of %s: %q (%v)", name, found, err)
-		}
+		assert.Require(t, err == nil && len(found) == 1, "mounts of the volume of %s: %q (%v)", name, found, err)
 		assert.Must(t, os.WriteFile(filepath.Join(found[0], "data"), content, 0o600))
 	}
 	apply(volume("keep", "{kind: PersistentVolumeClaim, name: source-1}") + "---" + volume("gone", "{kind: PersistentVolumeClaim, name: source-2}"))

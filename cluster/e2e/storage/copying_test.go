@@ -56,18 +56,15 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 	t.Helper()
 	unfinished := filepath.Join(i.Root, "volume-images", kind, ".new-*", "image")
 	for found := false; !found; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatalf("nothing is made in %s", unfinished)
-		}
+		assert.Require(t, ctx.Err() == nil, "nothing is made in %s", unfinished)
 		images, err := filepath.Glob(unfinished)
 		assert.Must(t, err)
 		found = len(images) > 0
 	}
 	time.Sleep(10 * time.Millisecond)
 	i.Kill()
-	if images, err := filepath.Glob(unfinished); err != nil || len(images) != 1 {
-		t.Fatalf("lifepod up was not killed in the middle of a copy: %q (%v)", images, err)
-	}
+	images, err := filepath.Glob(unfinished)
+	assert.Require(t, err == nil && len(images) == 1, "lifepod up was not killed in the middle of a copy: %q (%v)", images, err)
 	assert.Must(t, i.Run(ctx))
 }
 
@@ -87,9 +84,7 @@ func mountOf(ctx context.Context, t *testing.T, i *instance.Instance, root, clai
 	t.Helper()
 	volume := kubectl(ctx, t, i, "", "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
 	found, err := filepath.Glob(filepath.Join(root, "node", "pods", "*", "volumes", "kubernetes.io~csi", volume, "mount"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("mounts of volume %s: %q (%v)", volume, found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "mounts of volume %s: %q (%v)", volume, found, err)
 	return found[0]
 }
 

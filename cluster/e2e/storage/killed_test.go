@@ -58,9 +58,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	}
 	kubectl(ctx, t, i, "", "exec", "raws-0", "--", "sh", "-c", "echo written > /dev/data")
 	mounts, loops := volumeThings(i)
-	if len(mounts) == 0 || len(loops) != 3 { // the block device is kept open by another
-		t.Fatalf("mounts %q, loop devices %q", mounts, loops)
-	}
+	assert.Require(t, len(mounts) != 0 && len(loops) == 3, "mounts %q, loop devices %q", mounts, loops) // the block device is kept open by another
 
 	killedWhileCopying(ctx, t, i)
 	kubectl(ctx, t, i, "", "exec", "files-0", "--", "sh", "-c", "echo after >> /data/log")
@@ -69,9 +67,8 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	assert.True(t, len(again) == len(mounts) && len(loopsAgain) == 3, "before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
 
 	i.Kill()
-	if out, err := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--grace-period", "1s").CombinedOutput(); err != nil {
-		t.Fatalf("lifepod down: %v: %s", err, out)
-	}
+	out, err := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--grace-period", "1s").CombinedOutput()
+	assert.Require(t, err == nil, "lifepod down: %v: %s", err, out)
 	mounts, loops = volumeThings(i)
 	assert.True(t, len(mounts)+len(loops) == 0, "lifepod down has left %q %q", mounts, loops)
 	assert.Must(t, i.Run(ctx))

@@ -30,9 +30,7 @@ func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 func kubectl(ctx context.Context, t *testing.T, i *instance.Instance, input string, args ...string) string {
 	t.Helper()
 	out, err := i.Kubectl(ctx, input, args...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, i.Log())
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, i.Log())
 	return strings.TrimSpace(out)
 }
 
@@ -94,9 +92,7 @@ func TestStorage(t *testing.T) {
 func command(ctx context.Context, t *testing.T, i *instance.Instance, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(ctx, i.Program, append(args, "--root", i.Root)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("lifepod %s: %v: %s", strings.Join(args, " "), err, out)
-	}
+	assert.Require(t, err == nil, "lifepod %s: %v: %s", strings.Join(args, " "), err, out)
 }
 
 const ofDriver = `

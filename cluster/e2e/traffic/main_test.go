@@ -108,8 +108,6 @@ func nodeIP(t *testing.T) string {
 func tables(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("nft", "list", "tables", "ip").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	return string(out)
 }

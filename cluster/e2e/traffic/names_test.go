@@ -19,9 +19,7 @@ func answers(t *testing.T, server, kind, name string) []string {
 	t.Helper()
 	resolver := dns.Client{Timeout: time.Minute}
 	m, _, err := resolver.ExchangeContext(t.Context(), new(dns.Msg).SetQuestion(name, dns.StringToType[kind]), net.JoinHostPort(server, "53"))
-	if err != nil {
-		t.Fatalf("%s %s: %v", kind, name, err)
-	}
+	assert.Require(t, err == nil, "%s %s: %v", kind, name, err)
 	if m.Rcode != dns.RcodeSuccess {
 		return []string{dns.RcodeToString[m.Rcode]}
 	}

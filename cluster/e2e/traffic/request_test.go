@@ -50,9 +50,7 @@ func visited(t *testing.T, address string) map[string]int {
 	pods := map[string]int{}
 	for range many {
 		pod, err := visit(t.Context(), address)
-		if err != nil {
-			t.Fatalf("visit %s: %v", address, err)
-		}
+		assert.Require(t, err == nil, "visit %s: %v", address, err)
 		pods[pod]++
 	}
 	return pods
@@ -67,9 +65,7 @@ func awaitPods(t *testing.T, address string, want int) map[string]int {
 		if len(pods) == want {
 			return pods
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s is answered by %v, want %d pods", address, pods, want)
-		}
+		assert.Require(t, !time.Now().After(end), "%s is answered by %v, want %d pods", address, pods, want)
 	}
 }
 

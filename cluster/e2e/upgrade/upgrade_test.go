@@ -32,9 +32,7 @@ func TestUpgrade(t *testing.T) {
 	after, err := instance.Program("../../..")
 	assert.Must(t, err)
 	before := os.Getenv("LIFEPOD_BEFORE")
-	if before == "" {
-		t.Fatal("LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
-	}
+	assert.Require(t, before != "", "LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
 	backup := filepath.Join(t.TempDir(), "backup")
 	var was objects
 	t.Run("in place", func(t *testing.T) { was = inPlace(t, before, after, backup) })
@@ -45,9 +43,8 @@ func TestUpgrade(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		root := t.TempDir()
-		if out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 		c := start(ctx, t, instance.Config{Program: after, Root: root})
 		c.same(was)
 		c.works()
@@ -69,9 +66,8 @@ func inPlace(t *testing.T, before, after, backup string) objects {
 	a.start()
 	t.Cleanup(a.leave)
 	c.make()
-	if out, err := exec.CommandContext(ctx, before, "backup", "--root", c.Root, backup).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.CommandContext(ctx, before, "backup", "--root", c.Root, backup).CombinedOutput()
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	was, stored, lives := c.objects(), c.stored(), c.lives()
 
 	c.Stop()

@@ -65,9 +65,7 @@ func list(t *testing.T, format string, args ...string) map[string][]string {
 	command := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
 	command.Dir = "../.."
 	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", command, err)
 	packages := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) > 0 {

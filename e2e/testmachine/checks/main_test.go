@@ -75,9 +75,7 @@ type check struct {
 
 func TestMachine(t *testing.T) {
 	only, err := regexp.Compile("^(" + *selected + ")$")
-	if err != nil {
-		t.Fatalf("-testmachine.checks: %v", err)
-	}
+	assert.Require(t, err == nil, "-testmachine.checks: %v", err)
 	c := start(t, 1, t.TempDir())
 	began := time.Now()
 	for _, one := range checks {
@@ -110,9 +108,7 @@ func start(t *testing.T, number testmachine.Number, network string) check {
 func (c check) run(script string) string {
 	c.Helper()
 	result, err := c.try(script)
-	if err != nil || result.Exit != 0 {
-		c.Fatalf("exit %d, %v, of\n%s\n%s", result.Exit, err, script, result.Output)
-	}
+	assert.Require(c, err == nil && result.Exit == 0, "exit %d, %v, of\n%s\n%s", result.Exit, err, script, result.Output)
 	return result.Output
 }
 
@@ -126,9 +122,7 @@ func (c check) await(patience time.Duration, condition string) {
 	seconds := int(c.machine.Slack(patience).Seconds())
 	script := fmt.Sprintf("end=$((SECONDS+%d))\nuntil out=$( { %s\n} 2>&1 ); do\n  [ $SECONDS -lt $end ] || { echo \"$out\"; exit 1; }\n  sleep 0.5\ndone\necho \"$out\"", seconds, condition)
 	result, err := c.machine.Run(context.WithoutCancel(c.Context()), patience+time.Minute, script)
-	if err != nil || result.Exit != 0 {
-		c.Fatalf("not within %d s (%v): %s\n%s", seconds, err, condition, result.Output)
-	}
+	assert.Require(c, err == nil && result.Exit == 0, "not within %d s (%v): %s\n%s", seconds, err, condition, result.Output)
 }
 
 // write makes a file of the machine.

@@ -61,9 +61,7 @@ func reboot(c check) {
 	c.startWitnesses()
 	before := c.run("cat /proc/sys/kernel/random/boot_id")
 	c.run("systemctl reboot --no-block")
-	if c.awaitBoot() == strings.TrimSpace(before) {
-		c.Fatal("the machine has not rebooted")
-	}
+	assert.Require(c, c.awaitBoot() != strings.TrimSpace(before), "the machine has not rebooted")
 	c.await(2*time.Minute, "[ $(grep -c begins /var/lib/witness/log) = 4 ] && [ $(lifepod ps | grep -c ' 1/1 *Running') = 2 ]")
 	c.Logf("the agent said before:\n%s", c.run("journalctl -b -1 -u lifepod-agent.service -o cat --no-pager -q | grep -E 'shut|evicted|Failed' | tail"))
 	log := c.run("cat /var/lib/witness/log")
