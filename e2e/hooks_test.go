@@ -75,12 +75,9 @@ containers:
 trap '[ -e /v/told ] && exit 4; exit 9' TERM
 touch /v/up
 while true; do sleep 0.1; done`, mountV, "lifecycle: {preStop: {exec: {command: [touch, /v/told]}}}", probe("startupProbe", "[ -e /v/up ]", "failureThreshold: 100"))+`
-- name: http
-  image: TOOLBOX
-  command: [serve, --port=8080]
-  ports: [{name: web, containerPort: 8080}]
-  readinessProbe: {httpGet: {port: web, path: /healthz}, timeoutSeconds: 20, periodSeconds: 1}
-  lifecycle: {preStop: {httpGet: {port: web, path: /healthz, scheme: HTTPS}}}
+- {name: http, image: TOOLBOX, command: [serve, --port=8080], ports: [{name: web, containerPort: 8080}],
+   readinessProbe: {httpGet: {port: web, path: /healthz}, timeoutSeconds: 20, periodSeconds: 1},
+   lifecycle: {preStop: {httpGet: {port: web, path: /healthz, scheme: HTTPS}}}}
 `+shell("sleep", "trap 'exit 6' TERM\necho working\nwhile true; do sleep 0.1; done", "lifecycle: {preStop: {sleep: {seconds: 1}}}")), "-o", "json")
 	c.await(c.stdout, "working")
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)

@@ -151,10 +151,8 @@ func TestServiceNames(t *testing.T) {
 		"\n---\napiVersion: v1\nkind: Service\nmetadata: {name: named}\nspec: {selector: {app: named}, ports: [{port: 80, targetPort: 8081}]}\n---\n"+
 		strings.Replace(pod("answers", `
 containers:
-- name: main
-  image: TOOLBOX
-  command: [serve, --port=8081, --on-term=0]
-  readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1, failureThreshold: 1}`), "name: answers", "name: answers\n  labels: {app: named}", 1),
+- {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0],
+   readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1, failureThreshold: 1}}`), "name: answers", "name: answers\n  labels: {app: named}", 1),
 		"-p", fmt.Sprintf("127.0.0.1:%d:80", port))
 	c.await(c.stderr, "port 80 of the Service named is 8081 at its pods")
 	c.await(c.stdout, `asks \| answers\n`)

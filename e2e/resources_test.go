@@ -170,10 +170,7 @@ func TestOOMKill(t *testing.T) {
 		result := shared.runStory(t, 137, pod("oom", `
 restartPolicy: Never
 containers:
-- name: main
-  image: TOOLBOX
-  command: [eat-memory, 256Mi]
-  resources: {limits: {memory: 32Mi}}`))
+- {name: main, image: TOOLBOX, command: [eat-memory, 256Mi], resources: {limits: {memory: 32Mi}}}`))
 		main := containerNamed(t, result.last(t), "main").State.Terminated
 		if main == nil || main.Reason != "OOMKilled" || main.ExitCode != 137 {
 			t.Fatalf("main: %+v", main)

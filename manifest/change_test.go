@@ -19,10 +19,8 @@ spec:
   initContainers:
   - {name: setup, image: setup:1, resources: {limits: {cpu: 100m, memory: 32Mi}}}
   containers:
-  - name: main
-    image: app:1
-    resources: {limits: {cpu: 100m, memory: 64Mi}, requests: {cpu: 100m, memory: 64Mi}}
-    resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
+  - {name: main, image: app:1, resources: {limits: {cpu: 100m, memory: 64Mi}, requests: {cpu: 100m, memory: 64Mi}},
+     resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]}
 `
 
 func readPod(t *testing.T) *v1.Pod {

@@ -30,12 +30,8 @@ spec:
   priority: 2000001000
   hostNetwork: true
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve]
-    resources: {requests: {cpu: 100m}}
-    livenessProbe: {httpGet: {path: /livez, port: 8080}}
-    volumeMounts: [{name: certs, mountPath: /certs, readOnly: true}]
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve], resources: {requests: {cpu: 100m}},
+     livenessProbe: {httpGet: {path: /livez, port: 8080}}, volumeMounts: [{name: certs, mountPath: /certs, readOnly: true}]}
   volumes:
   - name: certs
     hostPath: {path: /etc/kubernetes/pki, type: DirectoryOrCreate}

@@ -45,13 +45,9 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: PATH.SPACE}
 webhooks:
-- name: PATH.e2e.lifepod.dev
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  timeoutSeconds: 30
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: SPACE}}
-  rules: [{apiGroups: [e2e.lifepod.dev], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
-  clientConfig: {caBundle: CA, TARGET}
+- {name: PATH.e2e.lifepod.dev, admissionReviewVersions: [v1], sideEffects: None, timeoutSeconds: 30,
+   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: SPACE}},
+   rules: [{apiGroups: [e2e.lifepod.dev], apiVersions: [v1], operations: [CREATE], resources: [widgets]}], clientConfig: {caBundle: CA, TARGET}}
 `
 
 const webhookService = `

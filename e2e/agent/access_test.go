@@ -28,11 +28,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    volumeMounts: [{name: token, mountPath: /token}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: token, mountPath: /token}],
+     resources: {limits: {memory: 64Mi}}}
   volumes: [{name: token, projected: {sources: [{serviceAccountToken: {path: token, audience: vault, expirationSeconds: 600}}]}}]
 `)
 	pod := c.awaitReady("pod")

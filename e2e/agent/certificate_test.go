@@ -30,10 +30,8 @@ metadata: {name: NAME}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "cat /tls/both.pem; ls -l /tls/..data/; echo all; sleep 3600"]
-    volumeMounts: [{name: tls, mountPath: /tls}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "cat /tls/both.pem; ls -l /tls/..data/; echo all; sleep 3600"],
+     volumeMounts: [{name: tls, mountPath: /tls}]}
   volumes:
   - name: tls
     projected:

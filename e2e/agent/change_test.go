@@ -52,11 +52,8 @@ metadata: {name: pod, labels: {app: before}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    volumeMounts: [{name: info, mountPath: /info}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: info, mountPath: /info}],
+     resources: {limits: {memory: 64Mi}}}
   - {name: other, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: info, downwardAPI: {items: [{path: app, fieldRef: {fieldPath: "metadata.labels['app']"}}]}}]
 `)
@@ -90,12 +87,10 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    env: [{name: ENV, valueFrom: {configMapKeyRef: {name: settings, key: value}}}]
-    volumeMounts: [{name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: both, mountPath: /both}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"],
+     env: [{name: ENV, valueFrom: {configMapKeyRef: {name: settings, key: value}}}],
+     volumeMounts: [{name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: both, mountPath: /both}],
+     resources: {limits: {memory: 64Mi}}}
   volumes:
   - {name: settings, configMap: {name: settings}}
   - {name: password, secret: {secretName: password}}
@@ -118,12 +113,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    envFrom: [{configMapRef: {name: late}}]
-    volumeMounts: [{name: late, mountPath: /late}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], envFrom: [{configMapRef: {name: late}}],
+     volumeMounts: [{name: late, mountPath: /late}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: late, secret: {secretName: late}}]
 `)
 	event := c.awaitEvent("pod", v1.EventTypeWarning, "FailedMount")

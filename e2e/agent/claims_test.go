@@ -28,10 +28,8 @@ spec:
   terminationGracePeriodSeconds: 1
   resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
   containers:
-  - name: both
-    image: TOOLBOX
-    command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}
+  - {name: both, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}}
   - {name: second, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {claims: [{name: gpus, request: two}], limits: {memory: 32Mi}}}
   - {name: none, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {limits: {memory: 32Mi}}}
 `

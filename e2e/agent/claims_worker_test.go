@@ -30,13 +30,10 @@ spec:
   resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
   initContainers:
   - {name: setup, image: TOOLBOX, command: [sh, -c, "echo joining the job"], resources: {limits: {memory: 32Mi}}}
-  - name: watcher
-    image: TOOLBOX
-    restartPolicy: Always
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]
-    command: [sh, -c, "until [ -e /job/stuck ]; do sleep 0.1; done; rm /job/stuck; exit 88"]
-    volumeMounts: [{name: job, mountPath: /job}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: watcher, image: TOOLBOX, restartPolicy: Always,
+     restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}],
+     command: [sh, -c, "until [ -e /job/stuck ]; do sleep 0.1; done; rm /job/stuck; exit 88"], volumeMounts: [{name: job, mountPath: /job}],
+     resources: {limits: {memory: 32Mi}}}
   containers:
   - name: worker
     image: TOOLBOX

@@ -20,13 +20,9 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "while [ ! -e /v/go ]; do sleep 0.05; done; rm /v/go; exit 42"]
-    restartPolicy: Never
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
-    volumeMounts: [{name: v, mountPath: /v}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "while [ ! -e /v/go ]; do sleep 0.05; done; rm /v/go; exit 42"], restartPolicy: Never,
+     restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}], volumeMounts: [{name: v, mountPath: /v}],
+     resources: {limits: {memory: 64Mi}}}
   - {name: other, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: v, emptyDir: {}}]
 `)
@@ -52,11 +48,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
-    resources: {requests: {cpu: 1m, memory: 32Mi}, limits: {cpu: 100m, memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}],
+     resources: {requests: {cpu: 1m, memory: 32Mi}, limits: {cpu: 100m, memory: 64Mi}}}
 `)
 	before := c.awaitReady("pod")
 	for _, resize := range []struct {

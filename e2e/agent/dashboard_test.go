@@ -47,10 +47,7 @@ spec:
   volumes:
   - {name: data, emptyDir: {sizeLimit: 1Mi}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "seq 1 500000 >/data/file; sleep 1000000"]
-    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "seq 1 500000 >/data/file; sleep 1000000"], volumeMounts: [{name: data, mountPath: /data}]}
 `}
 
 // query is an expression of the dashboard, and the labels that are shown of what it results in.

@@ -18,10 +18,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "echo $HAS_g0 $HAS_g1; ls /dev/own; [ -c /dev/own/g1 ] && echo device; echo all; sleep 3600"]
-    resources: {limits: {memory: 32Mi, own.example.com/gpu: 2}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "echo $HAS_g0 $HAS_g1; ls /dev/own; [ -c /dev/own/g1 ] && echo device; echo all; sleep 3600"],
+     resources: {limits: {memory: 32Mi, own.example.com/gpu: 2}}}
   - {name: none, image: TOOLBOX, command: [sleep, "3600"], resources: {limits: {memory: 32Mi}}}
 `
 

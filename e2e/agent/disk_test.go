@@ -41,10 +41,8 @@ spec:
   - {name: data, emptyDir: {}}
   - {name: block, hostPath: {path: BLOCK, type: File}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /data/fill; exec sleep infinity"]
-    volumeMounts: [{name: data, mountPath: /data}, {name: block, mountPath: /block}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /data/fill; exec sleep infinity"],
+     volumeMounts: [{name: data, mountPath: /data}, {name: block, mountPath: /block}]}
 `
 	fileHog = `
 metadata: {name: files}
@@ -53,10 +51,8 @@ spec:
   terminationGracePeriodSeconds: 1
   volumes: [{name: data, emptyDir: {}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "cd /data; seq 1 COUNT | xargs -n 500 touch; exec sleep infinity"]
-    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "cd /data; seq 1 COUNT | xargs -n 500 touch; exec sleep infinity"],
+     volumeMounts: [{name: data, mountPath: /data}]}
 `
 	layerHog = `
 metadata: {name: ended}
@@ -64,10 +60,8 @@ spec:
   restartPolicy: Never
   volumes: [{name: block, hostPath: {path: BLOCK, type: File}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /fill"]
-    volumeMounts: [{name: block, mountPath: /block}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /fill"],
+     volumeMounts: [{name: block, mountPath: /block}]}
 `
 )
 

@@ -35,11 +35,9 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "if [ -e /v/again ]; then echo second; while [ ! -e /v/end ]; do sleep 0.05; done; echo last; exec sleep 3600; fi; touch /v/again; echo first; exit 1"]
-    volumeMounts: [{name: v, mountPath: /v}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX,
+     command: [sh, -c, "if [ -e /v/again ]; then echo second; while [ ! -e /v/end ]; do sleep 0.05; done; echo last; exec sleep 3600; fi; touch /v/again; echo first; exit 1"],
+     volumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: v, emptyDir: {}}]
 `)
 	c.await("pod", "to run again", func(pod *v1.Pod) bool {
@@ -134,11 +132,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [serve, --port, "8080"]
-    readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [serve, --port, "8080"], readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1},
+     resources: {limits: {memory: 64Mi}}}
 `)
 	c.awaitReady("pod")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

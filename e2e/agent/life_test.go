@@ -17,10 +17,7 @@ metadata: {name: sleeper}
 spec:
   terminationGracePeriodSeconds: 2 # a shell that has just begun misses SIGTERM
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "echo hello; exec sleep 3600"]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "echo hello; exec sleep 3600"], resources: {limits: {memory: 64Mi}}}
 `
 
 // TestPodLives takes a pod from its creation to its deletion.

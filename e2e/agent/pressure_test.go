@@ -24,10 +24,7 @@ metadata: {name: hog}
 spec:
   restartPolicy: Never
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [eat-memory, "AMOUNT"]
-    resources: {requests: {memory: 16Mi}}
+  - {name: main, image: TOOLBOX, command: [eat-memory, "AMOUNT"], resources: {requests: {memory: 16Mi}}}
 `
 
 // modest stays below what it requests.

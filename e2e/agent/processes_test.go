@@ -22,9 +22,7 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do sleep infinity & done; wait"]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do sleep infinity & done; wait"]}
 `
 
 // TestPIDPressure: a pod that begins so many processes that the node runs short of them is

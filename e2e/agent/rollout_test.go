@@ -29,11 +29,8 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 3
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [serve, --port, "8080"]
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [serve, --port, "8080"], readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1},
+         resources: {limits: {memory: 64Mi}}}
 ---
 apiVersion: v1
 kind: Service

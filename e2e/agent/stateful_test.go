@@ -39,11 +39,8 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 2
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sh, -c, "echo $(hostname) >> /data/names; exec sleep --on-term 0 3600"]
-        volumeMounts: [{name: data, mountPath: /data}]
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [sh, -c, "echo $(hostname) >> /data/names; exec sleep --on-term 0 3600"],
+         volumeMounts: [{name: data, mountPath: /data}], resources: {limits: {memory: 64Mi}}}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {storageClassName: CLASS, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
@@ -98,10 +95,7 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 2
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sleep, --on-term, "0", "3600"]
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
 `)
 	c.kubectl("rollout", "status", "daemonset/each", "--timeout=60s")
 	c.kubectl("set", "env", "daemonset/each", "GENERATION=2")

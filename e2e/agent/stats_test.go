@@ -26,16 +26,11 @@ spec:
   - {name: memory, emptyDir: {medium: Memory, sizeLimit: 8Mi}}
   - {name: host, hostPath: {path: /}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "seq 1 15000 >/data/file; serve --port 8080"]
-    resources: {requests: {cpu: 50m}, limits: {cpu: 500m, memory: 64Mi}}
-    volumeMounts: [{name: data, mountPath: /data}, {name: memory, mountPath: /memory}, {name: host, mountPath: /host, readOnly: true}]
-    readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
-  - name: side
-    image: TOOLBOX
-    command: [sleep, "1000000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "seq 1 15000 >/data/file; serve --port 8080"],
+     resources: {requests: {cpu: 50m}, limits: {cpu: 500m, memory: 64Mi}},
+     volumeMounts: [{name: data, mountPath: /data}, {name: memory, mountPath: /memory}, {name: host, mountPath: /host, readOnly: true}],
+     readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}}
+  - {name: side, image: TOOLBOX, command: [sleep, "1000000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // nodeAPI asks the node's API through the API server, as kubectl get --raw does.

@@ -61,11 +61,9 @@ spec:
   securityContext: {fsGroup: 1234}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    volumeMounts: [{name: data, mountPath: /data}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX,
+     command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     volumeMounts: [{name: data, mountPath: /data}], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestStorageDriver: a pod waits for the driver of its volume and has it when the driver comes. The
@@ -139,11 +137,8 @@ spec:
   terminationGracePeriodSeconds: 1
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    volumeDevices: [{name: data, devicePath: /dev/data}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     volumeDevices: [{name: data, devicePath: /dev/data}], resources: {limits: {memory: 32Mi}}}
 `
 	c.create(manifest)
 	c.awaitReady("pod")

@@ -44,15 +44,12 @@ spec:
       - {name: prepare, image: TOOLBOX, command: [sh, -c, "echo prepared > /disk/file"], resources: {limits: {memory: 32Mi}}, volumeMounts: &mounts [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}, {name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: all, mountPath: /all}]}
       - {name: sidecar, image: TOOLBOX, restartPolicy: Always, command: [serve, --port, "8081"], startupProbe: {tcpSocket: {port: 8081}, periodSeconds: 1}, resources: {limits: {memory: 32Mi}}, volumeMounts: *mounts}
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sh, -c, "echo first > /memory/file; echo hello; exec serve --port 8080"]
-        startupProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 10}
-        livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 10}
-        lifecycle: {postStart: {exec: {command: [sh, -c, "echo started >> /disk/hooks"]}}}
-        resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}
-        volumeMounts: *mounts
+      - {name: main, image: TOOLBOX, command: [sh, -c, "echo first > /memory/file; echo hello; exec serve --port 8080"],
+         startupProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 30},
+         readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 10},
+         livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 10},
+         lifecycle: {postStart: {exec: {command: [sh, -c, "echo started >> /disk/hooks"]}}},
+         resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}, volumeMounts: *mounts}
       - {name: plain, image: TOOLBOX, command: [sleep, "3600"], securityContext: {runAsUser: 1000, runAsGroup: 1000}, resources: {limits: {memory: 32Mi}}, volumeMounts: *mounts}
       volumes:
       - {name: disk, emptyDir: {}}
@@ -93,13 +90,9 @@ metadata: {name: whole}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    restartPolicy: Never
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
-    command: [sh, -c, "while [ ! -e /v/again ]; do sleep 0.1; done; rm /v/again; exit 42"]
-    resources: {limits: {memory: 32Mi}}
-    volumeMounts: [{name: v, mountPath: /v}]
+  - {name: main, image: TOOLBOX, restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}],
+     command: [sh, -c, "while [ ! -e /v/again ]; do sleep 0.1; done; rm /v/again; exit 42"], resources: {limits: {memory: 32Mi}},
+     volumeMounts: [{name: v, mountPath: /v}]}
   - {name: other, image: TOOLBOX, command: [sleep, "3600"], resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: v, mountPath: /v}]}
   volumes: [{name: v, emptyDir: {}}]
 `
@@ -110,11 +103,8 @@ metadata: {name: leaving}
 spec:
   terminationGracePeriodSeconds: 60
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "trap 'exit 0' TERM; while true; do sleep 0.1; done"]
-    lifecycle: {preStop: {sleep: {seconds: 3}}}
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "trap 'exit 0' TERM; while true; do sleep 0.1; done"],
+     lifecycle: {preStop: {sleep: {seconds: 3}}}, resources: {limits: {memory: 32Mi}}}
 `
 
 // static is a static pod that has crashed once; its mirror has the node's name behind its own.
@@ -125,11 +115,8 @@ metadata: {name: static, namespace: NAMESPACE, labels: {steady: "yes"}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "[ -e /v/again ] && exec serve --port 8080; touch /v/again; echo before; exit 1"]
-    resources: {limits: {memory: 32Mi}}
-    volumeMounts: [{name: v, mountPath: /v}]
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sh, -c, "[ -e /v/again ] && exec serve --port 8080; touch /v/again; echo before; exit 1"],
+     resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: v, mountPath: /v}]}
   volumes: [{name: v, emptyDir: {}}]
 `
 

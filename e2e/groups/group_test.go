@@ -45,10 +45,8 @@ spec:
             restartPolicy: Never
             terminationGracePeriodSeconds: 60
             topologySpreadConstraints:
-            - maxSkew: 1
-              topologyKey: kubernetes.io/hostname
-              whenUnsatisfiable: DoNotSchedule
-              labelSelector: {matchLabels: {jobset.sigs.k8s.io/jobset-name: train}}
+            - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule,
+               labelSelector: {matchLabels: {jobset.sigs.k8s.io/jobset-name: train}}}
             volumes:
             - {name: shared, hostPath: {path: DIR, type: Directory}}
             containers:

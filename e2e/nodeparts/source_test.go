@@ -100,11 +100,9 @@ spec:
   priority: 2000001000
   hostNetwork: true
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve, --port, "8080"]
-    env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: a}}}]
-    volumeMounts: [{name: secret, mountPath: /secret}, {name: host, mountPath: /host}]
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port, "8080"],
+     env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: a}}}],
+     volumeMounts: [{name: secret, mountPath: /secret}, {name: host, mountPath: /host}]}
   volumes:
   - {name: secret, secret: {secretName: key}}
   - {name: host, hostPath: {path: /etc/kubernetes}}

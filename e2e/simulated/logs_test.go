@@ -28,9 +28,7 @@ const talks = `
 containers:
   main:
     runs:
-    - run: 1s
-      exit: 3
-      output: [{text: "first"}, {text: "about to crash", stream: stderr, at: 500ms}]
+    - {run: 1s, exit: 3, output: [{text: "first"}, {text: "about to crash", stream: stderr, at: 500ms}]}
     - run: forever
       output: [{text: "second"}, {text: "later", at: 4s}]`
 

@@ -33,10 +33,7 @@ metadata: {name: p}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "sleep 100000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestOtherNetwork: the node is not ready until a network is configured, whose

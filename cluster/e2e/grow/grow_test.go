@@ -47,10 +47,7 @@ spec:
       tolerations:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 0}
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        command: [sh, -c, "echo here; sleep 100000"]
-        resources: {limits: {memory: 32Mi}}
+      - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "echo here; sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestGrow: a second machine joins by a token, which nobody sees, runs pods that reach
@@ -110,10 +107,9 @@ spec:
   nodeName: n2
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, 'dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h']
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1,
+     command: [sh, -c, 'dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h'],
+     resources: {limits: {memory: 32Mi}}}
 `
 
 // awaitCaller returns when the caller is ready again; so often was it restarted.

@@ -34,10 +34,7 @@ spec:
   hostNetwork: true
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "echo here; sleep 100000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "echo here; sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestPlainKubelet: an unmodified kubelet joins by a token and with the configuration

@@ -22,18 +22,10 @@ items:
   metadata: {name: on-n1, labels: {talker: on-n1}}
   spec: {nodeName: n1, terminationGracePeriodSeconds: 1, tolerations: &stays [{operator: Exists}], containers: &serve [{
     name: c, image: "lifepod.dev/toolbox:1", command: [serve, --port, "8080"], resources: {limits: {memory: 32Mi}}}]}
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: on-n2, labels: {talker: on-n2}}
-  spec: {nodeName: n2, terminationGracePeriodSeconds: 1, tolerations: *stays, containers: *serve}
-- apiVersion: v1
-  kind: Service
-  metadata: {name: to-n1}
-  spec: {selector: {talker: on-n1}, ports: [{port: 80, targetPort: 8080}]}
-- apiVersion: v1
-  kind: Service
-  metadata: {name: to-n2}
-  spec: {selector: {talker: on-n2}, ports: [{port: 80, targetPort: 8080}]}
+- {apiVersion: v1, kind: Pod, metadata: {name: on-n2, labels: {talker: on-n2}},
+   spec: {nodeName: n2, terminationGracePeriodSeconds: 1, tolerations: *stays, containers: *serve}}
+- {apiVersion: v1, kind: Service, metadata: {name: to-n1}, spec: {selector: {talker: on-n1}, ports: [{port: 80, targetPort: 8080}]}}
+- {apiVersion: v1, kind: Service, metadata: {name: to-n2}, spec: {selector: {talker: on-n2}, ports: [{port: 80, targetPort: 8080}]}}
 `
 
 // talk: pods of both nodes reach each other by address, by a Service's address and by

@@ -34,10 +34,7 @@ spec:
       restartPolicy: Never
       nodeSelector: {kubernetes.io/hostname: NODE}
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        command: [sh, -c, "echo done"]
-        resources: {limits: {memory: 32Mi}}
+      - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "echo done"], resources: {limits: {memory: 32Mi}}}
 `
 
 func job(name, node string) string {

@@ -28,11 +28,9 @@ spec:
       terminationGracePeriodSeconds: 1
       securityContext: {runAsUser: 999, fsGroup: 999}
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        imagePullPolicy: Never
-        command: [sh, -c, "mkdir -p /data/pgdata && echo $HOSTNAME started >> /data/pgdata/log && sleep 1h"]
-        volumeMounts: [{name: data, mountPath: /data}]
+      - {name: c, image: lifepod.dev/toolbox:1, imagePullPolicy: Never,
+         command: [sh, -c, "mkdir -p /data/pgdata && echo $HOSTNAME started >> /data/pgdata/log && sleep 1h"],
+         volumeMounts: [{name: data, mountPath: /data}]}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 32Mi}}}

@@ -46,12 +46,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        imagePullPolicy: Never
-        command: [sh, -c, "echo started >> /data/log; sleep 1h"]
-        resources: {limits: {memory: 32Mi}}
-        volumeMounts: [{name: data, mountPath: /data}]
+      - {name: c, image: lifepod.dev/toolbox:1, imagePullPolicy: Never, command: [sh, -c, "echo started >> /data/log; sleep 1h"],
+         resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: data, mountPath: /data}]}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}

@@ -49,11 +49,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers:
-      - name: db
-        image: lifepod.dev/toolbox:1
-        command: [serve, --port, "8080"]
-        ports: [{name: http, containerPort: 8080}]
-        resources: {limits: {memory: 64Mi}}
+      - {name: db, image: lifepod.dev/toolbox:1, command: [serve, --port, "8080"], ports: [{name: http, containerPort: 8080}],
+         resources: {limits: {memory: 64Mi}}}
 `+service("db", "db", "clusterIP: None")+service("front", "db", "")+`
 ---
 apiVersion: v1

@@ -16,10 +16,8 @@ metadata: {name: web}
 spec:
   terminationGracePeriodSeconds: 2
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve, --port=8080, --on-term=0]
-    livenessProbe: {httpGet: {path: /livez, port: 8080}, periodSeconds: 5, failureThreshold: 20}`
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port=8080, --on-term=0],
+     livenessProbe: {httpGet: {path: /livez, port: 8080}, periodSeconds: 5, failureThreshold: 20}}`
 
 // agent: lifepod-agent.service runs the pods of a folder, which live on when it is
 // stopped, restarted and killed.

@@ -22,11 +22,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 2
       containers:
-      - name: web
-        image: lifepod.dev/toolbox:1
-        command: [serve, --port=8080]
-        readinessProbe: {tcpSocket: {port: 8080}}
-        volumeMounts: [{name: memory, mountPath: /memory}]
+      - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port=8080], readinessProbe: {tcpSocket: {port: 8080}},
+         volumeMounts: [{name: memory, mountPath: /memory}]}
       volumes: [{name: memory, emptyDir: {medium: Memory}}]
 ---
 apiVersion: v1
