@@ -15,8 +15,7 @@ import (
 // TestRefusedListenIsNotRemembered: the next start without --listen has not the port
 // of one that was refused.
 func TestRefusedListenIsNotRemembered(t *testing.T) {
-	l, err := Config{Root: t.TempDir(), Listen: "127.0.0.1:0"}.layout()
-	assert.Must(t, err)
+	l := assert.Get(Config{Root: t.TempDir(), Listen: "127.0.0.1:0"}.layout()).Must(t)
 	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	for listen, want := range map[string]string{
 		"127.0.0.1:0": "want ADDRESS:PORT", "nowhere": "want ADDRESS:PORT", "127.0.0.1:47531": "on a loopback address",
@@ -32,8 +31,7 @@ func TestRefusedListenIsNotRemembered(t *testing.T) {
 func TestPortsAreKept(t *testing.T) {
 	const first = 23450
 	var a, b layout
-	one, err := a.port(net.IPv4zero, 0, first)
-	assert.Must(t, err)
+	one := assert.Get(a.port(net.IPv4zero, 0, first)).Must(t)
 	two, err := b.port(net.IPv4zero, 0, first)
 	assert.True(t, err == nil && two != one, "the second has port %d, %v, want another than %d", two, err, one)
 	_, err = b.port(net.IPv4zero, one, first)

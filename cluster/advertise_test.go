@@ -31,8 +31,7 @@ func inNetwork(t *testing.T) bool {
 func plug(t *testing.T, address string) (unplug func()) {
 	t.Helper()
 	link := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lan0"}}
-	a, err := netlink.ParseAddr(address + "/24")
-	assert.Must(t, err)
+	a := assert.Get(netlink.ParseAddr(address + "/24")).Must(t)
 	gateway := a.IP.To4().Mask(a.Mask)
 	gateway[3] = 254
 	for _, err := range []error{
@@ -72,10 +71,8 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	}
 	s := startCluster(t, Config{Disable: withoutNode})
 	s.said(t, "this machine has no default route")
-	l, err := s.layout()
-	assert.Must(t, err)
-	own, err := l.ownAddress()
-	assert.Must(t, err)
+	l := assert.Get(s.layout()).Must(t)
+	own := assert.Get(l.ownAddress()).Must(t)
 	s.awaitFound(t, own.String())
 	if link, err := net.InterfaceByName(ownLink(l.paths)); err != nil {
 		t.Error(err)

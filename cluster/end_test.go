@@ -40,9 +40,8 @@ func (s *testCluster) hold(t *testing.T) (givenUp <-chan struct{}) {
 			Rule:       admission.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
 		}},
 	}
-	_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
-		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})))
 	patience := time.After(time.Minute)
 	for { // the API server needs a moment to know the webhook
 		go func() {
@@ -72,8 +71,7 @@ func TestEndsWhileWatched(t *testing.T) {
 	s := startCluster(t, Config{Disable: withoutNode})
 	var watches []watch.Interface
 	for range 3 {
-		w, err := s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-		assert.Must(t, err)
+		w := assert.Get(s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})).Must(t)
 		first := <-w.ResultChan() // it is open: each cluster has ConfigMaps
 		assert.Require(t, first.Type == watch.Added, "the watch begins with %v", first)
 		watches = append(watches, w)

@@ -56,8 +56,7 @@ func TestNodeConfig(t *testing.T) {
 // The port of the node's API is the flag's, the configuration's, or that of before; one
 // that is taken is refused only where it was asked for.
 func TestNodePort(t *testing.T) {
-	taken, err := net.Listen("tcp", "0.0.0.0:0")
-	assert.Must(t, err)
+	taken := assert.Get(net.Listen("tcp", "0.0.0.0:0")).Must(t)
 	defer func() { _ = taken.Close() }()
 	busy := taken.Addr().(*net.TCPAddr).Port
 	for name, test := range map[string]struct {
@@ -90,10 +89,8 @@ func TestNodeGates(t *testing.T) {
 	l := named(t, "", &logBuffer{})
 	l.FeatureGates = map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true, "NoneOfTheKubelets": true}
 	assert.Must(t, l.chooseServices())
-	keys, err := l.openKeys()
-	assert.Must(t, err)
-	text, err := l.nodeConfig(keys)
-	assert.Must(t, err)
+	keys := assert.Get(l.openKeys()).Must(t)
+	text := assert.Get(l.nodeConfig(keys)).Must(t)
 	var got struct {
 		FeatureGates map[string]bool
 		PodPidsLimit int64

@@ -15,8 +15,7 @@ import (
 // named is the layout of a root whose node had a name before; none if it is empty.
 func named(t *testing.T, before string, log *logBuffer) *layout {
 	t.Helper()
-	l, err := Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()
-	assert.Must(t, err)
+	l := assert.Get(Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()).Must(t)
 	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	if l.Node = before; before != "" {
 		assert.Must(t, l.rememberNode())
@@ -27,8 +26,7 @@ func named(t *testing.T, before string, log *logBuffer) *layout {
 // A node keeps its name, whatever the machine is called now; another one that is asked
 // for is refused, because the pods would be ended.
 func TestNameNode(t *testing.T) {
-	machine, err := register.Hostname("")
-	assert.Must(t, err)
+	machine := assert.Get(register.Hostname("")).Must(t)
 	for name, test := range map[string]struct{ before, given, want, refused, logged string }{
 		"first start":           {want: machine},
 		"first start, named":    {given: "a", want: "a"},

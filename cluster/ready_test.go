@@ -99,8 +99,7 @@ func TestReadyAfterTheNode(t *testing.T) {
 		asked <- r.URL.Path
 	}))
 	defer api.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})).Must(t)
 	called, registered := make(chan Ready, 1), make(chan struct{})
 	r := &run{
 		layout: &layout{Config: Config{Log: slog.New(slog.DiscardHandler), Node: "n1"}}, client: client,

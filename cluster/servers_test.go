@@ -40,8 +40,7 @@ func TestReserved(t *testing.T) {
 			stop() // it is down
 			assert.Must(t, <-ended)
 		}
-		got, err := first.reserved(t.Context(), client)
-		assert.Must(t, err)
+		got := assert.Get(first.reserved(t.Context(), client)).Must(t)
 		for _, name := range []string{"s1", "s2", "kubernetes.default.svc"} {
 			assert.True(t, slices.Contains(got.Names, name), "names %q are without %s", got.Names, name)
 		}

@@ -41,8 +41,7 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	assert.Require(t, os.Geteuid() == 0, "want root")
 	if c.Root == "" {
 		c.Root = newRoot(t)
-		port, err := machine.FreePort()
-		assert.Must(t, err)
+		port := assert.Get(machine.FreePort()).Must(t)
 		c.Listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
 	c.Simulated.Speed = 1
@@ -99,8 +98,7 @@ func ownProcess(t *testing.T, by ...string) bool {
 
 // newRoot is a state folder whose sockets have short paths.
 func newRoot(t *testing.T) string {
-	root, err := os.MkdirTemp("", "lpc")
-	assert.Must(t, err)
+	root := assert.Get(os.MkdirTemp("", "lpc")).Must(t)
 	assert.AtEnd(t, func() error { return errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())) })
 	return root
 }

@@ -104,9 +104,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	writeText(t, config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
 		"imageMinimumGCAge: 1s\nimageGCHighThresholdPercent: 60\nimageGCLowThresholdPercent: 50\nfileCheckFrequency: 1s\nhealthzPort: 0\n")
 	n.logFile = filepath.Join(t.TempDir(), "log")
-	var err error
-	n.agent, err = machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)
-	assert.Must(t, err)
+	n.agent = assert.Get(machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
@@ -126,8 +124,7 @@ func writeText(t *testing.T, path, text string) {
 }
 
 func (n *smallNode) log() string {
-	text, err := os.ReadFile(n.logFile)
-	assert.Must(n, err)
+	text := assert.Get(os.ReadFile(n.logFile)).Must(n)
 	return string(text)
 }
 
@@ -174,10 +171,8 @@ func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mi
 	)
 	assert.Must(t, err)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
-	added, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
-	assert.Must(t, err)
-	image, err := mutate.AppendLayers(base, added)
-	assert.Must(t, err)
+	added := assert.Get(tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))).Must(t)
+	image := assert.Get(mutate.AppendLayers(base, added)).Must(t)
 	return reg.write(t, path, image)
 }
 

@@ -21,8 +21,7 @@ func TestWritableLayers(t *testing.T) {
 	for range 3 {
 		got := r.run(t, script("writes", "seq 1 100000 > /file"))
 		assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
-		layers, err := filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))
-		assert.Must(t, err)
+		layers := assert.Get(filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))).Must(t)
 		assert.True(t, len(layers) == images, "%d layers are left, the images have %d", len(layers), images)
 	}
 }

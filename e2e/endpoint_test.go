@@ -42,8 +42,7 @@ func TestRuntimeEndpointRefused(t *testing.T) {
 // forgetAddresses releases all addresses of a root, as its owner would.
 func (r *root) forgetAddresses(t *testing.T) {
 	t.Helper()
-	records, err := filepath.Glob(r.dir + "/ipam/pods/*")
-	assert.Must(t, err)
+	records := assert.Get(filepath.Glob(r.dir + "/ipam/pods/*")).Must(t)
 	for _, record := range records {
 		assert.NoError(t, os.Remove(record))
 	}

@@ -97,8 +97,7 @@ env:
 	if len(fields) != 5 {
 		t.Fatalf("output %q", result.output("main"))
 	}
-	name, err := os.Hostname()
-	assert.Must(t, err)
+	name := assert.Get(os.Hostname()).Must(t)
 	assert.Deep(t, "fields", []string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4])
 	assert.True(t, len(fields[4]) == 36, "uid %q", fields[4])
 }

@@ -24,8 +24,7 @@ func TestExamples(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			file := copyOf(t, file, string(text))
 			c := shared.start(t, "", "run", file)
 			if name == "config-reload" {

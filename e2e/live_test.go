@@ -47,8 +47,7 @@ func (l *liveRun) read(name string) string {
 }
 
 func (l *liveRun) pid() int {
-	pid, err := strconv.Atoi(l.read("pid"))
-	assert.Must(l.t, err)
+	pid := assert.Get(strconv.Atoi(l.read("pid"))).Must(l.t)
 	return pid
 }
 

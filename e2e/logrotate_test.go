@@ -59,8 +59,7 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 
 func (r *root) rotatedFiles(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
-	assert.Must(t, err)
+	files := assert.Get(filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))).Must(t)
 	return files
 }
 
@@ -101,12 +100,9 @@ exit 3
 
 func unpack(t *testing.T, path string) string {
 	t.Helper()
-	file, err := os.Open(path)
-	assert.Must(t, err)
+	file := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	assert.Must(t, err)
-	text, err := io.ReadAll(unpacked)
-	assert.Must(t, err)
+	unpacked := assert.Get(gzip.NewReader(file)).Must(t)
+	text := assert.Get(io.ReadAll(unpacked)).Must(t)
 	return string(text)
 }

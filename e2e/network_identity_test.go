@@ -17,8 +17,7 @@ import (
 // TestHostname: what the pod calls itself (A-NET-2).
 func TestHostname(t *testing.T) {
 	t.Parallel()
-	host, err := os.Hostname()
-	assert.Must(t, err)
+	host := assert.Get(os.Hostname()).Must(t)
 	long := "name-" + strings.Repeat("a", 57) + "-b.c" // the 63rd character is a hyphen
 	for _, tc := range []struct{ name, spec, kernel, hosts string }{
 		{name: long, kernel: long[:62], hosts: long[:62]},
@@ -114,8 +113,7 @@ containers:
   - {containerPort: 7000, hostPort: %d, protocol: SCTP}
 `, port, port)))
 	c.await(c.stdout, "waiting")
-	conn, err := net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))).Must(t)
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -155,8 +153,7 @@ containers:
 func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
 	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
-	own, err := os.ReadFile("/etc/hosts")
-	assert.Must(t, err)
+	own := assert.Get(os.ReadFile("/etc/hosts")).Must(t)
 	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
 		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	}
@@ -174,8 +171,7 @@ func TestHostNetworkHosts(t *testing.T) {
 
 func freeUDPPort(t *testing.T) int {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", ":0")
-	assert.Must(t, err)
+	conn := assert.Get(net.ListenPacket("udp", ":0")).Must(t)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
 }

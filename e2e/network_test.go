@@ -51,8 +51,7 @@ options ndots:2
 func TestDefaultResolver(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("resolver", "cat /etc/resolv.conf"))
-	host, err := os.ReadFile("/etc/resolv.conf")
-	assert.Must(t, err)
+	host := assert.Get(os.ReadFile("/etc/resolv.conf")).Must(t)
 	for line := range strings.Lines(string(host)) {
 		assert.True(t, !strings.HasPrefix(line, "nameserver ") || strings.Contains(line, "127.") || strings.Contains(got.stdout, line),
 			"no %q in\n%s", line, got.stdout)
@@ -98,8 +97,7 @@ containers:
 // TestHostNetwork: the pod has the machine's network and address.
 func TestHostNetwork(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "the host")
 	})}
@@ -117,8 +115,7 @@ containers:
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", ":0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", ":0")).Must(t)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -126,19 +123,16 @@ func freePort(t *testing.T) int {
 // hostAddress is an address of the machine other than loopback. Nothing is sent.
 func hostAddress(t *testing.T) string {
 	t.Helper()
-	conn, err := net.Dial("udp", "192.0.2.1:9")
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("udp", "192.0.2.1:9")).Must(t)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 func get(t *testing.T, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	assert.Must(t, err)
+	answer := assert.Get(http.Get(url)).Must(t)
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	assert.Must(t, err)
+	body := assert.Get(io.ReadAll(answer.Body)).Must(t)
 	return string(body)
 }
 
@@ -158,8 +152,7 @@ containers:
 	c.await(c.stdout, `asks \| answers\n`)
 	published := fmt.Sprintf("http://127.0.0.1:%d", port)
 	assert.Equal(t, "answers\n", get(t, published+"/hostname"), "the host")
-	answer, err := http.Post(published+"/fail", "", nil)
-	assert.Must(t, err)
+	answer := assert.Get(http.Post(published+"/fail", "", nil)).Must(t)
 	_ = answer.Body.Close()
 	c.await(c.stdout, `asks \| gone\n`)
 	c.signal(syscall.SIGINT)

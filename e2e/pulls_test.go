@@ -19,10 +19,8 @@ func (reg *imageRegistry) pushLayers(t *testing.T, path string, layers int) stri
 	t.Helper()
 	image := carriedToolbox(t)
 	for range layers {
-		layer, err := random.Layer(2<<20, types.OCILayer)
-		assert.Must(t, err)
-		image, err = mutate.AppendLayers(image, layer)
-		assert.Must(t, err)
+		layer := assert.Get(random.Layer(2<<20, types.OCILayer)).Must(t)
+		image = assert.Get(mutate.AppendLayers(image, layer)).Must(t)
 	}
 	return reg.write(t, path, image)
 }

@@ -25,13 +25,11 @@ func controller(name string) (folder string, v2 bool) {
 
 func readInt(t *testing.T, elem ...string) int64 {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(elem...))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(elem...))).Must(t)
 	if strings.TrimSpace(string(text)) == "max" {
 		return -1
 	}
-	n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-	assert.Must(t, err)
+	n := assert.Get(strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)).Must(t)
 	return n
 }
 
@@ -79,8 +77,7 @@ containers:
 			}
 			c.signal(syscall.SIGINT)
 			result := readStory(t, c.wait().stdout)
-			score, err := strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)
-			assert.Must(t, err)
+			score := assert.Get(strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)).Must(t)
 			// Without CAP_SYS_RESOURCE nobody gets a lower score than lifepod has.
 			want := max(tc.oomScore(machineMemory(t)), lowestOOMScore(t))
 			assert.Deep(t, "oom_score_adj", want, score)
@@ -120,8 +117,7 @@ func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 
 func readFirst(t *testing.T, elem ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(elem...))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(elem...))).Must(t)
 	return strings.Fields(string(text))[0]
 }
 
@@ -150,11 +146,9 @@ func machineMemory(t *testing.T) int64 {
 // CAP_SYS_RESOURCE, else its own.
 func lowestOOMScore(t *testing.T) int64 {
 	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	assert.Must(t, err)
+	status := assert.Get(os.ReadFile("/proc/self/status")).Must(t)
 	_, rest, _ := strings.Cut(string(status), "CapEff:")
-	capabilities, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
-	assert.Must(t, err)
+	capabilities := assert.Get(strconv.ParseUint(strings.Fields(rest)[0], 16, 64)).Must(t)
 	const sysResource = 24
 	if capabilities&(1<<sysResource) != 0 {
 		return -1000

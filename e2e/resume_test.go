@@ -86,8 +86,7 @@ func checkCounts(t *testing.T, text string) {
 	assert.Deep(t, "how often the init container is shown", 1, strings.Count(text, "init | init "))
 	last, again := 0, 0
 	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
-		n, err := strconv.Atoi(found[1])
-		assert.Must(t, err)
+		n := assert.Get(strconv.Atoi(found[1])).Must(t)
 		assert.True(t, n <= last+1, "after line %d comes line %d", last, n)
 		if n <= last {
 			again++
@@ -456,8 +455,7 @@ func (r *root) reboot(t *testing.T) {
 // removeSandboxes takes everything from the runtime that it knows of pods.
 func (r *root) removeSandboxes(t *testing.T) {
 	t.Helper()
-	client, err := cri.Dial("unix://" + r.runDir() + "/containerd.sock")
-	assert.Must(t, err)
+	client := assert.Get(cri.Dial("unix://" + r.runDir() + "/containerd.sock")).Must(t)
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

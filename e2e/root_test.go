@@ -16,8 +16,7 @@ type root struct{ dir string }
 // left of it.
 func newRoot(t *testing.T) *root {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-")).Must(t)
 	r := &root{dir: dir}
 	t.Cleanup(func() {
 		if left := r.left(); len(left) > 0 {

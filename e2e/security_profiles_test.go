@@ -61,8 +61,7 @@ func TestHostNamespaces(t *testing.T) {
 	const show = "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc; readlink /proc/self/ns/net"
 	var host []string
 	for _, kind := range []string{"pid", "ipc", "net"} {
-		link, err := os.Readlink("/proc/self/ns/" + kind)
-		assert.Must(t, err)
+		link := assert.Get(os.Readlink("/proc/self/ns/" + kind)).Must(t)
 		host = append(host, link)
 	}
 	for _, shares := range []bool{true, false} {

@@ -53,8 +53,7 @@ func TestTraceOfRun(t *testing.T) {
 // and is told of.
 func TestNoCollector(t *testing.T) {
 	t.Parallel()
-	deaf, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	deaf := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = deaf.Close() }()
 	for name, variables := range map[string][]string{
 		"absent":           {"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"},

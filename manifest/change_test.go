@@ -25,8 +25,7 @@ spec:
 
 func readPod(t *testing.T) *v1.Pod {
 	t.Helper()
-	set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})
-	assert.Must(t, err)
+	set := assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})).Must(t)
 	assert.Empty(t, set.Warnings, "warnings")
 	return set.Pod
 }

@@ -56,8 +56,7 @@ func newObject(kind string) any {
 }
 
 func TestDecodeAsKubernetes(t *testing.T) {
-	entries, err := os.ReadDir("testdata/examples")
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir("testdata/examples")).Must(t)
 	want := map[string]int{"full.yaml": 4, "minimal.yaml": 1, "list.json": 2, "anchors.yaml": 1}
 	got := map[string]int{}
 	for _, entry := range entries {

@@ -18,8 +18,7 @@ import (
 // FuzzRead wants of any input: no panic, either a Pod or an Error, decoding as Kubernetes does, and that
 // what is accepted is accepted again, unchanged, when it is written out.
 func FuzzRead(f *testing.F) {
-	entries, err := os.ReadDir("testdata/examples")
-	assert.Must(f, err)
+	entries := assert.Get(os.ReadDir("testdata/examples")).Must(f)
 	for _, entry := range entries {
 		f.Add(example(f, "examples/"+entry.Name()))
 	}
@@ -50,10 +49,8 @@ func FuzzRead(f *testing.F) {
 
 // TestReadAgain is FuzzRead's claim for a Pod with every field.
 func TestReadAgain(t *testing.T) {
-	first, err := Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})
-	assert.Must(t, err)
-	second, err := Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})
-	assert.Must(t, err)
+	first := assert.Get(Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})).Must(t)
+	second := assert.Get(Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})).Must(t)
 	assert.True(t, first.Pod.UID != "" && first.Pod.UID != second.Pod.UID, "UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
 	second.Warnings = first.Warnings
 	forgetUIDs(first)
@@ -73,8 +70,7 @@ func written(t *testing.T, set *Set) []byte {
 	}
 	var documents [][]byte
 	for _, o := range objects {
-		text, err := yaml.Marshal(o)
-		assert.Must(t, err)
+		text := assert.Get(yaml.Marshal(o)).Must(t)
 		documents = append(documents, text)
 	}
 	return bytes.Join(documents, []byte("---\n"))
@@ -96,8 +92,7 @@ func forgetUIDs(set *Set) {
 func TestGeneratedName(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
-		set, err := Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})
-		assert.Must(t, err)
+		set := assert.Get(Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})).Must(t)
 		name := set.Pod.Name
 		assert.Require(t, len(name) == len("hello-")+5 && name[:6] == "hello-", "name %q for generateName hello-", name)
 		seen[set.Pod.Name] = true

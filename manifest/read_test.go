@@ -63,8 +63,7 @@ func arg(d *datadriven.TestData, key string) string {
 
 func example(t testing.TB, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name))
-	assert.Must(t, err)
+	content := assert.Get(os.ReadFile(filepath.Join("testdata", name))).Must(t)
 	return content
 }
 
@@ -143,7 +142,6 @@ func inShort(set *Set) string {
 
 func asYAML(t *testing.T, object any) string {
 	t.Helper()
-	text, err := yaml.Marshal(object)
-	assert.Must(t, err)
+	text := assert.Get(yaml.Marshal(object)).Must(t)
 	return string(text)
 }

@@ -41,10 +41,8 @@ status: {}
 // upstreamUID is what the kubelet's own decoding and hashing makes of a manifest.
 func upstreamUID(t *testing.T, text, suffix string) string {
 	t.Helper()
-	json, err := utilyaml.ToJSON([]byte(text))
-	assert.Must(t, err)
-	object, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), json)
-	assert.Must(t, err)
+	json := assert.Get(utilyaml.ToJSON([]byte(text))).Must(t)
+	object := assert.Get(runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), json)).Must(t)
 	sum := fnv.New128a()
 	hash.DeepHashObject(sum, object)
 	fmt.Fprint(sum, suffix)
@@ -65,8 +63,7 @@ func TestStaticUID(t *testing.T) {
 		{"given", strings.Replace(staticWeb, "name: web\n", "name: web\n  uid: 1-2-3\n", 1), StaticOptions{NodeName: "n"}, path, "1-2-3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set, err := ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)
-			assert.Must(t, err)
+			set := assert.Get(ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)).Must(t)
 			assert.Deep(t, "UID", tc.want, string(set.Pods[0].UID))
 			assert.Empty(t, set.Warnings, "warnings")
 		})
@@ -90,8 +87,7 @@ func TestStaticIdentity(t *testing.T) {
 		{"URL", true, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set, err := ReadStatic(Source{Name: "web", Data: []byte(text)}, StaticOptions{NodeName: "node-1", FromURL: tc.fromURL})
-			assert.Must(t, err)
+			set := assert.Get(ReadStatic(Source{Name: "web", Data: []byte(text)}, StaticOptions{NodeName: "node-1", FromURL: tc.fromURL})).Must(t)
 			pod := set.Pods[0]
 			want := identity{"web-node-1", "default", "node-1", "", string(pod.UID), tc.tolerations, v1.PodPending}
 			got := identity{pod.Name, pod.Namespace, pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Annotations[ConfigHashAnnotation], pod.Spec.Tolerations, pod.Status.Phase}

@@ -73,8 +73,7 @@ func TestUpdate(t *testing.T) {
 	}
 	read := func(t *testing.T, text string) *Set {
 		t.Helper()
-		set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})
-		assert.Must(t, err)
+		set := assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})).Must(t)
 		return set
 	}
 	for _, tc := range tests {

@@ -15,8 +15,7 @@ import (
 
 func linksIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

@@ -29,8 +29,7 @@ func TestVariables(t *testing.T) {
 		assert.Must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	o := Options{Files: []string{"pod.yaml"}, EnvFiles: []string{"file.env"}, Env: []string{"NAME=web", "HOST=db$(A)", "SHELL_SAYS", "LEVEL=debug"}, Substitute: true}
-	group, err := readManifests(o)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(o)).Must(t)
 	pod := group.Sets[0].Pod
 	assert.True(t, pod.Name == "web-a" && pod.Spec.InitContainers[0].Image == "i:7" && pod.Spec.InitContainers[0].Args[0] == "${TAG}",
 		"substituted: %s, %+v", pod.Name, pod.Spec.InitContainers[0])

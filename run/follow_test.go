@@ -36,8 +36,7 @@ func (f *follow) start(name string, attempt int32, records ...string) *os.File {
 	f.t.Helper()
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath(name, int(attempt)))
 	assert.Must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	file, err := os.Create(path)
-	assert.Must(f.t, err)
+	file := assert.Get(os.Create(path)).Must(f.t)
 	f.t.Cleanup(func() { _ = file.Close() })
 	f.write(file, records...)
 	f.see(&v1.ContainerStatus{

@@ -41,8 +41,7 @@ func TestInputs(t *testing.T) {
 	defer server.Close()
 
 	o := Options{Files: []string{"one.yaml", "all", server.URL + "/pod.yaml", "-"}, Stdin: strings.NewReader(podText("typed", "83")), Ports: []string{"8080:82"}}
-	group, err := readManifests(o)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(o)).Must(t)
 	var got []string
 	for _, pod := range podsOf(group) {
 		got = append(got, pod.Name)

@@ -172,8 +172,7 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 
 // What can't be written is lifepod's error, not silence.
 func TestDiskFull(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	assert.Must(t, err)
+	full := assert.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0)).Must(t)
 	p := newPrinter(Options{Stdout: full, Stderr: io.Discard}, podOf("a"))
 	p.stdout.put(item{text: "lost\n"})
 	p.close()

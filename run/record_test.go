@@ -14,8 +14,7 @@ import (
 
 func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
-	r, err := newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")
-	assert.Must(t, err)
+	r := assert.Get(newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")).Must(t)
 	return r
 }
 

@@ -62,8 +62,7 @@ func TestReload(t *testing.T) {
 			}
 			write(reloadable)
 			options := Options{Files: []string{"pod.yaml"}}
-			group, err := readManifests(options)
-			assert.Must(t, err)
+			group := assert.Get(readManifests(options)).Must(t)
 			objects := objectsOf(group.Sets...)
 			synctest.Test(t, func(t *testing.T) {
 				var posts, warns []string
@@ -100,8 +99,7 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 	}
 	write("hello")
 	options := Options{Files: []string{"pod.yaml"}}
-	group, err := readManifests(options)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(options)).Must(t)
 	synctest.Test(t, func(t *testing.T) {
 		posts := 0
 		pod := &reloaded{set: group.Sets[0], post: func(lifecycle.Fact) { posts++ }}

@@ -45,8 +45,7 @@ spec: {hostname: db-0, subdomain: db, containers: [{name: c, image: "i:1"}]}
 func TestServices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Files: []string{"-"}, Stdin: strings.NewReader(withServices), Ports: []string{"8000:80"}}
-	group, err := readManifests(o)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(o)).Must(t)
 	want := []string{
 		"<stdin>:10: document 2: spec: of the Service web counts for the pods of this run alone: not type LoadBalancer (-p publishes a port), sessionAffinity",
 		"<stdin>:10: document 2: spec.ports[0].targetPort: port 80 of the Service web is 8080 at its pods, and nothing translates it here: other pods reach it at web:8080",
@@ -71,8 +70,7 @@ func TestServices(t *testing.T) {
 	has := func(what string, services ...string) {
 		t.Helper()
 		s.writeAll()
-		content, err := os.ReadFile(filepath.Join(dir, netidentity.HostsName))
-		assert.Must(t, err)
+		content := assert.Get(os.ReadFile(filepath.Join(dir, netidentity.HostsName))).Must(t)
 		_, got, _ := strings.Cut(string(content), "# Services of this run.\n")
 		lines := strings.SplitAfter(got, "\n")
 		for _, line := range services {

@@ -210,8 +210,7 @@ func golden(t *testing.T, name, got string) {
 		assert.Must(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(t, err)
+	want := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Deep(t, name, string(want), got)
 }
 

@@ -50,15 +50,13 @@ spec:
 // live simulates the pod with a scenario.
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	t.Helper()
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})).Must(t)
 	return sim.Run(set.Pod, sim.Options{Scenario: scenarioOf(t, set.Pod, says), Seed: seed})
 }
 
 func scenarioOf(t *testing.T, pod *v1.Pod, says string) *scenario.Scenario {
 	t.Helper()
-	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)
-	assert.Must(t, err)
+	s := assert.Get(file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)).Must(t)
 	return s
 }
 
@@ -283,8 +281,7 @@ func TestAssertions(t *testing.T) {
 		"downtime <= 10ms":     "downtime is",
 		"never two of main":    "",
 	} {
-		a, err := sim.ParseAssertion(text, l.Pod)
-		assert.Must(t, err)
+		a := assert.Get(sim.ParseAssertion(text, l.Pod)).Must(t)
 		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
 		assert.True(t, (got == "[]") == (want == "") && strings.Contains(got, want), "%s: %q, want %q", text, got, want)
 	}
@@ -296,10 +293,8 @@ func TestAssertions(t *testing.T) {
 
 // BenchmarkCrashLoop is an hour of a crash loop.
 func BenchmarkCrashLoop(b *testing.B) {
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})
-	assert.Must(b, err)
-	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)
-	assert.Must(b, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})).Must(b)
+	s := assert.Get(file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)).Must(b)
 	for b.Loop() {
 		sim.Run(set.Pod, sim.Options{Scenario: s})
 	}

@@ -15,8 +15,7 @@ import (
 func readBack(t *testing.T, entries []journal.Entry) *scenario.Scenario {
 	t.Helper()
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: 'example.com/web:1', livenessProbe: {tcpSocket: {port: 80}}}]}}"
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})).Must(t)
 	for i := range entries {
 		entries[i].ID = int64(i + 1)
 	}

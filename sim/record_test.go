@@ -30,8 +30,7 @@ func TestRecordedLifeIsTheSame(t *testing.T) {
 			if other := manifests[name]; other != "" {
 				of = other
 			}
-			in, err := command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()
-			assert.Must(t, err)
+			in := assert.Get(command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()).Must(t)
 			first := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: 1, Journal: true})
 			again := sim.Run(in.Set.Pod, sim.Options{Scenario: recorded(t, in.Set, first.Record()), Seed: 1})
 			diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again))
@@ -63,8 +62,7 @@ func TestExits(t *testing.T) {
 		"the node rebooted": {[]journal.Entry{decided(255, "Unknown")}, scenario.Run{}},
 	} {
 		entries := append([]journal.Entry{{ID: 1, At: at(1), Kind: journal.Fact, Name: "ContainerRunning", Container: "main"}}, c.then...)
-		s, err := sim.ScenarioOf(&journal.Record{Entries: entries})
-		assert.Must(t, err)
+		s := assert.Get(sim.ScenarioOf(&journal.Record{Entries: entries})).Must(t)
 		got := s.Containers["main"].Runs[0]
 		if got.Run.Forever() {
 			got.Run = nil
@@ -77,8 +75,7 @@ func TestExits(t *testing.T) {
 // recorded is the scenario of a life, written and read.
 func recorded(t *testing.T, set *manifest.Set, r *journal.Record) *scenario.Scenario {
 	t.Helper()
-	text, err := sim.ScenarioYAML(r)
-	assert.Must(t, err)
+	text := assert.Get(sim.ScenarioYAML(r)).Must(t)
 	s, err := file.Read(manifest.Source{Name: "recorded.yaml", Data: text}, set.Pod)
 	assert.Require(t, err == nil, "%v\n%s", err, text)
 	return s
@@ -97,13 +94,12 @@ func TestDeletedInTheAPI(t *testing.T) {
 	updated := func(id int64, seconds int, detail map[string]string) journal.Entry {
 		return journal.Entry{ID: id, At: at(seconds), Kind: journal.Fact, Name: "PodUpdated", Detail: detail}
 	}
-	s, err := sim.ScenarioOf(&journal.Record{Entries: []journal.Entry{
+	s := assert.Get(sim.ScenarioOf(&journal.Record{Entries: []journal.Entry{
 		{ID: 1, At: at(0), Kind: journal.Fact, Name: "Accepted"},
 		updated(2, 3, nil),
 		updated(3, 5, map[string]string{journal.DetailGrace: "7"}),
 		updated(4, 6, map[string]string{journal.DetailGrace: "6"}),
-	}})
-	assert.Must(t, err)
+	}})).Must(t)
 	want := []scenario.Event{{At: scenario.Fixed(5 * time.Second), Delete: &scenario.Delete{GraceSeconds: new(int64(7))}}}
 	assert.Deep(t, "", want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 }

@@ -55,8 +55,7 @@ never Ready    100.0 %  (2)
         restarts     2     2     2     2     2      2
 `
 	assert.Deep(t, "", want, text)
-	data, err := json.Marshal(statisticsOf(lived(1, never, 2)))
-	assert.Must(t, err)
+	data := assert.Get(json.Marshal(statisticsOf(lived(1, never, 2)))).Must(t)
 	for _, want := range []string{`"neverReady":1,`, `"timeToReadySeconds":null`, `"downtimeSeconds":null`, `"failedAssertions":[]`} {
 		assert.True(t, strings.Contains(string(data), want), "%s is missing: %s", want, data)
 	}

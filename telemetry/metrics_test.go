@@ -32,10 +32,8 @@ func TestMetricsAreSent(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", map[string]string{overHTTP: collector.URL, overGRPC: "http://" + collector.Endpoint}[protocol])
 		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 		t.Setenv("OTEL_SERVICE_NAME", "shop")
-		of, err := Resource(t.Context(), "lifepod")
-		assert.Must(t, err)
-		m, err := OpenMetrics(t.Context(), counted(), of)
-		assert.Must(t, err)
+		of := assert.Get(Resource(t.Context(), "lifepod")).Must(t)
+		m := assert.Get(OpenMetrics(t.Context(), counted(), of)).Must(t)
 		assert.Must(t, m.Close(t.Context()))
 		sent := collector.Metrics()
 		assert.True(t, sent["lifepod_test_total"].Value == 3 && sent["lifepod_test_seconds"].Count == 1 && sent["lifepod_test_seconds"].Value == 1.5 &&

@@ -46,8 +46,7 @@ func TestOfGroup(t *testing.T) {
 		"all are told (the last: train-c on node-2) 1m01s to 1m01s",
 	}, lines(c))
 
-	text, err := json.MarshalIndent(c, "", "  ")
-	assert.Must(t, err)
+	text := assert.Get(json.MarshalIndent(c, "", "  ")).Must(t)
 	timelinetest.Golden(t, "group.json", append(text, '\n'))
 }
 

@@ -224,8 +224,7 @@ func TestNow(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	text, err := json.MarshalIndent(charts()["web"], "", "  ")
-	assert.Must(t, err)
+	text := assert.Get(json.MarshalIndent(charts()["web"], "", "  ")).Must(t)
 	timelinetest.Golden(t, "web.json", append(text, '\n'))
 }
 

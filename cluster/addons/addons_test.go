@@ -22,7 +22,7 @@ func titles(objects []*unstructured.Unstructured) (list []string) {
 
 // What others need comes first; apart from that the order is the file's.
 func TestDecodeOrders(t *testing.T) {
-	got, err := decode([]byte(`# a comment
+	got := assert.Get(decode([]byte(`# a comment
 ---
 apiVersion: example.com/v1
 kind: Thing
@@ -36,8 +36,7 @@ items:
 ---
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
 ---
-`))
-	assert.Must(t, err)
+`))).Must(t)
 	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
 	assert.Deep(t, "objects", want, titles(got))
 }
@@ -84,8 +83,7 @@ func TestListTakesManifests(t *testing.T) {
 // has not changed is not applied again.
 func TestFileIsReadWhenWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
-	writer, err := os.Create(path)
-	assert.Must(t, err)
+	writer := assert.Get(os.Create(path)).Must(t)
 	write := func(text string) {
 		assert.Must(t, assert.ErrorOf(writer.WriteString(text)))
 	}

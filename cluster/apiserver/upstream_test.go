@@ -36,8 +36,7 @@ func startEtcd(t *testing.T) state.Place {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lpa") // its sockets' names are short
 	assert.Must(t, err)
-	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(dir, "etcd"), RunDir: dir, Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	store := assert.Get(etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(dir, "etcd"), RunDir: dir, Log: slog.New(slog.DiscardHandler)})).Must(t)
 	t.Cleanup(func() {
 		store.Close()
 		assert.NoError(t, os.RemoveAll(dir))
@@ -50,10 +49,8 @@ func startEtcd(t *testing.T) state.Place {
 func testConfig(t *testing.T, place state.Place, prefix string) Config {
 	t.Helper()
 	address := net.IPv4(127, 0, 0, 1)
-	keys, err := pki.Open(pki.Config{Dir: t.TempDir(), Addresses: []net.IP{address}})
-	assert.Must(t, err)
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	keys := assert.Get(pki.Open(pki.Config{Dir: t.TempDir(), Addresses: []net.IP{address}})).Must(t)
+	port := assert.Get(machine.FreePort()).Must(t)
 	place.Prefix = prefix
 	return Config{Keys: keys, Etcd: place, Listen: address, Port: port, Advertise: net.IPv4(192, 0, 2, 1), ServiceRange: "10.99.0.0/16"}
 }
@@ -107,8 +104,7 @@ func begin(t *testing.T, c Config, create func(context.Context, Config) (*Server
 		end()
 		assert.NoError(t, <-ended)
 	})
-	client, err := kubernetes.NewForConfig(server.Loopback())
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(server.Loopback())).Must(t)
 	return serving{client}
 }
 
@@ -272,8 +268,7 @@ func TestRolesAreReconciled(t *testing.T) {
 	s := serve(t, testConfig(t, place, "/registry"), New)
 	roles := s.RbacV1().ClusterRoles()
 	change := func(name string, change func(*rbacv1.ClusterRole)) {
-		role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
-		assert.Must(t, err)
+		role := assert.Get(roles.Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 		change(role)
 		assert.Must(t, assert.ErrorOf(roles.Update(t.Context(), role, metav1.UpdateOptions{})))
 	}

@@ -41,12 +41,9 @@ func newState(t *testing.T) *state {
 
 func (s *state) start() {
 	s.t.Helper()
-	var err error
-	s.server, err = etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)})
-	assert.Must(s.t, err)
+	s.server = assert.Get(etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)})).Must(s.t)
 	assert.Must(s.t, s.server.AwaitReady(s.t.Context()))
-	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}})
-	assert.Must(s.t, err)
+	s.client = assert.Get(clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}})).Must(s.t)
 }
 
 func (s *state) stop() {
@@ -60,15 +57,13 @@ func (s *state) stop() {
 // put returns the revision.
 func (s *state) put(key, value string) int64 {
 	s.t.Helper()
-	r, err := s.client.Put(s.t.Context(), key, value)
-	assert.Must(s.t, err)
+	r := assert.Get(s.client.Put(s.t.Context(), key, value)).Must(s.t)
 	return r.Header.Revision
 }
 
 func (s *state) all() map[string]string {
 	s.t.Helper()
-	r, err := s.client.Get(s.t.Context(), "", clientv3.WithPrefix())
-	assert.Must(s.t, err)
+	r := assert.Get(s.client.Get(s.t.Context(), "", clientv3.WithPrefix())).Must(s.t)
 	all := map[string]string{}
 	for _, kv := range r.Kvs {
 		all[string(kv.Key)] = string(kv.Value)
@@ -82,8 +77,7 @@ func (s *state) config() Config {
 
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -96,8 +90,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	s.put("a", "1")
 	then := s.put("b", "2")
 	file := filepath.Join(t.TempDir(), "x")
-	m, err := Save(t.Context(), s.config(), file)
-	assert.Must(t, err)
+	m := assert.Get(Save(t.Context(), s.config(), file)).Must(t)
 	assert.True(t, m.Revision == then && m.Version == "v1" && len(m.Files) == 4, "manifest %+v, want revision %d and four files", m, then)
 	info, err := os.Stat(file)
 	assert.True(t, err == nil && info.Mode() == 0o600, "file: %v, %v, want mode 0600", info, err)
@@ -113,8 +106,7 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	if r, err := Restore(file, elsewhere, false); err != nil || r.Kept != "" {
 		t.Errorf("in a new folder: %+v, %v", r, err)
 	}
-	r, err := Restore(file, s.data, true)
-	assert.Must(t, err)
+	r := assert.Get(Restore(file, s.data, true)).Must(t)
 	text, err := os.ReadFile(filepath.Join(s.data, "pki", "ca.key"))
 	assert.True(t, err == nil && string(text) == "this is ca.key", "key %q, %v", text, err)
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(r.Kept, "etcd", "member"))), "what was there")
@@ -137,8 +129,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	assert.Must(t, assert.ErrorOf(Save(t.Context(), s.config(), file)))
 	s.stop()
-	good, err := os.ReadFile(file)
-	assert.Must(t, err)
+	good := assert.Get(os.ReadFile(file)).Must(t)
 	before := names(t, filepath.Dir(s.data))
 	for name, text := range map[string][]byte{
 		"empty":      nil,
@@ -159,12 +150,10 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 
 func TestHoldIsForOne(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "cluster")
-	release, err := Hold(data)
-	assert.Must(t, err)
+	release := assert.Get(Hold(data)).Must(t)
 	assert.ErrorIs(t, ErrRunning, assert.ErrorOf(Hold(data)), "second")
 	release()
-	release, err = Hold(data)
-	assert.Must(t, err)
+	release = assert.Get(Hold(data)).Must(t)
 	release()
 }
 

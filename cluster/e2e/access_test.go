@@ -18,20 +18,17 @@ import (
 // bearer is a client that has nothing but a token.
 func bearer(t *testing.T, token string) kubernetes.Interface {
 	t.Helper()
-	config, err := up.RESTConfig()
-	assert.Must(t, err)
+	config := assert.Get(up.RESTConfig()).Must(t)
 	config.BearerToken = token
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
-	made, err := kubernetes.NewForConfig(config)
-	assert.Must(t, err)
+	made := assert.Get(kubernetes.NewForConfig(config)).Must(t)
 	return made
 }
 
 // Who is called what, with a token.
 func whoAmI(ctx context.Context, t *testing.T, token string) string {
 	t.Helper()
-	review, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})
-	assert.Must(t, err)
+	review := assert.Get(bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})).Must(t)
 	return review.Status.UserInfo.Username
 }
 
@@ -98,9 +95,8 @@ restartPolicy: Never
 volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: vault, path: token, expirationSeconds: 600}}]}}]`)))
 	token := s.ended("holder").Message
 	for audience, want := range map[string]bool{"vault": true, "other": false} {
-		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
-			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
-		assert.Must(t, err)
+		review := assert.Get(client.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})).Must(t)
 		status := review.Status
 		assert.True(t, status.Authenticated == want && (!want || strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") == "holder"),
 			"for %s: %+v, want authenticated %v as the pod", audience, status, want)

@@ -38,8 +38,7 @@ func lifepod(t *testing.T, root string, args ...string) answer {
 // on the machine.
 func ownRoot(t *testing.T) string {
 	t.Helper()
-	root, err := os.MkdirTemp("", "lp-up-")
-	assert.Must(t, err)
+	root := assert.Get(os.MkdirTemp("", "lp-up-")).Must(t)
 	t.Cleanup(func() {
 		a := lifepod(t, root, "down", "--purge", "--grace-period", "1s")
 		assert.True(t, a.code == 0, "down --purge: %+v", a)
@@ -124,8 +123,7 @@ func TestDetached(t *testing.T) {
 	if a := lifepod(t, root, "status"); a.code != 0 || !strings.HasPrefix(a.out, "Cluster:   none in "+root+"; ") {
 		t.Errorf("status without a cluster: %+v", a)
 	}
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	kubeconfig := filepath.Join(root, "cluster", "kubeconfig")
 	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
 	assert.Require(t, a.code == 0 && strings.HasPrefix(a.out, "Kubernetes is ready after ") && strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n"),

@@ -20,8 +20,7 @@ func (s space) configMap(name string, finalizers []string, owners ...*core.Confi
 	for _, o := range owners {
 		object.OwnerReferences = append(object.OwnerReferences, meta.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: o.Name, UID: o.UID, BlockOwnerDeletion: &blocks})
 	}
-	made, err := client.CoreV1().ConfigMaps(s.name).Create(s.t.Context(), object, meta.CreateOptions{})
-	assert.Must(s.t, err)
+	made := assert.Get(client.CoreV1().ConfigMaps(s.name).Create(s.t.Context(), object, meta.CreateOptions{})).Must(s.t)
 	return made
 }
 
@@ -31,8 +30,7 @@ const held = "lifepod.dev/held"
 // release takes the finalizer off.
 func (s space) release(configMap string) {
 	s.t.Helper()
-	_, err := client.CoreV1().ConfigMaps(s.name).Patch(s.t.Context(), configMap, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), meta.PatchOptions{})
-	assert.Must(s.t, err)
+	assert.Must(s.t, assert.ErrorOf(client.CoreV1().ConfigMaps(s.name).Patch(s.t.Context(), configMap, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), meta.PatchOptions{})))
 }
 
 // What belongs to what was deleted goes after it, before it, or stays as nobody's; what

@@ -28,8 +28,7 @@ spec:
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
-	program, err := filepath.Abs("../../.cache/controlplane/bin/metrics-server")
-	assert.Must(t, err)
+	program := assert.Get(filepath.Abs("../../.cache/controlplane/bin/metrics-server")).Must(t)
 	metricsserver.Start(t, metricsserver.Cluster{
 		Program: program, Kubeconfig: up.Kubeconfig, Kubectl: up.Kubectl,
 		Address: s.kubectl("get", "node", instance.Node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`),

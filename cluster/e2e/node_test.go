@@ -20,8 +20,7 @@ import (
 // ownInstance starts a cluster beside the one that tests share.
 func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 	t.Helper()
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
 	return instance.New(t, c)
 }
@@ -31,8 +30,7 @@ func do(t *testing.T, i *instance.Instance, input string, args ...string) string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	out, err := i.Kubectl(ctx, input, args...)
-	assert.Must(t, err)
+	out := assert.Get(i.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }
 
@@ -67,13 +65,11 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	got := do(t, i, "", "get", "node", "first", "-o", "jsonpath={.status.capacity.pods} {.status.daemonEndpoints.kubeletEndpoint.Port} {.status.runtimeHandlers[*].name}")
 	assert.Deep(t, "pods, port, handlers", fmt.Sprintf("17 %d  runc test-handler", port), got)
-	client, err := i.Client()
-	assert.Must(t, err)
+	client := assert.Get(i.Client()).Must(t)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
 	assert.True(t, string(log) == "err\n", "the log of stderr is %q (%v)", log, err)
 	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	watching := assert.Get(client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})).Must(t)
 	defer watching.Stop()
 	began := time.Now()
 	i.Stop()
@@ -93,8 +89,7 @@ func TestNodeOfOnesOwn(t *testing.T) {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	return port
 }
 

@@ -93,8 +93,7 @@ func TestKillUnderLoad(t *testing.T) {
 	up.Kill()
 	stop()
 	assert.Must(t, up.Run(t.Context()))
-	list, err := client.CoreV1().ConfigMaps(s.name).List(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().ConfigMaps(s.name).List(t.Context(), meta.ListOptions{})).Must(t)
 	there := map[string]bool{}
 	for _, c := range list.Items {
 		there[c.Name] = true

@@ -26,8 +26,7 @@ type space struct {
 // it. It is deleted when the test ends.
 func newSpace(t *testing.T, labels map[string]string) space {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})).Must(t)
 	s := space{t: t, name: made.Name}
 	assert.AtEnd(t, func() error {
 		return client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{})
@@ -97,8 +96,7 @@ func (s space) kubectl(args ...string) string {
 
 func (s space) input(input string, args ...string) string {
 	s.t.Helper()
-	out, err := s.try(input, args...)
-	assert.Must(s.t, err)
+	out := assert.Get(s.try(input, args...)).Must(s.t)
 	return out
 }
 

@@ -21,8 +21,7 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, up.Program, "up", "--root", root, "--listen", listen, "--node-name", instance.Node, "--log-level", "info")
-	log, err := command.StderrPipe()
-	assert.Must(t, err)
+	log := assert.Get(command.StderrPipe()).Must(t)
 	assert.Must(t, command.Start())
 	var text strings.Builder
 	sent := false
@@ -46,8 +45,7 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
 	root := ownRoot(t)
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("Ctrl-C at %q: exit code", step), 130, signalAt(t, root, listen, step, syscall.SIGINT))
 		left := (machine.Root{Dir: root}).Processes()

@@ -41,11 +41,9 @@ func smallDisk(t *testing.T) Config {
 
 func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 	t.Helper()
-	s, err := Start(t.Context(), c)
-	assert.Must(t, err)
+	s := assert.Get(Start(t.Context(), c)).Must(t)
 	assert.Must(t, s.AwaitReady(t.Context()))
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}})
-	assert.Must(t, err)
+	client := assert.Get(clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}})).Must(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return s, client
 }
@@ -53,11 +51,9 @@ func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 // fill leaves that many bytes free on the disk.
 func fill(t *testing.T, c Config, leave int64) (file string) {
 	t.Helper()
-	free, err := freeSpace(c.Dir)
-	assert.Must(t, err)
+	free := assert.Get(freeSpace(c.Dir)).Must(t)
 	file = filepath.Join(filepath.Dir(c.Dir), "other")
-	f, err := os.Create(file)
-	assert.Must(t, err)
+	f := assert.Get(os.Create(file)).Must(t)
 	at := int64(0)
 	for step := free - leave; step >= 4096; { // somebody may write at the same time
 		if err := unix.Fallocate(int(f.Fd()), 0, at, min(step, free-leave-at)); err == nil {
@@ -115,8 +111,7 @@ func TestQuotaIsLeft(t *testing.T) {
 		s.embedded.Server.Backend().ForceCommit() // the quota is that of the file
 	}
 	assert.Require(t, errors.Is(err, rpctypes.ErrNoSpace), "put: %v, want %v", err, rpctypes.ErrNoSpace)
-	r, err := client.Delete(t.Context(), "big")
-	assert.Must(t, err)
+	r := assert.Get(client.Delete(t.Context(), "big")).Must(t)
 	assert.Must(t, assert.ErrorOf(client.Compact(t.Context(), r.Header.Revision, clientv3.WithCompactPhysical())))
 	for range 10 { // pages are free when the transactions after have ended
 		s.embedded.Server.Backend().ForceCommit()

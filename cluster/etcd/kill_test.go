@@ -82,8 +82,7 @@ func newWriter(t *testing.T, c Config, run string, size int) said {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), writerDir+"="+c.Dir, writerRun+"="+run, writerSize+"="+strconv.Itoa(size))
 	command.Stderr = os.Stderr
-	out, err := command.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(command.StdoutPipe()).Must(t)
 	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()

@@ -21,8 +21,7 @@ const server = "https://127.0.0.1:6443"
 func admin(t *testing.T, server string) (*pki.Folder, string) {
 	t.Helper()
 	dir := t.TempDir()
-	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	assert.Must(t, err)
+	keys := assert.Get(pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})).Must(t)
 	path := filepath.Join(dir, "kubeconfig")
 	assert.Must(t, keys.AdminKubeconfig(path, "lifepod", server))
 	return keys, path
@@ -53,8 +52,7 @@ func write(t *testing.T, text string, mode fs.FileMode) string {
 
 func text(t *testing.T, path string) string {
 	t.Helper()
-	all, err := os.ReadFile(path)
-	assert.Must(t, err)
+	all := assert.Get(os.ReadFile(path)).Must(t)
 	return string(all)
 }
 
@@ -100,8 +98,7 @@ func TestMergeNew(t *testing.T) {
 		into.Owner = &Owner{UID: 65534, GID: 65534}
 	}
 	assert.Must(t, Merge(Config{Admin: from, Into: into, Context: "lifepod"}))
-	info, err := os.Stat(path)
-	assert.Must(t, err)
+	info := assert.Get(os.Stat(path)).Must(t)
 	got := info.Mode().Perm()
 	assert.True(t, got == 0o600, "mode %o, want 600", got)
 	config, err := clientcmd.LoadFromFile(path)
@@ -143,15 +140,13 @@ func TestMergeAgain(t *testing.T) {
 	keys, from := admin(t, server)
 	merge := func(from string) error { return Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}) }
 	assert.Must(t, merge(from))
-	config, err := clientcmd.LoadFromFile(path)
-	assert.Must(t, err)
+	config := assert.Get(clientcmd.LoadFromFile(path)).Must(t)
 	config.Contexts["lifepod"].Namespace = "mine"
 	assert.Must(t, clientcmd.WriteToFile(*config, path))
 	moved := filepath.Join(filepath.Dir(from), "kubeconfig")
 	assert.Must(t, keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"))
 	assert.Must(t, Renew(from))
-	config, err = clientcmd.LoadFromFile(path)
-	assert.Must(t, err)
+	config = assert.Get(clientcmd.LoadFromFile(path)).Must(t)
 	if got := config.Clusters["lifepod"].Server; got != "https://127.0.0.1:7443" || config.Contexts["lifepod"].Namespace != "mine" {
 		t.Errorf("moved: %s", text(t, path))
 	}

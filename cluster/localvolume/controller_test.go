@@ -54,15 +54,13 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 // newDriver is the driver of a node.
 func newDriver(t *testing.T, node string) csi.ControllerClient {
 	t.Helper()
-	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	driver := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
 	csi.RegisterControllerServer(server, driver)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	assert.Must(t, err)
+	conn := assert.Get(grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))).Must(t)
 	return csi.NewControllerClient(conn)
 }
 
@@ -148,16 +146,14 @@ func (s scene) event() string {
 // volume is the PersistentVolume of a claim, which the informers know from now on.
 func (s scene) volume(t *testing.T, name string) *v1.PersistentVolume {
 	t.Helper()
-	v, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	v := assert.Get(s.client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	s.know(t, v)
 	return v
 }
 
 func (s scene) claim(t *testing.T, name string) *v1.PersistentVolumeClaim {
 	t.Helper()
-	c, err := s.client.CoreV1().PersistentVolumeClaims("shop").Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	c := assert.Get(s.client.CoreV1().PersistentVolumeClaims("shop").Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	return c
 }
 
@@ -298,8 +294,7 @@ func TestCopies(t *testing.T) {
 	s := newScene(t, first)
 	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	s.bound(t, first)
-	taken, err := s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
-	assert.Must(t, err)
+	taken := assert.Get(s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})).Must(t)
 	s.Dynamic = fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(),
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": snapshotGroup + "/v1", "kind": "VolumeSnapshot", "metadata": map[string]any{"namespace": "shop", "name": "s", "uid": "us"},
@@ -457,8 +452,7 @@ func TestCapacities(t *testing.T) {
 	for range 2 {
 		assert.Must(t, s.publish(t.Context()))
 	}
-	list, err := s.client.StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(s.client.StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})).Must(t)
 	var got []string
 	for _, c := range list.Items {
 		assert.True(t, c.Capacity.Value() > 0, "%s has %s", c.Name, c.Capacity)
@@ -483,8 +477,7 @@ func TestClassOfFoldersIsReplaced(t *testing.T) {
 	}
 	want := class()
 	want.ReclaimPolicy, want.Annotations = old.ReclaimPolicy, old.Annotations
-	got, err := client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})
-	assert.Must(t, err)
+	got := assert.Get(client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})).Must(t)
 	got.ManagedFields, want.TypeMeta = nil, got.TypeMeta
 	assert.Deep(t, "class", want, got)
 }

@@ -16,21 +16,19 @@ import (
 // makeVolume has the driver of n1 make one, as if this controller was killed then.
 func (s scene) makeVolume(t *testing.T, name string) {
 	t.Helper()
-	_, err := s.drivers.(nodes)["n1"].CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+	assert.Must(t, assert.ErrorOf(s.drivers.(nodes)["n1"].CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 16 << 20},
 		VolumeCapabilities: []*csi.VolumeCapability{{
 			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},
 			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 		}},
-	})
-	assert.Must(t, err)
+	})))
 }
 
 // hasVolumes is how many volumes the driver of n1 has.
 func (s scene) hasVolumes(t *testing.T) int {
 	t.Helper()
-	list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-	assert.Must(t, err)
+	list := assert.Get(s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})).Must(t)
 	return len(list.GetEntries())
 }
 

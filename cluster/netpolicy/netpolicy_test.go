@@ -24,8 +24,7 @@ func policy(name string) *networking.NetworkPolicy {
 // Each new object gets an Event, and the log one line.
 func TestWarns(t *testing.T) {
 	client := fake.NewClientset(policy("before"))
-	recorded, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	recorded := assert.Get(client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})).Must(t)
 	var log bytes.Buffer
 	ctx, end := context.WithCancel(t.Context())
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -32,23 +32,20 @@ func (c *clock) config(dir string) Config {
 
 func open(t *testing.T, c Config) *Folder {
 	t.Helper()
-	f, err := Open(c)
-	assert.Must(t, err)
+	f := assert.Get(Open(c)).Must(t)
 	return f
 }
 
 // content is what all files have.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(dir)).Must(t)
 	all := map[string]string{}
 	for _, file := range files {
 		if file.IsDir() {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(dir, file.Name()))).Must(t)
 		all[file.Name()] = string(text)
 	}
 	return all
@@ -68,8 +65,7 @@ func changed(before, after map[string]string) []string {
 
 func leafIn(t *testing.T, certificate, key string) *x509.Certificate {
 	t.Helper()
-	whole, err := tls.LoadX509KeyPair(certificate, key)
-	assert.Must(t, err)
+	whole := assert.Get(tls.LoadX509KeyPair(certificate, key)).Must(t)
 	return whole.Leaf
 }
 

@@ -40,8 +40,7 @@ func TestRun(t *testing.T) {
 		if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; time.Until(got) < 300*day {
 			t.Errorf("the API server's certificate expires in %s", time.Until(got))
 		}
-		config, err := clientcmd.LoadFromFile(kubeconfig)
-		assert.Must(t, err)
+		config := assert.Get(clientcmd.LoadFromFile(kubeconfig)).Must(t)
 		user := config.AuthInfos["lifepod"]
 		assert.True(t, f.fits(pair{user.ClientCertificateData, user.ClientKeyData}, f.ca, nodeLeaf("n1")), "the node's kubeconfig is not renewed")
 		cancel()

@@ -64,8 +64,7 @@ func (w warnings) Write(line []byte) (int, error) {
 
 // TestTakenPort: a port that is taken is one warning, which says who isn't answered, and is served when it is free.
 func TestTakenPort(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	taken := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	logged := make(warnings, 1) // a second one would hold the test up
 	p := port{taken.Addr().String(), "load balancers", metricsHandler()}
 	ctx, end := context.WithCancel(t.Context())

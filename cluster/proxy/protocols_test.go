@@ -35,8 +35,7 @@ func TestProtocolsByName(t *testing.T) {
 		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . tcp . 17"},
 		"affinity-of-services": nil,
 	} {
-		elements, err := named{table}.ListElements(t.Context(), "set", set)
-		assert.Must(t, err)
+		elements := assert.Get(named{table}.ListElements(t.Context(), "set", set)).Must(t)
 		var got []string
 		for _, e := range elements {
 			got = append(got, strings.Join(e.Key, " . "))

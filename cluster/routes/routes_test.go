@@ -111,8 +111,7 @@ func TestWantedLater(t *testing.T) {
 func alone(t *testing.T) netlink.Link {
 	t.Helper()
 	runtime.LockOSThread()
-	own, err := netns.New()
-	assert.Must(t, err)
+	own := assert.Get(netns.New()).Must(t)
 	t.Cleanup(func() { _ = own.Close() })
 	assert.Must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}))
 	for _, name := range []string{"far", "lan"} {
@@ -122,8 +121,7 @@ func alone(t *testing.T) netlink.Link {
 		}
 		assert.Must(t, err)
 	}
-	lan, err := netlink.LinkByName("lan")
-	assert.Must(t, err)
+	lan := assert.Get(netlink.LinkByName("lan")).Must(t)
 	address, err := netlink.ParseAddr("192.0.2.1/24")
 	if err == nil {
 		err = netlink.AddrAdd(lan, address)
@@ -147,8 +145,7 @@ func TestApply(t *testing.T) {
 	have := func(step string, want map[string]string) {
 		t.Helper()
 		for within, want := range map[netip.Prefix]map[string]string{pods: want, foreign: {foreign.String(): "192.0.2.9"}} {
-			list, err := ours(within)
-			assert.Must(t, err)
+			list := assert.Get(ours(within)).Must(t)
 			got := map[string]string{}
 			for p, r := range list {
 				got[p.String()] = r.Gw.String()

@@ -37,8 +37,7 @@ func TestValidate(t *testing.T) {
 // The first record stays, whoever comes later.
 func TestFound(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})
-	assert.Must(t, err)
+	store := assert.Get(etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})).Must(t)
 	defer store.Close()
 	assert.Must(t, store.AwaitReady(t.Context()))
 	p := Place{Endpoints: []string{store.Endpoint()}}
@@ -47,8 +46,7 @@ func TestFound(t *testing.T) {
 	}
 	first := Record{Services: "10.43.0.0/16", Keys: map[string]string{"ca.crt": "a"}, Founder: "n1"}
 	for _, r := range []Record{first, {Services: "10.44.0.0/16", Founder: "n2"}} {
-		got, err := p.Found(t.Context(), r)
-		assert.Must(t, err)
+		got := assert.Get(p.Found(t.Context(), r)).Must(t)
 		assert.Deep(t, fmt.Sprintf("recorded by %s", r.Founder), &first, got)
 	}
 	got, err := p.Find(t.Context())
@@ -58,8 +56,7 @@ func TestFound(t *testing.T) {
 
 // shortDir is one whose path leaves room for the name of a socket.
 func shortDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "lps")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lps")).Must(t)
 	assert.AtEnd(t, func() error { return os.RemoveAll(dir) })
 	return dir
 }

@@ -84,8 +84,7 @@ func TestToken(t *testing.T) {
 	token := create(ctx, t, client, time.Hour)
 	forever := create(ctx, t, client, 0)
 	id, secret, _ := strings.Cut(token, ".")
-	stored, err := client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
-	assert.Must(t, err)
+	stored := assert.Get(client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})).Must(t)
 	assert.True(t, stored.Type == "bootstrap.kubernetes.io/token" && string(stored.Data["token-secret"]) == secret, "stored: %v", stored)
 	want := []string{"auth-extra-groups", "description", "expiration", "token-id", "token-secret", "usage-bootstrap-authentication", "usage-bootstrap-signing"}
 	assert.Deep(t, "", want, slices.Sorted(maps.Keys(stored.Data)))
@@ -112,10 +111,8 @@ func TestInvitation(t *testing.T) {
 	var authorities []byte
 	var pins string
 	for _, name := range []string{"of today", "of tomorrow"} {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		assert.Must(t, err)
-		c, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-		assert.Must(t, err)
+		key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+		c := assert.Get(cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)).Must(t)
 		authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 		pins += fmt.Sprintf(" --ca-hash sha256:%x", sha256.Sum256(c.RawSubjectPublicKeyInfo))
 	}
@@ -130,7 +127,6 @@ func TestInvitation(t *testing.T) {
 
 func create(ctx context.Context, t *testing.T, client *fake.Clientset, ttl time.Duration) string {
 	t.Helper()
-	token, err := Create(ctx, client, ttl, "for a test")
-	assert.Must(t, err)
+	token := assert.Get(Create(ctx, client, ttl, "for a test")).Must(t)
 	return token
 }

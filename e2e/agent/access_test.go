@@ -41,9 +41,8 @@ spec:
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
 	assert.Deep(t, "what else every pod has", c.namespace+"\n-----BEGIN CERTIFICATE-----\n", access)
-	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
-		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	review := assert.Get(client.AuthenticationV1().TokenReviews().Create(t.Context(),
+		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})).Must(t)
 	assert.Deep(t, "whom the API server takes the pod for", "system:serviceaccount:"+c.namespace+":default", review.Status.User.Username)
 }
 

@@ -95,15 +95,12 @@ func (c *cluster) decide(request *certificatesv1.PodCertificateRequest, status c
 // issue makes a certificate for an hour.
 func issue(t *testing.T, request *certificatesv1.PodCertificateRequest) certificatesv1.PodCertificateRequestStatus {
 	t.Helper()
-	proof, err := x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)
-	assert.Must(t, err)
-	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
+	proof := assert.Get(x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)).Must(t)
+	authority := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	from := time.Now().Truncate(time.Second)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour)}
 	template.Subject.CommonName = request.Spec.PodName
-	der, err := x509.CreateCertificate(rand.Reader, template, template, proof.PublicKey, authority)
-	assert.Must(t, err)
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, proof.PublicKey, authority)).Must(t)
 	return certificatesv1.PodCertificateRequestStatus{
 		Conditions: []metav1.Condition{{
 			Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Issued", LastTransitionTime: metav1.Now(),

@@ -76,8 +76,7 @@ func (d *deviceDriver) run() {
 	d.t.Helper()
 	assert.Must(d.t, os.MkdirAll(filepath.Join(d.node.RootDir(), "plugins", d.name), 0o750))
 	command := exec.Command(plane.Binary(d.arguments[0]), d.arguments[1:]...)
-	process, err := machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))
-	assert.Must(d.t, err)
+	process := assert.Get(machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))).Must(d.t)
 	d.process = process
 }
 

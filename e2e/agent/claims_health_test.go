@@ -56,8 +56,7 @@ func newHealthDriver(t *testing.T, node *member.Member, name string) *healthDriv
 func (d *healthDriver) serve(t *testing.T, socket string) {
 	t.Helper()
 	assert.Must(t, os.MkdirAll(filepath.Dir(socket), 0o750))
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	registerapi.RegisterRegistrationServer(server, d)
 	drav1.RegisterDRAPluginServer(server, d)

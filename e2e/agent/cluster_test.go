@@ -32,9 +32,8 @@ type cluster struct {
 // pods do too.
 func newCluster(t *testing.T, node *member.Member) *cluster {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})).Must(t)
 	c := &cluster{t: t, namespace: made.Name, node: node}
 	t.Cleanup(c.end)
 	await(c, "serviceaccounts", "default", "to be made", func(*v1.ServiceAccount) bool { return true })
@@ -92,8 +91,7 @@ func (c *cluster) create(manifest string) *v1.Pod {
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
 	}
-	made, err := client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})
-	assert.Must(c.t, err)
+	made := assert.Get(client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})).Must(c.t)
 	return made
 }
 
@@ -122,8 +120,7 @@ func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
-	assert.Must(c.t, err)
+	out := assert.Get(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)).Must(c.t)
 	return out
 }
 
@@ -142,8 +139,7 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 	follow := plane.KubectlCommand(ctx, append([]string{"--namespace", c.namespace, "logs", "--follow", pod}, flags...)...)
 	var complaints strings.Builder
 	follow.Stderr = &complaints
-	out, err := follow.StdoutPipe()
-	assert.Must(c.t, err)
+	out := assert.Get(follow.StdoutPipe()).Must(c.t)
 	assert.Must(c.t, follow.Start())
 	found := false
 	for lines := bufio.NewScanner(out); !found && lines.Scan(); {

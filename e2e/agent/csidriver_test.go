@@ -40,8 +40,7 @@ func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	t.Helper()
 	folder := filepath.Join(node.Root.Dir, "plugins_registry")
 	d := &csiDriver{zone: zone, socket: filepath.Join(folder, "own-csi.sock"), statuses: make(chan *registerapi.RegistrationStatus, 100)}
-	listener, err := net.Listen("unix", d.socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", d.socket)).Must(t)
 	server := grpc.NewServer()
 	csi.RegisterNodeServer(server, d)
 	registerapi.RegisterRegistrationServer(server, d)
@@ -100,8 +99,7 @@ func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver)
 func TestCSIDriverRegisters(t *testing.T) {
 	t.Parallel()
 	node := newNode(t, member.Config{})
-	object, err := client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
-	assert.Must(t, err)
+	object := assert.Get(client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})).Must(t)
 	first := csiNode(t, node)
 	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: object.UID}}
 	if diff := cmp.Diff(owner, first.OwnerReferences); diff != "" || first.Annotations[v1.MigratedPluginsAnnotationKey] == "" {

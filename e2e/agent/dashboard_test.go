@@ -89,8 +89,7 @@ func TestDashboard(t *testing.T) {
 // queries are those of docs/grafana.json.
 func queries(t *testing.T) (list []query) {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/grafana.json")
-	assert.Must(t, err)
+	content := assert.Get(os.ReadFile("../../docs/grafana.json")).Must(t)
 	var d dashboard
 	assert.Must(t, json.Unmarshal(content, &d))
 	add := func(of, expression string, labels []string) {
@@ -135,8 +134,7 @@ func (c *cluster) samples(paths ...string) (all samples) {
 	c.t.Helper()
 	for _, path := range paths {
 		for _, family := range c.scrape(path) {
-			list, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)
-			assert.Must(c.t, err)
+			list := assert.Get(expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)).Must(c.t)
 			for _, sample := range list {
 				sample.Metric[model.InstanceLabel] = "node:10250" // as Prometheus adds it
 			}

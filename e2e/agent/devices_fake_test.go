@@ -31,8 +31,7 @@ func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, i
 	t.Helper()
 	dir := filepath.Join(node.Root.Dir, "device-plugins")
 	p := serveOwnPlugin(t, filepath.Join(dir, "own.sock"), resource, ids...)
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	request := &api.RegisterRequest{Version: api.Version, Endpoint: "own.sock", ResourceName: string(resource)}
 	assert.Must(t, assert.ErrorOf(api.NewRegistrationClient(connection).Register(t.Context(), request)))
@@ -54,8 +53,7 @@ func foundSocket(node *member.Member) string {
 
 func serveOwnPlugin(t *testing.T, socket string, resource v1.ResourceName, ids ...string) *ownPlugin {
 	t.Helper()
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10), resource: resource}
 	api.RegisterDevicePluginServer(p.server, p)
 	registerapi.RegisterRegistrationServer(p.server, p)

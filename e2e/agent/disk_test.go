@@ -173,8 +173,7 @@ func (c *cluster) evicted(name, resource, amounts string) {
 // wantVictims demands one event Evicted for each of these pods, and none for others.
 func (c *cluster) wantVictims(names ...string) {
 	c.t.Helper()
-	list, err := client.CoreV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=Evicted"})
-	assert.Must(c.t, err)
+	list := assert.Get(client.CoreV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=Evicted"})).Must(c.t)
 	times := map[string]int32{}
 	for i := range list.Items {
 		times[list.Items[i].InvolvedObject.Name] += list.Items[i].Count

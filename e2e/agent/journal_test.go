@@ -45,8 +45,7 @@ spec:
 	cluster := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
 	pods, err := cluster.Pods()
 	assert.Require(t, err == nil && len(pods) == 1, "pods %+v, %v", pods, err)
-	record, err := cluster.Read(pods[0].UID)
-	assert.Must(t, err)
+	record := assert.Get(cluster.Read(pods[0].UID)).Must(t)
 	checkRestarts(t, record)
 
 	plugin := c.plugin("timeline", "crash", "--namespace", c.namespace)
@@ -73,8 +72,7 @@ spec:
 	until("whose object is gone", func(r *journal.Record) bool { return !r.Now.Held() })
 	somebody := rest.CopyConfig(plane.RESTConfig())
 	somebody.Impersonate.UserName = "somebody"
-	theirs, err := kubernetes.NewForConfig(somebody)
-	assert.Must(t, err)
+	theirs := assert.Get(kubernetes.NewForConfig(somebody)).Must(t)
 	of.Client = theirs.CoreV1().RESTClient()
 	record, err = of.Read(uid)
 	assert.True(t, err != nil, "somebody else is told %+v", record)
@@ -83,8 +81,7 @@ spec:
 // plugin runs lifepod as kubectl lifepod does.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	out, err := plane.Plugin(c.t.Context(), binary, args...)
-	assert.Must(c.t, err)
+	out := assert.Get(plane.Plugin(c.t.Context(), binary, args...)).Must(c.t)
 	return out
 }
 

@@ -15,8 +15,7 @@ func newNode(t *testing.T, config member.Config) *member.Member {
 	if config.Program == "" {
 		config.Program = binary
 	}
-	node, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	node := assert.Get(member.Start(t.Context(), config)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))

@@ -35,8 +35,7 @@ func TestPodResources(t *testing.T) {
 	c.awaitReady("claims")
 	c.await("ended", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 
-	connection, err := grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	asked := api.NewPodResourcesListerClient(connection)
 	device := func(id string) *api.ContainerDevices {

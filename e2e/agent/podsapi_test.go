@@ -16,11 +16,9 @@ import (
 func TestPodsAPI(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)
-	connection, err := grpc.NewClient("unix:"+filepath.Join(shared.Root.Dir, "pods-api", "pods-api.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(shared.Root.Dir, "pods-api", "pods-api.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
-	stream, err := api.NewPodsClient(connection).WatchPods(t.Context(), &api.WatchPodsRequest{})
-	assert.Must(t, err)
+	stream := assert.Get(api.NewPodsClient(connection).WatchPods(t.Context(), &api.WatchPodsRequest{})).Must(t)
 	hears := func(what string, wanted func(event api.EventType, pod *v1.Pod) bool) {
 		t.Helper()
 		for {

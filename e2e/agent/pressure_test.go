@@ -43,8 +43,7 @@ spec:
 // runs short of it, its neighbour lives on, and the Node says so until the time of
 // transition is over (B-EVI-5, B-EVI-6, B-EVI-7, B-EVI-9, B-EVI-10).
 func TestMemoryPressure(t *testing.T) {
-	memory, err := stats.ReadMemory("/")
-	assert.Must(t, err)
+	memory := assert.Get(stats.ReadMemory("/")).Must(t)
 	left := memory.Limit - memory.WorkingSet()
 	node := nodeUnder(t, fmt.Sprintf("%dMi", left/mebi-1500), nil)
 	c := newCluster(t, node)
@@ -92,12 +91,10 @@ func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Nod
 // wantNodeEvent demands that the Node has an event, with its UID (A-EVT-1).
 func (c *cluster) wantNodeEvent(reason, message string) {
 	c.t.Helper()
-	node, err := client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})
-	assert.Must(c.t, err)
-	list, err := client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
+	node := assert.Get(client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})).Must(c.t)
+	list := assert.Get(client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",involvedObject.uid=" + string(node.UID) + ",reason=" + reason,
-	})
-	assert.Must(c.t, err)
+	})).Must(c.t)
 	for i := range list.Items {
 		if list.Items[i].Message == message && list.Items[i].Type == v1.EventTypeWarning {
 			return
@@ -109,8 +106,7 @@ func (c *cluster) wantNodeEvent(reason, message string) {
 // logOf shows the lines of a node's log that have one of the words.
 func logOf(t *testing.T, node *member.Member, words ...string) {
 	t.Helper()
-	file, err := os.Open(node.LogFile())
-	assert.Must(t, err)
+	file := assert.Get(os.Open(node.LogFile())).Must(t)
 	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		for _, word := range words {

@@ -30,8 +30,7 @@ spec:
 func TestPIDPressure(t *testing.T) {
 	t.Parallel()
 	const processes = 250 // each has several threads, which count
-	now, err := stats.Processes()
-	assert.Must(t, err)
+	now := assert.Get(stats.Processes()).Must(t)
 	node := newNode(t, member.Config{Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"pid.available": strconv.FormatInt(*now.MaxPID-*now.NumOfRunningProcesses-2*processes, 10)},
 		"evictionPressureTransitionPeriod": "3s",
@@ -81,8 +80,7 @@ func filesOfCgroup(t *testing.T, pod *v1.Pod, file string) []string {
 	var found []string
 	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
 		for depth := "*"; strings.Count(depth, "*") < 6; depth += "/*" {
-			files, err := filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))
-			assert.Must(t, err)
+			files := assert.Get(filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))).Must(t)
 			found = append(found, files...)
 		}
 	}

@@ -42,8 +42,7 @@ type storageDriver struct {
 // newStorageDriver starts a driver on a node; spec is that of its CSIDriver, in YAML.
 func newStorageDriver(t *testing.T, node *member.Member, name, spec string) *storageDriver {
 	t.Helper()
-	local, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	local := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	d := &storageDriver{t: t, name: name, node: node, local: local}
 	object := "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
 	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), object, "apply", "--filename=-")))
@@ -61,8 +60,7 @@ func (d *storageDriver) run() {
 	registerapi.RegisterRegistrationServer(d.server, registration{driver: d})
 	for _, socket := range []string{d.socket(), d.registrationSocket()} {
 		assert.Must(d.t, os.MkdirAll(filepath.Dir(socket), 0o750), removeIfThere(socket))
-		listener, err := net.Listen("unix", socket)
-		assert.Must(d.t, err)
+		listener := assert.Get(net.Listen("unix", socket)).Must(d.t)
 		d.served.Go(func() { _ = d.server.Serve(listener) }) // until it is stopped
 	}
 	d.eventually("CSINode with the driver", func(ctx context.Context) (bool, error) {
@@ -123,10 +121,9 @@ func (d *storageDriver) volume(name string, block bool) string {
 	if block {
 		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
 	}
-	made, err := d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
+	made := assert.Get(d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 64 << 20}, VolumeCapabilities: []*csi.VolumeCapability{capability},
-	})
-	assert.Must(d.t, err)
+	})).Must(d.t)
 	return made.Volume.VolumeId
 }
 
@@ -134,8 +131,7 @@ func (d *storageDriver) volume(name string, block bool) string {
 func (d *storageDriver) expand(c *cluster) {
 	d.t.Helper()
 	name := c.namespace + "-data"
-	volume, err := client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})
-	assert.Must(d.t, err)
+	volume := assert.Get(client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})).Must(d.t)
 	assert.Must(d.t, assert.ErrorOf(d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: 128 << 20},
 	})))

@@ -111,8 +111,7 @@ func TestStorageDriver(t *testing.T) {
 // wantNothing: no volume of the driver is mounted, in use, or recorded.
 func (d *storageDriver) wantNothing() {
 	d.t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
-	assert.Must(d.t, err)
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))).Must(d.t)
 	for _, m := range mounts {
 		assert.True(d.t, !strings.Contains(m.Mountpoint, "csi"), "%s is still mounted", m.Mountpoint)
 	}

@@ -11,8 +11,7 @@ import (
 // after the other. It ends with the test. The result is its endpoint.
 func startRuntime(t *testing.T) string {
 	t.Helper()
-	runtime, err := member.StartRuntime(t.Context(), binary)
-	assert.Must(t, err)
+	runtime := assert.Get(member.StartRuntime(t.Context(), binary)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of the runtime:\n%s", runtime.LastLines(20))

@@ -68,8 +68,7 @@ func (c *cluster) awaitKubectl(args ...string) string {
 // nodeAddress is where the machine can be reached.
 func nodeAddress(t *testing.T) string {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})).Must(t)
 	for _, a := range node.Status.Addresses {
 		if a.Type == v1.NodeInternalIP {
 			return a.Address

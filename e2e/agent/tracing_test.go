@@ -93,9 +93,7 @@ type listener struct {
 func listenIn(t *testing.T, endpoint string) *listener {
 	t.Helper()
 	p := &listener{calls: map[string]bool{}}
-	var err error
-	p.Relay, err = relay.Listen(endpoint, p.hear)
-	assert.Must(t, err)
+	p.Relay = assert.Get(relay.Listen(endpoint, p.hear)).Must(t)
 	assert.AtEnd(t, p.Close)
 	return p
 }

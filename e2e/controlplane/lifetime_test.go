@@ -52,11 +52,9 @@ func checkAllRun(t *testing.T, processes map[int]string) {
 
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
-	own, err := controlplane.Start(t.Context())
-	assert.Must(t, err)
+	own := assert.Get(controlplane.Start(t.Context())).Must(t)
 	assert.AtEnd(t, own.Close)
-	client, err := kubernetes.NewForConfig(own.RESTConfig())
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(own.RESTConfig())).Must(t)
 	configMaps := client.CoreV1().ConfigMaps("default")
 	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
 	assert.Must(t, assert.ErrorOf(configMaps.Create(t.Context(), kept, metav1.CreateOptions{})))
@@ -66,8 +64,7 @@ func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 		t.Errorf("while the API server is stopped a request gave %v, want an error of the connection", err)
 	}
 	assert.Must(t, own.StartAPIServer(t.Context()))
-	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
-	assert.Must(t, err)
+	got := assert.Get(configMaps.Get(t.Context(), "kept", metav1.GetOptions{})).Must(t)
 	assert.Deep(t, "data after the API server came back", kept.Data, got.Data)
 	assert.Fails(t, own.StartAPIServer(t.Context()), "the API server was started twice, want an error")
 
@@ -89,8 +86,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	caller.Env = append(os.Environ(), startOnly+"=1", "TMPDIR="+t.TempDir())
 	caller.Stderr = os.Stderr
 	assert.Must(t, assert.ErrorOf(caller.StdinPipe()))
-	out, err := caller.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(caller.StdoutPipe()).Must(t)
 	assert.Must(t, caller.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	assert.Require(t, err == nil, "the caller started nothing: %v", err)

@@ -40,8 +40,7 @@ func TestProcessThatEndsIsAnError(t *testing.T) {
 
 func checkConfiguration(t *testing.T, m *member.Member) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))).Must(t)
 	var got struct {
 		MaxPods, Port, HealthzPort int
 		ClusterDomain, PodLogsDir  string

@@ -19,8 +19,7 @@ const manyPorts = "LIFEPOD_TEST_MANY_PORTS"
 func TestPortsOfTwoProcesses(t *testing.T) {
 	if count, err := strconv.Atoi(os.Getenv(manyPorts)); err == nil {
 		for range count {
-			port, err := machine.FreePort()
-			assert.Must(t, err)
+			port := assert.Get(machine.FreePort()).Must(t)
 			fmt.Println("port", port)
 		}
 		return
@@ -28,8 +27,7 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	const each = 150 // of 1250 there are
 	mine := map[string]bool{}
 	for range each {
-		port, err := machine.FreePort()
-		assert.Must(t, err)
+		port := assert.Get(machine.FreePort()).Must(t)
 		assert.True(t, !mine[strconv.Itoa(port)], "port %d was given twice", port)
 		mine[strconv.Itoa(port)] = true
 	}

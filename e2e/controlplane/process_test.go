@@ -13,8 +13,7 @@ import (
 
 func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
-	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
-	assert.Must(t, err)
+	p := assert.Get(machine.StartProcess(exec.Command("sh", "-c", script), log)).Must(t)
 	assert.AtEnd(t, p.Kill)
 	return p
 }

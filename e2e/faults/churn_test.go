@@ -69,20 +69,17 @@ var profileTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 
 func (n *node) size(t *testing.T) (s size) {
 	t.Helper()
-	profile, err := admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
-		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())
-	assert.Must(t, err)
+	profile := assert.Get(admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
+		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())).Must(t)
 	found := profileTotal.FindSubmatch(profile)
 	if found == nil {
 		t.Fatalf("no total in %.200q", profile)
 	}
 	_, _ = fmt.Sscan(string(found[1]), &s.goroutines)
 	process := fmt.Sprintf("/proc/%d", n.Process().PID())
-	files, err := os.ReadDir(process + "/fd")
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(process + "/fd")).Must(t)
 	s.files = len(files)
-	status, err := os.ReadFile(process + "/status")
-	assert.Must(t, err)
+	status := assert.Get(os.ReadFile(process + "/status")).Must(t)
 	for line := range strings.Lines(string(status)) {
 		if rss, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			s.memory = strings.TrimSpace(rss)

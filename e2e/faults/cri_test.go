@@ -22,11 +22,9 @@ import (
 // proxy.
 func startBehindProxy(t *testing.T) (*node, *criProxy) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-faults-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-faults-")).Must(t)
 	root := machine.Root{Dir: dir}
-	runtime, err := bundle.Open(t.Context(), bundle.Config{Root: dir})
-	assert.Must(t, err)
+	runtime := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: dir})).Must(t)
 	t.Cleanup(func() {
 		assert.NoError(t, runtime.Close(context.Background()))
 		for _, left := range butAddresses(root.Left()) {

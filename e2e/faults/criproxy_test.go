@@ -50,9 +50,7 @@ type criProxy struct {
 func newCRIProxy(t *testing.T, endpoint string) *criProxy {
 	t.Helper()
 	p := &criProxy{lots: rand.New(rand.NewPCG(*seed, 5)), whole: make(chan struct{}), done: map[faultKind]int{}}
-	var err error
-	p.Relay, err = relay.Listen(endpoint, p.handle)
-	assert.Must(t, err)
+	p.Relay = assert.Get(relay.Listen(endpoint, p.handle)).Must(t)
 	t.Cleanup(func() {
 		p.end()
 		assert.NoError(t, p.Close())

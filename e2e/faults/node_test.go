@@ -45,8 +45,7 @@ func startNode(t *testing.T, config member.Config) *node {
 func newNode(t *testing.T, config member.Config) *node {
 	t.Helper()
 	config.Plane, config.Program = plane, program
-	m, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	m := assert.Get(member.Start(t.Context(), config)).Must(t)
 	n := &node{Member: m, t: t, dir: t.TempDir(), runtimeDir: m.Root.Dir}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.history = watch(ctx, m.Name)
@@ -77,8 +76,7 @@ func (n *node) judge() {
 
 // show keeps what a failure is understood by, and prints the most of it.
 func (n *node) show() {
-	dir, err := os.MkdirTemp("", "lp-faults-failed-")
-	assert.Must(n.t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-faults-failed-")).Must(n.t)
 	n.history.mu.Lock()
 	defer n.history.mu.Unlock()
 	for uid, c := range n.history.pods {
@@ -108,8 +106,7 @@ func (n *node) keep(path string, text []byte) {
 // create creates a pod on the node.
 func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
-	created, err := admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	assert.Must(t, err)
+	created := assert.Get(admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})).Must(t)
 	return created
 }
 

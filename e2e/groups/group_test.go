@@ -83,9 +83,8 @@ type groupOf struct {
 
 func newGroup(t *testing.T) *groupOf {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})).Must(t)
 	j := &groupOf{T: t, namespace: made.Name, dir: t.TempDir()}
 	t.Cleanup(j.end)
 	return j
@@ -117,8 +116,7 @@ func (j *groupOf) kubectlWith(stdin string, args ...string) string {
 	j.Helper()
 	ctx, cancel := context.WithTimeout(j.Context(), patience)
 	defer cancel()
-	out, err := plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)
-	assert.Must(j, err)
+	out := assert.Get(plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)).Must(j)
 	return out
 }
 
@@ -168,8 +166,7 @@ func (j *groupOf) mark(name string) {
 
 func (j *groupOf) all() []v1.Pod {
 	j.Helper()
-	all, err := client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})
-	assert.Must(j, err)
+	all := assert.Get(client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})).Must(j)
 	return all.Items
 }
 

@@ -81,16 +81,14 @@ func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 // plugin runs lifepod as kubectl lifepod does.
 func (j *groupOf) plugin(args ...string) string {
 	j.Helper()
-	out, err := plane.Plugin(j.Context(), binary, args...)
-	assert.Must(j, err)
+	out := assert.Get(plane.Plugin(j.Context(), binary, args...)).Must(j)
 	return out
 }
 
 // documented are the arguments of a command of docs/groups.md.
 func (j *groupOf) documented(begins string) []string {
 	j.Helper()
-	docs, err := os.ReadFile("../../docs/groups.md")
-	assert.Must(j, err)
+	docs := assert.Get(os.ReadFile("../../docs/groups.md")).Must(j)
 	_, after, found := strings.Cut(string(docs), "\n"+begins)
 	assert.Require(j, found, "docs/groups.md has no command %q", begins)
 	command, _, _ := strings.Cut(begins+after, "\n```")

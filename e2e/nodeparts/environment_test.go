@@ -118,13 +118,12 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
 	script := fmt.Sprintf("#!/bin/sh\ncat > %s/request\necho '%s'\n", dir, answer)
 	assert.Must(t, os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700))
-	providers, err := objects.NewCredentialProviders([]config.CredentialProvider{{
+	providers := assert.Get(objects.NewCredentialProviders([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
 			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
 		},
-	}}, dir, accounts, log)
-	assert.Must(t, err)
+	}}, dir, accounts, log)).Must(t)
 	return providers, func() (read asked) {
 		t.Helper()
 		data, err := os.ReadFile(filepath.Join(dir, "request"))
@@ -141,7 +140,6 @@ func payload(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	assert.Require(t, len(parts) == 3, "%q is no token", token)
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	assert.Must(t, err)
+	data := assert.Get(base64.RawURLEncoding.DecodeString(parts[1])).Must(t)
 	return string(data)
 }

@@ -26,8 +26,7 @@ func TestObjectsAPIServerAway(t *testing.T) {
 	assert.Must(t, assert.ErrorOf(configMaps.Create(t.Context(), newConfigMap("conf", "1"), metav1.CreateOptions{})))
 	pod := n.bind(configMapVolume("conf"))
 	dir := n.folder(pod)
-	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	assert.Must(t, err)
+	m := assert.Get(volumes.Prepare(t.Context(), pod, dir, n.sources())).Must(t)
 	assert.Must(t, plane.StopAPIServer())
 	assert.NoError(t, volumes.Refresh(t.Context(), pod, dir, n.sources()), "refresh while the API server is away")
 	assert.Must(t, plane.StartAPIServer(t.Context()))
@@ -55,8 +54,7 @@ func TestTrustBundles(t *testing.T) {
 	})
 	assert.Must(t, assert.ErrorOf(n.admin.CertificatesV1().ClusterTrustBundles().Create(t.Context(), bundle, metav1.CreateOptions{})))
 	n.hears("ClusterTrustBundles changed")
-	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	assert.Must(t, err)
+	m := assert.Get(volumes.Prepare(t.Context(), pod, dir, n.sources())).Must(t)
 	assert.Deep(t, "anchors", bundle.Spec.TrustBundle, n.read(m, "trust", "anchors.pem"))
 }
 

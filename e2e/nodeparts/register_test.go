@@ -28,8 +28,7 @@ func TestJoin(t *testing.T) {
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
 		assert.Deep(t, "declared features", []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures)
 	}
-	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
-	assert.Must(t, err)
+	out := assert.Get(plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")).Must(t)
 	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
 		assert.True(t, strings.Contains(out, want), "kubectl get node shows %q, want %s in it", out, want)
 	}
@@ -86,8 +85,7 @@ func TestAPIServerAway(t *testing.T) {
 func leaseOf(t *testing.T, name string, wanted func(*coordinationv1.Lease) bool) *coordinationv1.Lease {
 	t.Helper()
 	leases := newClient(t, plane.RESTConfig()).CoordinationV1().Leases("kube-node-lease")
-	changes, err := leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	assert.Must(t, err)
+	changes := assert.Get(leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})).Must(t)
 	defer changes.Stop()
 	timeout := time.After(patience)
 	for {

@@ -17,8 +17,7 @@ import (
 func parsed(t *testing.T, request []byte) *x509.CertificateRequest {
 	t.Helper()
 	block, _ := pem.Decode(request)
-	out, err := x509.ParseCertificateRequest(block.Bytes)
-	assert.Must(t, err)
+	out := assert.Get(x509.ParseCertificateRequest(block.Bytes)).Must(t)
 	return out
 }
 
@@ -28,8 +27,7 @@ func commonName(t *testing.T, request []byte) string { return parsed(t, request)
 func approve(t *testing.T, name string) {
 	t.Helper()
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
-	request, err := requests.Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	request := assert.Get(requests.Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue, Reason: "Test", Message: "approved by the test",
 	})
@@ -42,8 +40,7 @@ func awaitRequest(t *testing.T, signer, node string, seen map[string]bool) *cert
 	t.Helper()
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
 	// A watch without a version begins with all that there are.
-	events, err := requests.Watch(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	events := assert.Get(requests.Watch(t.Context(), metav1.ListOptions{})).Must(t)
 	defer events.Stop()
 	for event := range events.ResultChan() {
 		request, ok := event.Object.(*certificatesv1.CertificateSigningRequest)

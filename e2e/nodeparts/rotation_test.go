@@ -26,19 +26,14 @@ func TestRotation(t *testing.T) {
 	o, log := options(t, "rotating")
 	o.Rotate = true
 	assert.Must(t, assert.ErrorOf(plane.BootstrapKubeconfig(t.Context()))) // for the approval of rotations
-	var err error
-	o.Kubeconfig, err = plane.NodeKubeconfig("rotating")
-	assert.Must(t, err)
-	c, err := join.Join(o)
-	assert.Must(t, err)
+	o.Kubeconfig = assert.Get(plane.NodeKubeconfig("rotating")).Must(t)
+	c := assert.Get(join.Join(o)).Must(t)
 	expectUser(t, c, "system:node:rotating")
 	runToEnd(t, c)
 	log.await(t, "using new credentials")
 	expectUser(t, c, "system:node:rotating")
-	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
-	assert.Must(t, err)
-	current, err := os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))
-	assert.Must(t, err)
+	config := assert.Get(clientcmd.LoadFromFile(o.Kubeconfig)).Must(t)
+	current := assert.Get(os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))).Must(t)
 	assert.True(t, !bytes.HasPrefix(current, config.AuthInfos["system:node:rotating"].ClientCertificateData),
 		"the current certificate is still that of the kubeconfig")
 }
@@ -56,19 +51,14 @@ func runToEnd(t *testing.T, c *join.Connection) {
 func TestServingCertificate(t *testing.T) {
 	const signer = "kubernetes.io/kubelet-serving"
 	o, log := options(t, "serving")
-	var err error
-	o.Kubeconfig, err = plane.NodeKubeconfig("serving")
-	assert.Must(t, err)
-	c, err := join.Join(o)
-	assert.Must(t, err)
-	client, err := kubernetes.NewForConfig(c.Config)
-	assert.Must(t, err)
+	o.Kubeconfig = assert.Get(plane.NodeKubeconfig("serving")).Must(t)
+	c := assert.Get(join.Join(o)).Must(t)
+	client := assert.Get(kubernetes.NewForConfig(c.Config)).Must(t)
 	so := join.ServingOptions{
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: o.CertDir, NodeName: "serving", Client: client, Log: log.log(),
 	}
-	s, err := join.NewServing(so)
-	assert.Must(t, err)
+	s := assert.Get(join.NewServing(so)).Must(t)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(t.Context()) }()
 	t.Cleanup(func() { <-done })
@@ -89,8 +79,7 @@ func TestServingCertificate(t *testing.T) {
 	log.await(t, "using new serving certificate")
 	verify(t, s, "10.1.2.4")
 
-	again, err := join.NewServing(so)
-	assert.Must(t, err)
+	again := assert.Get(join.NewServing(so)).Must(t)
 	verify(t, again, "10.1.2.4")
 	if got := time.Until(again.Expires()); got < 24*time.Hour {
 		t.Errorf("expires in %s", got)

@@ -46,8 +46,7 @@ func TestManyPods(t *testing.T) {
 		assert.Must(t, all.Wait())
 	}
 	create(0, count)
-	_, err := pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})))
 
 	start := time.Now()
 	n.run(n.api().Run)
@@ -145,8 +144,7 @@ func TestMirrorPods(t *testing.T) {
 	}
 	n.until("mirror pod", isAnother)
 	first := static
-	shown, err := pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})
-	assert.Must(t, err)
+	shown := assert.Get(pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})).Must(t)
 	assert.True(t, shown.UID == mirror && shown.Annotations[v1.MirrorPodAnnotationKey] == string(static) &&
 		shown.Annotations[source.WithoutDataAnnotation] == "spec.volumes[0], spec.containers[0].env[0]" && *shown.Spec.Priority == 2000001000, "shown: %v %v", shown.ObjectMeta, shown.Spec)
 
@@ -174,13 +172,11 @@ func TestMirrorPods(t *testing.T) {
 // TestOrphanedMirrorPod: a mirror pod of a static pod that went while nobody looked (B-STA-5).
 func TestOrphanedMirrorPod(t *testing.T) {
 	n := newSourceNode(t, "orphans")
-	node, err := n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})).Must(t)
 	orphan := podOf(n.name, "orphan")
 	orphan.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
 	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: new(true)}}
-	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})))
 	n.run(n.api().Run, n.mirrors.Run)
 	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[roster.API] })
 	n.mirrors.AllHeard()

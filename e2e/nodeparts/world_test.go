@@ -59,10 +59,8 @@ func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest,
 // clientOf is one with the rights of a node, as the agent's; change may change its connection.
 func clientOf(t testing.TB, node string, change ...func(*rest.Config)) kubernetes.Interface {
 	t.Helper()
-	file, err := plane.NodeKubeconfig(node)
-	assert.Must(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	assert.Must(t, err)
+	file := assert.Get(plane.NodeKubeconfig(node)).Must(t)
+	config := assert.Get(clientcmd.BuildConfigFromFlags("", file)).Must(t)
 	for _, f := range change {
 		f(config)
 	}
@@ -73,8 +71,7 @@ func newClient(t testing.TB, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(config)).Must(t)
 	return client
 }
 
@@ -102,8 +99,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 	if change != nil {
 		change(&config)
 	}
-	node, err := register.New(config)
-	assert.Must(t, err)
+	node := assert.Get(register.New(config)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); node.Run(ctx) }()

@@ -22,8 +22,7 @@ import (
 // pods. It says so after a kill -9 of the agent, too, and the next agent goes on with the journal.
 func TestAgentsFiles(t *testing.T) {
 	const pods = 60
-	binary, err := machine.Binary("../..", t.TempDir())
-	assert.Must(t, err)
+	binary := assert.Get(machine.Binary("../..", t.TempDir())).Must(t)
 	socket, _ := serveRuntime(t)
 	client := admin(t)
 	node := startMember(t, client, member.Config{
@@ -76,7 +75,6 @@ func TestAgentsFiles(t *testing.T) {
 
 func openFiles(t *testing.T, node *member.Member) int {
 	t.Helper()
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))).Must(t)
 	return len(files)
 }

@@ -58,8 +58,7 @@ spec:
 // A JobSet on simulated nodes restarts in place as one, with the real controller: all nodes of the
 // process take part in groups by one watch.
 func TestSimulatedGroup(t *testing.T) {
-	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
-	assert.Must(t, err)
+	controller := assert.Get(jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
@@ -68,11 +67,10 @@ func TestSimulatedGroup(t *testing.T) {
 	})
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-")))
@@ -96,11 +94,10 @@ func TestSimulatedMembers(t *testing.T) {
 	const size = 6
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "members-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	for i := range size - 1 {

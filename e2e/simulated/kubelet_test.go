@@ -48,8 +48,7 @@ func TestKubeletRuns200Pods(t *testing.T) {
 // startMember starts a node whose Node is Ready. The test's end ends it, and deletes the Node.
 func startMember(t *testing.T, client kubernetes.Interface, config member.Config) *member.Member {
 	t.Helper()
-	node, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	node := assert.Get(member.Start(t.Context(), config)).Must(t)
 	assert.AtEnd(t, func() error {
 		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
@@ -60,13 +59,10 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 // serveRuntime serves a runtime without containers until the test ends, on which pods become Ready after a second.
 func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	t.Helper()
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
-	assert.Must(t, err)
-	runtime, err = live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})).Must(t)
+	runtime = assert.Get(live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})).Must(t)
 	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := live.Listen(socket)
-	assert.Must(t, err)
+	listener := assert.Get(live.Listen(socket)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {

@@ -84,8 +84,7 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
-	assert.Must(t, err)
+	stream := assert.Get(client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)).Must(t)
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
 	for _, want := range []string{"second\n", "later\n"} {
@@ -111,10 +110,8 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 		t.Logf("%s is refused after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
 	}
 	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
-	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
-	assert.Must(t, err)
-	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
-	assert.Must(t, err)
+	dialer := assert.Get(portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)).Must(t)
+	forwarder := assert.Get(portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)).Must(t)
 	assert.ErrorContains(t, "pods on simulated nodes have no network", forwarder.ForwardPorts(), "port-forward")
 }
 
@@ -128,8 +125,7 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 	for _, r := range requests.Items {
 		assert.True(t, len(r.Status.Certificate) != 0, "request %s: %+v", r.Name, r.Status)
 	}
-	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})).Must(t)
 	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(pods), "on-api-2") {
 		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)

@@ -43,13 +43,11 @@ nodes:
 func TestNodeFaults(t *testing.T) {
 	client := admin(t)
 	ns := namespace(t, client)
-	says, err := nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))
-	assert.Must(t, err)
-	scenarios, err := file.ScenariosOf(
+	says := assert.Get(nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))).Must(t)
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	happened := make(chan string, 20)
 	join(t, client, nodes.Options{
 		Count: 5, Prefix: "faulty-", Pods: &live.Pods{Scenarios: scenarios},
@@ -120,15 +118,13 @@ func (f *simulatedNodes) create(name, node string) {
 
 func (f *simulatedNodes) node(name string) *v1.Node {
 	f.Helper()
-	node, err := f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})
-	assert.Must(f, err)
+	node := assert.Get(f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})).Must(f)
 	return node
 }
 
 func (f *simulatedNodes) pod(name string) *v1.Pod {
 	f.Helper()
-	pod, err := f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})
-	assert.Must(f, err)
+	pod := assert.Get(f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})).Must(f)
 	return pod
 }
 
@@ -160,8 +156,7 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 	f.Helper()
 	seen := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		list, err := f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
-		assert.Must(f, err)
+		list := assert.Get(f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})).Must(f)
 		seen = ""
 		for _, e := range list.Items {
 			if e.Type == kind && e.Reason == reason && strings.Contains(e.Message, message) {

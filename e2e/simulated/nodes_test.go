@@ -47,11 +47,10 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 // deleted.
 func TestSimulatedNodes(t *testing.T) {
 	const count, pods = 20, 200
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
 		file.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
 	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
@@ -73,8 +72,7 @@ func TestSimulatedNodes(t *testing.T) {
 	})
 	t.Logf("%d pods on %d nodes are Ready %v after the first was created", pods, count, time.Since(began).Round(100*time.Millisecond))
 	addresses := map[string]bool{}
-	list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})).Must(t)
 	for _, pod := range list.Items {
 		addresses[pod.Status.PodIP] = true
 	}
@@ -104,9 +102,7 @@ func TestUnknownScenario(t *testing.T) {
 	create(t, client, ns, pod)
 	var events *v1.EventList
 	machine.Until(t, "an event", func() (is bool) {
-		var err error
-		events, err = client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
-		assert.Must(t, err)
+		events = assert.Get(client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})).Must(t)
 		return len(events.Items) > 0
 	})
 	const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`

@@ -23,8 +23,7 @@ import (
 // Pods live sixty times as fast: five restarts of a crashing container, whose back-offs are 150s, take seconds. What the API
 // server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 1, Prefix: "fast-", Time: nodes.Time{Speed: 60}, Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -61,8 +60,7 @@ func TestSpeed(t *testing.T) {
 	order := []string{"10s", "20s", "40s", "1m20s"} // of which short ones may be over before they are told
 	inOrder := slices.IsSortedFunc(backOffs, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	assert.True(t, inOrder && slices.Contains(backOffs, "1m20s"), "the back-offs are %v, want those of %v in order", backOffs, order)
-	events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	events := assert.Get(client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})).Must(t)
 	for _, e := range events.Items {
 		assert.True(t, !e.FirstTimestamp.Time.Before(began) && !e.LastTimestamp.Time.After(time.Now()),
 			"an event was at %v and %v: %s", e.FirstTimestamp, e.LastTimestamp, e.Message)
@@ -75,8 +73,7 @@ func watched(t *testing.T, client kubernetes.Interface, ns string) <-chan *v1.Po
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	watch, err := client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})
-	assert.Must(t, err)
+	watch := assert.Get(client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})).Must(t)
 	pods := make(chan *v1.Pod)
 	go func() {
 		defer close(pods)

@@ -22,8 +22,7 @@ const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi},
 // TestTop: a real metrics-server reads each simulated node, although all have one address and port, and kubectl top shows
 // what the scenario says, or what pods request.
 func TestTop(t *testing.T) {
-	scenarios, err := file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "top-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)

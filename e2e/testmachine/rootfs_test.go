@@ -16,8 +16,7 @@ func TestRemoveOthers(t *testing.T) {
 	for _, name := range []string{"root-amd64-0123.tar", "root-amd64-4567.tar", "root-arm64-0123.tar", "root-trixie-amd64-0123.tar"} {
 		assert.Must(t, os.WriteFile(filepath.Join(cache, name), nil, 0o644))
 	}
-	amd64, err := findArchitecture("amd64")
-	assert.Must(t, err)
+	amd64 := assert.Get(findArchitecture("amd64")).Must(t)
 	amd64.suite = bookworm
 	assert.Must(t, amd64.removeOthers(cache))
 	left, err := filepath.Glob(filepath.Join(cache, "*"))

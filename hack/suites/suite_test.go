@@ -18,20 +18,17 @@ var unitOnly = []string{"bench", "docs", "hack", "node/localdriver/sanity", "clu
 func suitesOfFile(t *testing.T) []suite {
 	t.Helper()
 	t.Chdir("../..")
-	suites, err := load("hack/suites/suites.yaml")
-	assert.Must(t, err)
+	suites := assert.Get(load("hack/suites/suites.yaml")).Must(t)
 	return suites
 }
 
 // TestSuiteOfEachFolder: no change goes untested for want of a suite.
 func TestSuiteOfEachFolder(t *testing.T) {
 	suites := suitesOfFile(t)
-	files, err := exec.Command("git", "ls-files", "*.go").Output()
-	assert.Must(t, err)
+	files := assert.Get(exec.Command("git", "ls-files", "*.go").Output()).Must(t)
 	var own []string
 	for _, s := range suites {
-		folders, err := s.ownFolders()
-		assert.Must(t, err)
+		folders := assert.Get(s.ownFolders()).Must(t)
 		own = append(own, folders...)
 	}
 	seen := map[string]bool{}
@@ -54,8 +51,7 @@ func TestSuiteOfEachFolder(t *testing.T) {
 // TestSuitesAreReached: each suite is a target of the Makefile, and some folder that is there leads to it.
 func TestSuitesAreReached(t *testing.T) {
 	suites := suitesOfFile(t)
-	makefile, err := os.ReadFile("Makefile")
-	assert.Must(t, err)
+	makefile := assert.Get(os.ReadFile("Makefile")).Must(t)
 	for _, s := range suites {
 		assert.True(t, regexp.MustCompile(`(?m)^`+s.Target+`:`).Match(makefile), "the Makefile has no target %s", s.Target)
 		assert.True(t, s.Minutes >= 1 && len(s.Folders) != 0, "%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)

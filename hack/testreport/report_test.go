@@ -31,8 +31,7 @@ func TestReport(t *testing.T) {
 	} {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r, err := read(dir)
-	assert.Must(t, err)
+	r := assert.Get(read(dir)).Must(t)
 	const want = `     1m1s  build
      2m0s  unit tests: failed, exit code 1
      3m1s  together

@@ -159,8 +159,7 @@ func TestDecisions(t *testing.T) {
 		d, err := read(text)
 		assert.True(t, err != nil, "%s: %v, want an error", text, d)
 	}
-	d, err := read("gate: {done: {A: followed}}\nnew: {not needed: {p f: only moved}}\n")
-	assert.Must(t, err)
+	d := assert.Get(read("gate: {done: {A: followed}}\nnew: {not needed: {p f: only moved}}\n")).Must(t)
 	items := []item{{kind: "gate", name: "A", text: "x\n"}, {kind: "gate", name: "B", text: "y\n"}, {kind: "new", name: "p f", text: "z\n"}}
 	for all, want := range map[bool]string{
 		false: "gate B\n    y\n",

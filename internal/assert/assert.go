@@ -127,3 +127,19 @@ func Require(t testing.TB, is bool, format string, words ...any) {
 		t.Fatalf(format, words...)
 	}
 }
+
+// Got is what a call has returned.
+type Got[T any] struct {
+	value T
+	err   error
+}
+
+// Get keeps what a call returns, for Must.
+func Get[T any](value T, err error) Got[T] { return Got[T]{value, err} }
+
+// Must ends the test if the call has failed, and returns its value.
+func (g Got[T]) Must(t testing.TB) T {
+	t.Helper()
+	Must(t, g.err)
+	return g.value
+}

@@ -77,8 +77,7 @@ func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			real := milestones(string(text), shown)
 			want := inOrder(slices.Clone(real), real)
 			assert.Require(t, len(want) >= 5, "%s shows %d milestones", file, len(want))
@@ -150,8 +149,7 @@ containers:
 
 // What a change changes is shown, and decides the exit code, as with diff.
 func TestDiff(t *testing.T) {
-	text, err := os.ReadFile(examples + "crashloop.yaml")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(examples + "crashloop.yaml")).Must(t)
 	never := write(t, strings.Replace(string(text), "restartPolicy: OnFailure", "restartPolicy: Never", 1))
 	scenario := examples + "scenarios/crashloop.yaml"
 	stdout, stderr, code := simulate(t, "diff", examples+"crashloop.yaml", never, "--scenario", scenario)

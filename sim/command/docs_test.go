@@ -23,8 +23,7 @@ var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n"
 // What docs/sim.md shows is what the commands in it print.
 func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile(document)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(document)).Must(t)
 	sessions := 0
 	now := session.ReplaceAllStringFunc(string(text), func(block string) string {
 		sessions++

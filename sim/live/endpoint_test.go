@@ -26,14 +26,11 @@ func runtimeOf(t *testing.T, texts map[string]string) *crifake.Runtime {
 	t.Helper()
 	var list []file.Named
 	for name, text := range texts {
-		says, err := file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-		assert.Must(t, err)
+		says := assert.Get(file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})).Must(t)
 		list = append(list, file.Named{Name: name, From: name, Scenario: says})
 	}
-	scenarios, err := file.ScenariosOf(list...)
-	assert.Must(t, err)
-	r, err := NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(list...)).Must(t)
+	r := assert.Get(NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})).Must(t)
 	return r
 }
 
@@ -48,20 +45,17 @@ func sandboxOf(name, dir string, annotations map[string]string) *runtimeapi.PodS
 func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (container string) {
 	t.Helper()
 	config.Metadata.Attempt = attempt
-	s, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-	assert.Must(t, err)
-	c, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
+	s := assert.Get(r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})).Must(t)
+	c := assert.Get(r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: attempt}, LogPath: "main.log", Labels: config.Labels,
-	}})
-	assert.Must(t, err)
+	}})).Must(t)
 	assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId})))
 	return c.ContainerId
 }
 
 func statusOf(t *testing.T, r runtimeapi.RuntimeServiceClient, id string) *runtimeapi.ContainerStatus {
 	t.Helper()
-	out, err := r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
-	assert.Must(t, err)
+	out := assert.Get(r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})).Must(t)
 	return out.Status
 }
 

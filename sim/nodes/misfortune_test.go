@@ -141,8 +141,7 @@ func (c *clusterOf) answers(name string) bool {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // a test's own server
 	}}
 	port := c.node(name).Status.DaemonEndpoints.KubeletEndpoint.Port
-	response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))
-	assert.Must(c, err)
+	response := assert.Get(client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))).Must(c)
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK
 }
@@ -180,8 +179,7 @@ func TestMisfortunes(t *testing.T) {
 	defer server.Close()
 	defer server.CloseClientConnections()
 	names := Names("bad-", 4)
-	says, err := nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)
-	assert.Must(t, err)
+	says := assert.Get(nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)).Must(t)
 	var mu sync.Mutex
 	happened := map[string][]string{}
 	options := Options{

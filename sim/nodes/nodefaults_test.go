@@ -27,7 +27,7 @@ func readFaults(text string, nodes int) (*nodefaults.Scenario, error) {
 
 // Shares are of all nodes, each node has its first entry, and the seed says which ones they are.
 func TestNodeFaultsEachNodeHasItsFirstEntry(t *testing.T) {
-	s, err := readFaults(`
+	s := assert.Get(readFaults(`
 nodes:
 - names: sim-1?
   slow: 3
@@ -39,8 +39,7 @@ nodes:
   events:
   - {at: 5m, reboot: {for: 10s}}
   - {at: "uniform(1m,2m)", partition: {}}
-`, 200)
-	assert.Must(t, err)
+`, 200)).Must(t)
 	faults := s.Of(nodeNames(200), 7)
 	var slow, lost, both []int
 	for i, f := range faults {
@@ -70,8 +69,7 @@ nodes:
 
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
 func TestNodeFaultsShareOfWhatIsLeft(t *testing.T) {
-	s, err := readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
-	assert.Must(t, err)
+	s := assert.Get(readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)).Must(t)
 	count := map[float64]int{}
 	for _, f := range s.Of(nodeNames(10), 1) {
 		count[f.Slow]++

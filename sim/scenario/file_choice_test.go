@@ -20,10 +20,9 @@ func TestWhichScenario(t *testing.T) {
 		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	s, err := file.ReadScenarios([]string{
+	s := assert.Get(file.ReadScenarios([]string{
 		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	for _, test := range []struct{ namespace, name, annotation, want string }{
 		{"default", "web", "", "1s"},
 		{"default", "web", "crash", "2s"},

@@ -194,8 +194,7 @@ func read(t *testing.T, says string, pod *v1.Pod) string {
 
 func podOf(t *testing.T) *v1.Pod {
 	t.Helper()
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(aPod)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(aPod)}}, manifest.Options{})).Must(t)
 	return set.Pod
 }
 
@@ -265,8 +264,7 @@ func schemaOf(t *testing.T) *validate.SchemaValidator {
 	defs, is := whole["$defs"].(map[string]any)
 	assert.Require(t, is, "the schema has no definitions")
 	delete(whole, "$defs")
-	text, err := json.Marshal(olderForm(whole, defs))
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(olderForm(whole, defs))).Must(t)
 	schema := &spec.Schema{}
 	assert.Must(t, json.Unmarshal(text, schema))
 	return validate.NewSchemaValidator(schema, nil, "", strfmt.Default)

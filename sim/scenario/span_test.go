@@ -83,8 +83,7 @@ func TestBounds(t *testing.T) {
 		"weibull(2,1s)":  {0, Forever},
 		"forever":        {Forever, Forever},
 	} {
-		s, err := ParseSpan(text)
-		assert.Must(t, err)
+		s := assert.Get(ParseSpan(text)).Must(t)
 		least, most := s.Bounds(0)
 		assert.Equal(t, want, [2]time.Duration{least, most}, "%s", text)
 		dice := rand.New(rand.NewPCG(1, 2))

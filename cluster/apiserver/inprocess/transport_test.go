@@ -32,8 +32,7 @@ func both(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, client
 
 func get(t *testing.T, client *http.Client, url string) *http.Response {
 	t.Helper()
-	response, err := client.Get(url)
-	assert.Must(t, err)
+	response := assert.Get(client.Get(url)).Must(t)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -55,14 +54,11 @@ func TestAnswers(t *testing.T) {
 		w.Header().Set("Head", "after")
 		_, _ = io.WriteString(w, "made")
 	}, func(t *testing.T, client *http.Client, url string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/pods?dryRun=All", strings.NewReader("a pod"))
-		assert.Must(t, err)
+		request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/pods?dryRun=All", strings.NewReader("a pod"))).Must(t)
 		request.Header.Set("Of", "me")
-		response, err := client.Do(request)
-		assert.Must(t, err)
+		response := assert.Get(client.Do(request)).Must(t)
 		defer response.Body.Close()
-		got, err := io.ReadAll(response.Body)
-		assert.Must(t, err)
+		got := assert.Get(io.ReadAll(response.Body)).Must(t)
 		s.Status, s.Head, s.Got = response.StatusCode, response.Header.Get("Head"), string(got)
 		want := seen{
 			Method: "POST", URI: "/api/v1/pods?dryRun=All", Path: "/api/v1/pods", Query: "dryRun=All", Proto: "HTTP/2.0", Of: "me", Body: "a pod",
@@ -127,8 +123,7 @@ func TestCancelled(t *testing.T) {
 		}, func(t *testing.T, client *http.Client, url string) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			assert.Must(t, err)
+			request := assert.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil)).Must(t)
 			if !begun {
 				time.AfterFunc(20*time.Millisecond, cancel)
 			}

@@ -81,8 +81,7 @@ func TestHostileValues(t *testing.T) {
 	trials := accepted(ctx, t)
 	trials = trials[:min(*pods, len(trials))]
 	seen := watchPods(ctx, attacker)
-	b, err := here.state()
-	assert.Must(t, err)
+	b := assert.Get(here.state()).Must(t)
 	before := &b
 	const batch = 40
 	for from := 0; from < len(trials); from += batch {

@@ -48,15 +48,13 @@ func TestOtherNetwork(t *testing.T) {
 		}
 	})
 	c := instance.New(t, instance.Config{Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
-	client, err := c.Client()
-	assert.Must(t, err)
+	client := assert.Get(c.Client()).Must(t)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 	machine.Until(t, "a node that says what it lacks", func() bool {
 		status, message := ready(ctx, client)
 		return status == v1.ConditionFalse && message == none
 	})
-	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, pod, "apply", "-f", "-")))
 	configure(t, c.Root, conf, bin)
 	machine.Until(t, "the node to be ready", func() bool {
 		status, _ := ready(ctx, client)
@@ -78,8 +76,7 @@ func TestOtherNetwork(t *testing.T) {
 // the carried ones in it.
 func configure(t *testing.T, root, conf, bin string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
-	assert.Must(t, err)
+	found := assert.Get(filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))).Must(t)
 	assert.Require(t, len(found) == 1, "the carried plugins: %v, want one bridge", found)
 	assert.Must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
 	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,

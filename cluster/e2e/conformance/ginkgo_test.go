@@ -58,13 +58,11 @@ func (s suite) prepare(t *testing.T) (out string, env []string) {
 // judge runs the command of the tests and reads their report.
 func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 	t.Helper()
-	text, err := os.Create(filepath.Join(out, "e2e.log"))
-	assert.Must(t, err)
+	text := assert.Get(os.Create(filepath.Join(out, "e2e.log"))).Must(t)
 	defer text.Close()
 	command.Stdout, command.Stderr = text, text
 	ended := command.Run()
-	results, err := read(out)
-	assert.Must(t, err)
+	results := assert.Get(read(out)).Must(t)
 	table := results.table()
 	fmt.Print(table)
 	if *report != "" {

@@ -133,8 +133,7 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})).Must(t)
 	return fmt.Sprintf("%d pods, port %d", node.Status.Capacity.Pods().Value(), node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
@@ -142,8 +141,7 @@ func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) 
 func startCluster(t *testing.T, args ...string) (*instance.Instance, kubernetes.Interface) {
 	t.Helper()
 	c := instance.New(t, instance.Config{Args: append([]string{"--listen", cable.FreePort(t, near)}, args...)})
-	client, err := c.Client()
-	assert.Must(t, err)
+	client := assert.Get(c.Client()).Must(t)
 	return c, client
 }
 
@@ -152,8 +150,7 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	t.Helper()
 	proc := filepath.Join("/proc", strconv.Itoa(m.Join.PID()))
 	for _, file := range []string{"cmdline", "environ"} {
-		text, err := os.ReadFile(filepath.Join(proc, file))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(proc, file))).Must(t)
 		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", file)
 	}
 	assert.True(t, !strings.Contains(m.Join.Story(), token), "the token is in the log")

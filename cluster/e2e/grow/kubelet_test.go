@@ -90,8 +90,7 @@ func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 // the configuration, which lacks what is this machine's own.
 func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Instance, client kubernetes.Interface, token string) kubeletConfig {
 	t.Helper()
-	admin, err := c.RESTConfig()
-	assert.Must(t, err)
+	admin := assert.Get(c.RESTConfig()).Must(t)
 	bootstrap := clientcmdapi.NewConfig()
 	bootstrap.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	bootstrap.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
@@ -115,8 +114,7 @@ func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Ins
 	} {
 		assert.Must(t, write(path))
 	}
-	published, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
-	assert.Must(t, err)
+	published := assert.Get(client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})).Must(t)
 	assert.Must(t, yaml.Unmarshal([]byte(published.Data["kubelet"]), &k.fields))
 	k.fields["authentication"].(map[string]any)["x509"] = map[string]any{"clientCAFile": authority}
 	return k
@@ -176,8 +174,7 @@ func hierarchies(t *testing.T) []string {
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return []string{root}
 	}
-	found, err := filepath.Glob(root + "/*/tasks")
-	assert.Must(t, err)
+	found := assert.Get(filepath.Glob(root + "/*/tasks")).Must(t)
 	for i, tasks := range found {
 		found[i] = filepath.Dir(tasks)
 	}

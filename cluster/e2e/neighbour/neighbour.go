@@ -42,10 +42,8 @@ type Config struct {
 // New connects one. It ends with its test.
 func New(t *testing.T, c Config) *Neighbour {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	assert.Must(t, err)
-	root, err := os.MkdirTemp("", "lp-far-")
-	assert.Must(t, err)
+	program := assert.Get(instance.Program("../../..")).Must(t)
+	root := assert.Get(os.MkdirTemp("", "lp-far-")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
 	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: program, Root: root, address: c.Far}
 }

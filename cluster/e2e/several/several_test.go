@@ -57,49 +57,42 @@ func TestSeveral(t *testing.T) {
 		Name: "n2", Within: other.Within,
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
-	client, err := second.Client()
-	assert.Must(t, err)
+	client := assert.Get(second.Client()).Must(t)
 	holder := leader(ctx, t, client)
 	assert.True(t, strings.HasPrefix(holder, "n1_"), "%s leads, want the first server", holder)
 	machine.Until(t, "both servers among those whose addresses no node may have", func() bool {
 		servers, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "lifepod-servers", metav1.GetOptions{})
 		return err == nil && len(servers.Data) == 2
 	})
-	_, err = first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")))
 	done(ctx, t, client, "before-1")
 	done(ctx, t, client, "before-2")
 
 	copies := beginCopies(ctx, t, second, client)
 	first.Kill()
 	copies.goOn(ctx, t)
-	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")))
 	done(ctx, t, client, "after")
 	holder = leader(ctx, t, client)
 	assert.True(t, strings.HasPrefix(holder, "n2_"), "%s leads, want the second server", holder)
-	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})
-	assert.Must(t, err)
+	pods := assert.Get(client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})).Must(t)
 	assert.True(t, len(pods.Items) == 3, "%d pods of three jobs, want one each", len(pods.Items))
 
 	machine.Until(t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
 	assert.Must(t, first.Run(ctx))
-	again, err := first.Client()
-	assert.Must(t, err)
+	again := assert.Get(first.Client()).Must(t)
 	machine.Until(t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
 	holder = leader(ctx, t, again)
 	assert.True(t, strings.HasPrefix(holder, "n2_"), "%s leads, want the second server: it gave no reason to lose the lease", holder)
 	copies.end(ctx, t)
 	second.Stop() // gives the lease up
-	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")))
 	done(ctx, t, again, "last")
 }
 
 func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lead.LeaseName, metav1.GetOptions{})
-	assert.Must(t, err)
+	lease := assert.Get(client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lead.LeaseName, metav1.GetOptions{})).Must(t)
 	if lease.Spec.HolderIdentity == nil {
 		return ""
 	}
@@ -109,8 +102,7 @@ func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) stri
 // answers says whether a node's server is an endpoint of the cluster DNS.
 func answers(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) bool {
 	t.Helper()
-	slice, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Get(ctx, "kube-dns-"+node, metav1.GetOptions{})
-	assert.Must(t, err)
+	slice := assert.Get(client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Get(ctx, "kube-dns-"+node, metav1.GetOptions{})).Must(t)
 	return *slice.Endpoints[0].Conditions.Ready
 }
 

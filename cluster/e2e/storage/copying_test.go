@@ -57,8 +57,7 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 	unfinished := filepath.Join(i.Root, "volume-images", kind, ".new-*", "image")
 	for found := false; !found; time.Sleep(time.Millisecond) {
 		assert.Require(t, ctx.Err() == nil, "nothing is made in %s", unfinished)
-		images, err := filepath.Glob(unfinished)
-		assert.Must(t, err)
+		images := assert.Get(filepath.Glob(unfinished)).Must(t)
 		found = len(images) > 0
 	}
 	time.Sleep(10 * time.Millisecond)
@@ -71,8 +70,7 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 // stored is the volumes or snapshots below a root, whole or not.
 func stored(t *testing.T, root, kind string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(root, "volume-images", kind))
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(filepath.Join(root, "volume-images", kind))).Must(t)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
@@ -105,8 +103,7 @@ func fill(t *testing.T, dir string) (digest [sha256.Size]byte) {
 // sum is that of what fill has written.
 func sum(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
-	file, err := os.Open(path)
-	assert.Must(t, err)
+	file := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
 	hash := sha256.New()
 	assert.Must(t, assert.ErrorOf(io.Copy(hash, file)))

@@ -44,8 +44,7 @@ func kubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	out, err := up.Kubectl(ctx, input, args...)
-	assert.Must(t, err)
+	out := assert.Get(up.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }
 

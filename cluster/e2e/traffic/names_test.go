@@ -59,8 +59,7 @@ metadata: {name: away}
 spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 `)
 	kubectl(t, "", "rollout", "status", "statefulset/db", "--timeout", patience.String())
-	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})).Must(t)
 	addresses := map[string]string{}
 	for _, pod := range list.Items {
 		addresses[pod.Name] = pod.Status.PodIP
@@ -74,8 +73,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 		}
 	}
 	front := clusterIP(t, "front")
-	reverse, err := dns.ReverseAddr(front)
-	assert.Must(t, err)
+	reverse := assert.Get(dns.ReverseAddr(front)).Must(t)
 	for _, test := range []struct {
 		kind, name string
 		want       []string

@@ -36,8 +36,7 @@ func visit(ctx context.Context, address string) (string, error) {
 
 func tell(t *testing.T, address, what string) {
 	t.Helper()
-	answer, err := visitor.Post("http://"+address+"/"+what, "", nil)
-	assert.Must(t, err)
+	answer := assert.Get(visitor.Post("http://"+address+"/"+what, "", nil)).Must(t)
 	_ = answer.Body.Close()
 }
 

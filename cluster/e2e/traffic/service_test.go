@@ -47,8 +47,7 @@ func TestReadiness(t *testing.T) {
 	awaitRollout(t, "ready")
 	address := clusterIP(t, "ready")
 	awaitPods(t, address, 2)
-	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})).Must(t)
 	one := list.Items[0]
 	stop := visitAlways(t, address)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail")
@@ -89,8 +88,7 @@ func TestFromPod(t *testing.T) {
 		"set -e", "exec > /dev/termination-log", "lookup named", "lookup named.default", "lookup named.default.svc.cluster.local.", "lookup kubernetes.default.svc",
 		"dial kubernetes.default:443", "fetch http://named/healthz", "fetch http://each.default.svc:8080/healthz",
 	}, "\n")
-	text, err := json.Marshal(script)
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(script)).Must(t)
 	apply(t, `
 apiVersion: v1
 kind: Pod
@@ -101,8 +99,7 @@ spec:
   - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, `+string(text)+`], resources: {limits: {memory: 64Mi}}}
 `)
 	kubectl(t, "", "wait", "pod/asks", "--for=jsonpath={.status.containerStatuses[0].state.terminated}", "--timeout", patience.String())
-	pod, err := client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})
-	assert.Must(t, err)
+	pod := assert.Get(client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})).Must(t)
 	ended := pod.Status.ContainerStatuses[0].State.Terminated
 	web, api := clusterIP(t, "named"), clusterIP(t, "kubernetes")
 	want := strings.Join([]string{web, web, web, api}, "\n")
@@ -113,8 +110,7 @@ spec:
 // NetworkPolicy has no effect here, and people are told so.
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
-	recorded, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
-	assert.Must(t, err)
+	recorded := assert.Get(client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})).Must(t)
 	defer recorded.Stop()
 	apply(t, `
 apiVersion: networking.k8s.io/v1

@@ -113,11 +113,9 @@ type cluster struct {
 // start starts one, which ends with the test.
 func start(ctx context.Context, t *testing.T, config instance.Config) *cluster {
 	t.Helper()
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	config.Args = []string{"--listen", fmt.Sprintf("0.0.0.0:%d", port)}
-	i, err := instance.Start(ctx, config)
-	assert.Must(t, err)
+	i := assert.Get(instance.Start(ctx, config)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(i.Log())
@@ -125,8 +123,7 @@ func start(ctx context.Context, t *testing.T, config instance.Config) *cluster {
 		assert.NoError(t, i.Close(context.WithoutCancel(ctx)))
 	})
 	c := &cluster{Instance: i, t: t, ctx: ctx}
-	c.client, err = i.Client()
-	assert.Must(t, err)
+	c.client = assert.Get(i.Client()).Must(t)
 	return c
 }
 
@@ -140,8 +137,7 @@ func (c *cluster) file(name, text string) string {
 
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	out, err := c.Kubectl(c.ctx, "", args...)
-	assert.Must(c.t, err)
+	out := assert.Get(c.Kubectl(c.ctx, "", args...)).Must(c.t)
 	return strings.TrimSpace(out)
 }
 
@@ -188,8 +184,7 @@ func (c *cluster) works() {
 // lives are the containers of the pods: their identities, restarts and processes.
 func (c *cluster) lives() map[string]string {
 	c.t.Helper()
-	pods, err := c.client.CoreV1().Pods("default").List(c.ctx, metav1.ListOptions{})
-	assert.Must(c.t, err)
+	pods := assert.Get(c.client.CoreV1().Pods("default").List(c.ctx, metav1.ListOptions{})).Must(c.t)
 	lives := map[string]string{}
 	for _, p := range pods.Items {
 		for _, s := range p.Status.ContainerStatuses {
@@ -214,11 +209,9 @@ var passing = []string{"events", "leases", "certificatesigningrequests", "csisto
 
 func (c *cluster) objects() objects {
 	c.t.Helper()
-	config, err := c.RESTConfig()
-	assert.Must(c.t, err)
+	config := assert.Get(c.RESTConfig()).Must(c.t)
 	config.WarningHandler = rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	assert.Must(c.t, err)
+	client := assert.Get(dynamic.NewForConfig(config)).Must(c.t)
 	all, seen := objects{}, map[schema.GroupResource]bool{}
 	c.resources(func(of schema.GroupVersion, r metav1.APIResource) {
 		resource := of.WithResource(r.Name).GroupResource()
@@ -226,16 +219,14 @@ func (c *cluster) objects() objects {
 			return
 		}
 		seen[resource] = true // in the preferred version, which comes first
-		list, err := client.Resource(of.WithResource(r.Name)).List(c.ctx, metav1.ListOptions{})
-		assert.Must(c.t, err)
+		list := assert.Get(client.Resource(of.WithResource(r.Name)).List(c.ctx, metav1.ListOptions{})).Must(c.t)
 		for _, o := range list.Items {
 			text := string(o.GetUID())
 			if o.GetNamespace() == "default" || strings.HasSuffix(o.GetName(), ".upgrade.example") {
 				o.SetManagedFields(nil)
 				o.SetResourceVersion("")
 				delete(o.Object, "status")
-				content, err := json.Marshal(o.Object)
-				assert.Must(c.t, err)
+				content := assert.Get(json.Marshal(o.Object)).Must(c.t)
 				text = string(content)
 			}
 			all[fmt.Sprintf("%s %s/%s", resource, o.GetNamespace(), o.GetName())] = text
@@ -260,8 +251,7 @@ func (c *cluster) resources(each func(schema.GroupVersion, metav1.APIResource)) 
 	_, lists, err := c.client.Discovery().WithLegacy().ServerGroupsAndResources() // only this one tells how they are stored
 	assert.Must(c.t, err)
 	for _, list := range lists {
-		of, err := schema.ParseGroupVersion(list.GroupVersion)
-		assert.Must(c.t, err)
+		of := assert.Get(schema.ParseGroupVersion(list.GroupVersion)).Must(c.t)
 		for _, r := range list.APIResources {
 			each(of, r)
 		}

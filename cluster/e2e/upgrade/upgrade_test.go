@@ -29,8 +29,7 @@ var patience = 4 * machine.Patience
 // TestUpgrade: this lifepod takes over a cluster of the lifepod before, with its own node, a joined node and a node of lifepod agent.
 // Objects and processes stay the same. The backup of the lifepod before can be restored, too.
 func TestUpgrade(t *testing.T) {
-	after, err := instance.Program("../../..")
-	assert.Must(t, err)
+	after := assert.Get(instance.Program("../../..")).Must(t)
 	before := os.Getenv("LIFEPOD_BEFORE")
 	assert.Require(t, before != "", "LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
 	backup := filepath.Join(t.TempDir(), "backup")
@@ -132,14 +131,12 @@ type agent struct {
 
 func (a *agent) start() {
 	a.t.Helper()
-	port, err := machine.FreePort()
-	assert.Must(a.t, err)
+	port := assert.Get(machine.FreePort()).Must(a.t)
 	in := func(name string) string { return filepath.Join(a.root, name) }
 	configuration := a.file("agent.yaml", fmt.Sprintf("%sport: %d\nhealthzPort: 0\npodLogsDir: %s\n", instance.Configuration, port, in("logs")))
 	command := exec.Command(a.program, "agent", "--root", a.root, "--root-dir", in("kubelet"), "--hostname-override", "n3",
 		"--config", configuration, "--cert-dir", in("pki"), "--kubeconfig", in("kubeconfig"), "--bootstrap-kubeconfig", a.bootstrap)
-	a.process, err = machine.StartProcess(command, in("agent.log"))
-	assert.Must(a.t, err)
+	a.process = assert.Get(machine.StartProcess(command, in("agent.log"))).Must(a.t)
 }
 
 func (a *agent) end() {
@@ -160,15 +157,13 @@ func (a *agent) leave() {
 // bootstrap is a kubeconfig for who has the token.
 func (c *cluster) bootstrap(token string) (file string) {
 	c.t.Helper()
-	admin, err := c.RESTConfig()
-	assert.Must(c.t, err)
+	admin := assert.Get(c.RESTConfig()).Must(c.t)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"
-	text, err := clientcmd.Write(*config)
-	assert.Must(c.t, err)
+	text := assert.Get(clientcmd.Write(*config)).Must(c.t)
 	return c.file("bootstrap", string(text))
 }
 

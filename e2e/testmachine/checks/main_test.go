@@ -89,16 +89,13 @@ func TestMachine(t *testing.T) {
 // start boots a machine, which runs until the test ends.
 func start(t *testing.T, number testmachine.Number, network string) check {
 	t.Helper()
-	repository, err := filepath.Abs("../../..")
-	assert.Must(t, err)
-	work, err := os.MkdirTemp("", "lp-machine-")
-	assert.Must(t, err)
+	repository := assert.Get(filepath.Abs("../../..")).Must(t)
+	work := assert.Get(os.MkdirTemp("", "lp-machine-")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
-	m, err := testmachine.Start(t.Context(), testmachine.Config{
+	m := assert.Get(testmachine.Start(t.Context(), testmachine.Config{
 		Number: number, Repository: repository, Architecture: *architecture, Package: *debianPackage, Work: work, Network: network,
 		CgroupV1: *cgroupV1, Suite: *suite, Log: t.Output(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.AtEnd(t, m.Stop)
 	return check{t, m, network}
 }

@@ -77,7 +77,6 @@ func poweroff(c check) {
 	c.startWitnesses()
 	c.run("systemctl poweroff --no-block")
 	assert.Must(c, c.machine.AwaitOff(2*time.Minute))
-	log, err := c.machine.ReadFile("/var/lib/witness/log")
-	assert.Must(c, err)
+	log := assert.Get(c.machine.ReadFile("/var/lib/witness/log")).Must(c)
 	assert.True(c, log == witnessed, "the pods have written:\n%s", log)
 }

@@ -81,8 +81,7 @@ func powerCut(c check) {
 // awaitBoot returns the ID of the boot.
 func (c check) awaitBoot() string {
 	c.Helper()
-	boot, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context()))
-	assert.Must(c, err)
+	boot := assert.Get(c.machine.AwaitBoot(context.WithoutCancel(c.Context()))).Must(c)
 	return boot
 }
 
