@@ -78,7 +78,6 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	return s
 }
 
-// processVariable says that a test is in a process of its own.
 const processVariable = "LIFEPOD_TEST_PROCESS"
 
 // ownProcess runs a test in a process of its own, begun by a command if there is one. It

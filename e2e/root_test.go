@@ -30,7 +30,6 @@ func newRoot(t *testing.T) *root {
 	return r
 }
 
-// seen is the root as the machine shows it.
 func (r *root) seen() machine.Root { return machine.Root{Dir: r.dir} }
 
 func (r *root) runDir() string      { return r.seen().RunDir() }

@@ -40,7 +40,6 @@ func (v page) paint(t tone, text string) string {
 	return styles[t].Render(text)
 }
 
-// harmless is a text of others on one line.
 func harmless(text string) string { return plain.Line(text) }
 
 // fit cuts a text to so many columns.

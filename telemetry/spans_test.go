@@ -68,7 +68,6 @@ func testSend(t *testing.T, protocol string) {
 	}
 }
 
-// of are the spans of one chart.
 func of(t *testing.T, c *timeline.Chart) []sdk.ReadOnlySpan {
 	t.Helper()
 	list, err := SpansOf(t.Context(), []*timeline.Chart{c})

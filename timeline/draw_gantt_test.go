@@ -28,7 +28,6 @@ func lives() map[string][]*timeline.Chart {
 	}
 }
 
-// group is the chart of a group.
 func group() *timeline.Chart {
 	records, now := timelinetest.Train()
 	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)

@@ -34,7 +34,6 @@ func pictureLives() map[string][]*timeline.Chart {
 	}
 }
 
-// pictureGroup is the chart of a group.
 func pictureGroup() *timeline.Chart {
 	records, now := timelinetest.Train()
 	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)

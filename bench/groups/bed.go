@@ -73,7 +73,7 @@ type bench struct {
 	client  kubernetes.Interface
 	jobset  *jobset.Controller
 	pods    *testbed.Board[*v1.Pod] // of the JobSet
-	exited  chan time.Time // when a worker has exited
+	exited  chan time.Time          // when a worker has exited
 	started started
 	nodes   *exec.Cmd
 	all     results

@@ -88,7 +88,6 @@ func (b *bench) awaitAttempt(ctx context.Context, attempt int) (time.Time, error
 	})
 }
 
-// print prints what was measured.
 func (r *results) print(out io.Writer, p plan) {
 	if len(r.run) == 0 {
 		return

@@ -34,7 +34,6 @@ func NewBoard[T metav1.Object]() *Board[T] {
 	return &Board[T]{objects: map[string]T{}, asks: map[*ask[T]]bool{}}
 }
 
-// Opener opens a watch.
 type Opener func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
 // Run takes the news until ctx ends. A watch that the API server ends, as it does

@@ -42,7 +42,6 @@ func newContainer(name string, command ...string) v1.Container {
 	return v1.Container{Name: name, Image: Image, Command: command, ImagePullPolicy: v1.PullIfNotPresent}
 }
 
-// IsReady says whether a pod is Ready.
 func IsReady(pod *v1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodReady {
@@ -52,7 +51,6 @@ func IsReady(pod *v1.Pod) bool {
 	return false
 }
 
-// Ready wants a pod to be Ready.
 func Ready(name string) func(map[string]*v1.Pod) bool {
 	return func(pods map[string]*v1.Pod) bool { return pods[name] != nil && IsReady(pods[name]) }
 }
@@ -74,13 +72,11 @@ func All(of []*v1.Pod, wanted func(name string) func(map[string]*v1.Pod) bool) f
 	}
 }
 
-// Create creates a pod.
 func (s *Testbed) Create(ctx context.Context, pod *v1.Pod) error {
 	_, err := s.API.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
 
-// Delete deletes a pod.
 func (s *Testbed) Delete(ctx context.Context, pod *v1.Pod) error {
 	return s.API.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/member"
 )
 
-// Names of the sides.
 const (
 	Kubelet = "kubelet"
 	Lifepod = "lifepod"

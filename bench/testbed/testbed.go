@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// Config is what a testbed is like.
 type Config struct {
 	Lifepod string // the binary
 	Keep    string // folder of the nodes' logs; empty: they are removed

@@ -25,7 +25,6 @@ type side interface {
 	remove(ctx context.Context) error
 }
 
-// Names of the sides.
 const (
 	lifepodSide  = "lifepod"
 	separateSide = "separate"

@@ -22,7 +22,6 @@ type answer struct {
 	code           int
 }
 
-// lifepod runs a command of lifepod on a root to its end.
 func lifepod(t *testing.T, root string, args ...string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

@@ -112,7 +112,6 @@ func (s space) afterwards(args ...string) {
 	assert.NoError(s.t, assert.ErrorOf(up.Kubectl(context.Background(), "", args...)))
 }
 
-// create makes what manifests say.
 func (s space) create(manifests string) {
 	s.t.Helper()
 	s.input(manifests, "create", "-f", "-")

@@ -51,7 +51,6 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 	return n.On(node)
 }
 
-// newDriver is the driver of a node.
 func newDriver(t *testing.T, node string) csi.ControllerClient {
 	t.Helper()
 	driver := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)

@@ -17,7 +17,6 @@ import (
 
 var day = 24 * time.Hour
 
-// clock is what a test sets.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }

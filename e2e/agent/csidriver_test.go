@@ -49,7 +49,6 @@ func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	return d
 }
 
-// GetInfo says who it is.
 func (d *csiDriver) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: ownCSIDriver, SupportedVersions: []string{"1.0.0"}}, nil
 }
@@ -60,7 +59,6 @@ func (d *csiDriver) NotifyRegistrationStatus(_ context.Context, s *registerapi.R
 	return &registerapi.RegistrationStatusResponse{}, nil
 }
 
-// NodeGetInfo is what it says of the node.
 func (d *csiDriver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	return &csi.NodeGetInfoResponse{
 		NodeId: "own-node", MaxVolumesPerNode: 3, AccessibleTopology: &csi.Topology{Segments: map[string]string{ownTopology: d.zone}},

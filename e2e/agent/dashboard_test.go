@@ -117,7 +117,6 @@ func queries(t *testing.T) (list []query) {
 	return list
 }
 
-// labelsOf are those that a legend names.
 func labelsOf(legend string) (labels []string) {
 	for _, part := range strings.Split(legend, "{{")[1:] {
 		name, _, _ := strings.Cut(part, "}}")

@@ -89,7 +89,6 @@ func (p *ownPlugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.De
 	return &api.DevicePluginOptions{PreStartRequired: true}, nil
 }
 
-// ListAndWatch tells of the devices.
 func (p *ownPlugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
 	for {
 		select {
@@ -103,7 +102,6 @@ func (p *ownPlugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWa
 	}
 }
 
-// Allocate gives what it has.
 func (p *ownPlugin) Allocate(_ context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	given := &api.ContainerAllocateResponse{Envs: map[string]string{}}
 	for _, id := range r.ContainerRequests[0].DevicesIds {

@@ -133,7 +133,6 @@ func newDiskNode(t *testing.T) *diskNode {
 	return n
 }
 
-// left is what is left of the disk.
 func (n *diskNode) left() (left struct{ mib, files int }) {
 	n.t.Helper()
 	var s unix.Statfs_t

@@ -51,7 +51,6 @@ func summary(pods []v1.Pod) string {
 	return text.String()
 }
 
-// phases counts pods by phase.
 func phases(pods []v1.Pod) map[v1.PodPhase]int {
 	count := map[v1.PodPhase]int{}
 	for _, pod := range pods {

@@ -76,7 +76,6 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 	return newNode(t, member.Config{Kubelet: kubelet})
 }
 
-// under says that the Node has a condition of that status.
 func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Node) bool {
 	return func(node *v1.Node) bool {
 		for _, c := range node.Status.Conditions {

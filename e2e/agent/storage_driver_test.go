@@ -154,7 +154,6 @@ type registration struct {
 	driver *storageDriver
 }
 
-// GetInfo says who the driver is.
 func (r registration) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: r.driver.name, Endpoint: r.driver.socket(), SupportedVersions: []string{"1.0.0"}}, nil
 }

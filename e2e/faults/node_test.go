@@ -103,7 +103,6 @@ func (n *node) keep(path string, text []byte) {
 	assert.NoError(n.t, os.WriteFile(path, text, 0o600))
 }
 
-// create creates a pod on the node.
 func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	created := assert.Get(admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})).Must(t)

@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// Config is what a controller is like.
 type Config struct {
 	Plane *controlplane.ControlPlane
 	Dir   string // an empty folder for its files

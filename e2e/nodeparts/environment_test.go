@@ -135,7 +135,6 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	}
 }
 
-// payload is what a token says.
 func payload(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")

@@ -133,7 +133,6 @@ func (n *testNode) refused(pod *v1.Pod, dir, want string) error {
 	return nil
 }
 
-// rootCertificate is some certificate.
 func (n *testNode) rootCertificate() string {
 	n.Helper()
 	root := assert.Get(n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})).Must(n)

@@ -56,7 +56,6 @@ func create(t *testing.T, client kubernetes.Interface, ns string, pod *v1.Pod) {
 	assert.Must(t, assert.ErrorOf(client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})))
 }
 
-// removeNodes removes all simulated ones.
 func removeNodes(client kubernetes.Interface) error {
 	return client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: nodes.SimulatedLabel})
 }

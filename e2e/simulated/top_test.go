@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
-// usesMore says what containers use.
 const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi}, {from: 1s, cpu: 1500m, memory: 3Gi}]}]}}"
 
 // TestTop: a real metrics-server reads each simulated node, although all have one address and port, and kubectl top shows

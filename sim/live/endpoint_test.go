@@ -41,7 +41,6 @@ func sandboxOf(name, dir string, annotations map[string]string) *runtimeapi.PodS
 	}
 }
 
-// begin runs a sandbox with the container main of some attempt.
 func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (container string) {
 	t.Helper()
 	config.Metadata.Attempt = attempt

@@ -34,7 +34,6 @@ kind: KubeletConfiguration
 evictionHard: {memory.available: 0%, nodefs.available: 0%, imagefs.available: 0%}
 `
 
-// Config says how to start one.
 type Config struct {
 	Program string   // lifepod
 	Root    string   // state folder; one of its own below the temporary folder if empty
@@ -201,7 +200,6 @@ func (i *Instance) Log() string {
 	return i.log.String()
 }
 
-// Pid is the process.
 func (i *Instance) Pid() int { return i.command.Process.Pid }
 
 // Kill ends the process with KILL and waits until it is gone.

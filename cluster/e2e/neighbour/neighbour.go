@@ -19,7 +19,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// Node is the name of the node there.
 const Node = "n2"
 
 // Neighbour is another machine with a folder.
@@ -56,7 +55,6 @@ type Process struct {
 	log     bytes.Buffer
 }
 
-// Start starts a program there.
 func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	n.t.Helper()
 	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
@@ -69,7 +67,6 @@ func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	return p
 }
 
-// PID is the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
 // Ended is closed when it has.

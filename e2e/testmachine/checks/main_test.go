@@ -66,7 +66,6 @@ const (
 	v2
 )
 
-// check is one that runs.
 type check struct {
 	*testing.T
 	machine *testmachine.Machine
