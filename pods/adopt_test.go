@@ -173,9 +173,8 @@ func TestSandboxThatComesLate(t *testing.T) {
 		s.settle()
 		s.pods.Unwanted(roster.API, pod.UID)
 		s.settle()
-		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
-			t.Fatalf("before the sandbox came: %q, %d pods", left, len(s.pods.Views()))
-		}
+		left := s.Left()
+		assert.Require(t, len(left) == 0 && len(s.pods.Views()) == 0, "before the sandbox came: %q, %d pods", left, len(s.pods.Views()))
 		for range 60 {
 			if len(s.Left()) > 0 {
 				break
@@ -184,9 +183,8 @@ func TestSandboxThatComesLate(t *testing.T) {
 		}
 		assert.True(t, len(s.Left()) != 0, "no sandbox came")
 		time.Sleep(30 * time.Second)
-		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
-			t.Errorf("after two looks: %q, %d pods", left, len(s.pods.Views()))
-		}
+		left = s.Left()
+		assert.True(t, len(left) == 0 && len(s.pods.Views()) == 0, "after two looks: %q, %d pods", left, len(s.pods.Views()))
 	})
 }
 

@@ -55,9 +55,8 @@ func TestSameNameInTheAPI(t *testing.T) {
 		s.settle()
 		s.wantActed("StopPodSandbox web-0", 0)
 		s.wantActed("RunPodSandbox web-0 attempt=0", 2)
-		if status := s.status("another"); status.Phase != v1.PodRunning {
-			t.Errorf("the new pod is %s; calls %q", status.Phase, s.Acted())
-		}
+		status := s.status("another")
+		assert.True(t, status.Phase == v1.PodRunning, "the new pod is %s; calls %q", status.Phase, s.Acted())
 	})
 }
 
@@ -93,9 +92,8 @@ func TestDeletedAfterItRan(t *testing.T) {
 				s.apply(pod)
 				s.heard()
 				time.Sleep(time.Minute)
-				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
-					t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
-				}
+				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+				assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 			})
 		})
 	}

@@ -107,8 +107,6 @@ func TestNoGroup(t *testing.T) {
 		s.heard()
 		s.wantPhase("static", v1.PodRunning)
 		s.wantPhase("asks", v1.PodPending)
-		if !slices.Contains(s.events(), "asks GroupUnknown") {
-			t.Errorf("B-GRP-10: no event says why: %q", s.events())
-		}
+		assert.True(t, slices.Contains(s.events(), "asks GroupUnknown"), "B-GRP-10: no event says why: %q", s.events())
 	}, roster.File)
 }

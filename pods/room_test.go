@@ -59,9 +59,8 @@ func TestVictimThatCannotEnd(t *testing.T) {
 		s.wantPhase("important", "")
 		time.Sleep(10 * time.Second)
 		s.wantPhase("important", v1.PodRunning)
-		if want := "stuck ExceededGracePeriod"; !slices.Contains(s.events(), want) {
-			t.Errorf("events %q, want %q", s.events(), want)
-		}
+		want := "stuck ExceededGracePeriod"
+		assert.True(t, slices.Contains(s.events(), want), "events %q, want %q", s.events(), want)
 	})
 }
 

@@ -50,9 +50,8 @@ func TestStartsWhileTheRuntimeIsAway(t *testing.T) {
 		s.settle()
 		s.apply(podOf("stays"))
 		s.heard()
-		if more := s.Acted()[calls:]; len(more) > 0 || s.phase("stays") != v1.PodRunning {
-			t.Errorf("after the start: %s, calls %q", s.phase("stays"), more)
-		}
+		more := s.Acted()[calls:]
+		assert.True(t, len(more) == 0 && s.phase("stays") == v1.PodRunning, "after the start: %s, calls %q", s.phase("stays"), more)
 	})
 }
 
@@ -150,9 +149,7 @@ func TestOrphansOfTheRuntime(t *testing.T) {
 		if got := s.Acted()[calls:]; slices.ContainsFunc(got, func(c string) bool { return !strings.Contains(c, "orphan") }) {
 			t.Errorf("calls %q, want only those about the orphan", got)
 		}
-		if len(s.Left()) != 4 {
-			t.Errorf("left: %q, want the wanted pod and the other lifepod's", s.Left())
-		}
+		assert.True(t, len(s.Left()) == 4, "left: %q, want the wanted pod and the other lifepod's", s.Left())
 		for name, want := range map[string]bool{"orphan": false, "other": true, "wanted": true} {
 			_, err := os.Stat(filepath.Join(s.dir, "pods", "uid-"+name))
 			assert.True(t, (err == nil) == want, "folder of %s: %v, want it to be there: %t", name, err, want)
@@ -234,16 +231,14 @@ func TestFinalDelete(t *testing.T) {
 		s.apply(pod)
 		s.heard()
 		s.wantPhase("job", v1.PodSucceeded)
-		if got := s.deletions(); len(got) > 0 || len(s.Left()) == 0 {
-			t.Errorf("before anybody asked: deletions %q, left %q", got, s.Left())
-		}
+		got := s.deletions()
+		assert.True(t, len(got) == 0 && len(s.Left()) != 0, "before anybody asked: deletions %q, left %q", got, s.Left())
 		pod = s.deletes(pod, 30)
 		s.settle()
 		s.deletes(pod, 10)
 		s.settle()
-		if diff := cmp.Diff([]string{"job Succeeded"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
-			t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
-		}
+		diff := cmp.Diff([]string{"job Succeeded"}, s.deletions())
+		assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 		s.pods.Unwanted(roster.API, pod.UID)
 		s.wantPhase("job", "none")
 	})
@@ -261,9 +256,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				s.heard()
 				s.deletes(pod, 1)
 				s.settle()
-				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) == 0 {
-					t.Fatalf("deletions (-want +got):\n%s left %q", diff, s.Left())
-				}
+				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+				assert.Require(t, diff == "" && len(s.Left()) != 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 				s.pods.Unwanted(roster.API, pod.UID)
 				if another {
 					s.stop()
@@ -272,9 +266,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				s.settle()
-				if len(s.Left()) > 0 || len(s.pods.Views()) > 0 || len(s.deletions()) != 1 {
-					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
-				}
+				assert.True(t, len(s.Left()) == 0 && len(s.pods.Views()) == 0 && len(s.deletions()) == 1,
+					"left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
 			})
 		})
 	}
@@ -293,9 +286,8 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 			s.pods.Unwanted(roster.API, pod.UID)
 		}
 		s.settle()
-		if len(s.pods.Views()) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
-			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.Views()), s.Left(), len(s.deletions()))
-		}
+		assert.True(t, len(s.pods.Views()) == 0 && len(s.Left()) == 0 && len(s.deletions()) == 100,
+			"%d pods, runtime %q, %d deletions", len(s.pods.Views()), s.Left(), len(s.deletions()))
 		for _, folder := range []string{"pods", "logs", "links"} {
 			entries, _ := os.ReadDir(filepath.Join(s.dir, folder))
 			assert.True(t, len(entries) == 0, "%s has %v", folder, entries)

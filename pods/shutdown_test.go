@@ -75,9 +75,8 @@ func TestShutdown(t *testing.T) {
 		began := time.Now()
 		s.pods.ShutdownBegan()
 		time.Sleep(6 * time.Second)
-		if web := s.status("uid-web"); web.Phase != v1.PodFailed {
-			t.Errorf("after 6s web is %s, calls %q", web.Phase, s.Acted()[before:])
-		}
+		web := s.status("uid-web")
+		assert.True(t, web.Phase == v1.PodFailed, "after 6s web is %s, calls %q", web.Phase, s.Acted()[before:])
 		s.wantActed("StopContainer dns/main timeout=10", 0) // its group waits (B-SHD-4)
 		time.Sleep(5 * time.Second)
 		s.wantActed("StopContainer dns/main timeout=10", 1)
@@ -188,9 +187,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 		s.heard()
 		time.Sleep(time.Minute)
 		s.wantPhase("web", v1.PodFailed)
-		if n := s.acted("RunPodSandbox web"); n != 0 {
-			t.Errorf("web was started again: %q", s.Acted())
-		}
+		assert.True(t, s.acted("RunPodSandbox web") == 0, "web was started again: %q", s.Acted())
 		s.wantPhase("static", v1.PodRunning)
 	}, roster.API, roster.File)
 }

@@ -166,9 +166,8 @@ func TestManyLines(t *testing.T) {
 	}
 	assert.Must(t, assert.ErrorOf(file.WriteString(records.String())))
 	_ = file.Close()
-	if got := f.end(); got != want.String() {
-		t.Errorf("%d bytes, want %d", len(got), want.Len())
-	}
+	got := f.end()
+	assert.True(t, got == want.String(), "%d bytes, want %d", len(got), want.Len())
 }
 
 // A stuck reader of stdout holds up neither the worker nor, for long, the end.

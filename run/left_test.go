@@ -108,9 +108,8 @@ func TestCheckName(t *testing.T) {
 		{namedPod("alive", "1"), ""},
 	} {
 		err := checkName(runtime.Root, tc.pod)
-		if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", tc.pod.Name, err, tc.want)
-		}
+		assert.True(t, (err == nil) == (tc.want == "") && (err == nil || strings.HasPrefix(err.Error(), tc.want)),
+			"%s: %v, want %q", tc.pod.Name, err, tc.want)
 	}
 }
 

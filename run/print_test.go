@@ -142,9 +142,8 @@ func TestThirdSignal(t *testing.T) {
 	}
 	go func() { _, _ = r.Read(make([]byte, 1)) }() // it reads, slowly
 	p.close()
-	if !errors.Is(context.Cause(life), errGivenUp) || !strings.HasSuffix(stderr.String(), "warning: standard output was not read to its end\n") {
-		t.Errorf("%v, stderr %q", context.Cause(life), stderr.String())
-	}
+	assert.True(t, errors.Is(context.Cause(life), errGivenUp) && strings.HasSuffix(stderr.String(), "warning: standard output was not read to its end\n"),
+		"%v, stderr %q", context.Cause(life), stderr.String())
 }
 
 // asked is a pod that does not end.

@@ -62,9 +62,8 @@ func TestFollowFastWriter(t *testing.T) {
 	writer.lines(100_000)
 	writer.stop()
 	f.exit("a", 0)
-	if got := f.end(); got != numbered(100_000) {
-		t.Errorf("%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
-	}
+	got := f.end()
+	assert.True(t, got == numbered(100_000), "%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
 	files, err := filepath.Glob(path + "*")
 	assert.True(t, err == nil && len(files) <= 3 && writer.opened >= 3, "files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
 }

@@ -85,9 +85,8 @@ func TestAgentStartsWhenItCan(t *testing.T) {
 			}
 		}
 		assert.True(t, slices.Equal(resumed, []time.Duration{want}), "%s: resumed at %v, want %v", says, resumed, want)
-		if l.Phase() != v1.PodRunning || !l.Ready() || l.Doubles != nil {
-			t.Errorf("%s: %s, ready %t, two at once %v\n%s", says, l.Phase(), l.Ready(), l.Doubles, storyOf(l))
-		}
+		assert.True(t, l.Phase() == v1.PodRunning && l.Ready() && l.Doubles == nil,
+			"%s: %s, ready %t, two at once %v\n%s", says, l.Phase(), l.Ready(), l.Doubles, storyOf(l))
 	}
 }
 

@@ -214,9 +214,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := live(t, cmp.Or(c.pod, webPod), c.says, 1)
 			story := storyOf(l)
-			if l.Phase() != c.phase || l.Gone != c.gone {
-				t.Errorf("phase %s, gone %t; want %s, %t\n%s", l.Phase(), l.Gone, c.phase, c.gone, story)
-			}
+			assert.True(t, l.Phase() == c.phase && l.Gone == c.gone, "phase %s, gone %t; want %s, %t\n%s", l.Phase(), l.Gone, c.phase, c.gone, story)
 			rest := story
 			for _, want := range c.tells {
 				_, after, found := strings.Cut(rest, want)

@@ -87,11 +87,9 @@ func TestPower(t *testing.T) {
 	var after []lifecycle.Fact
 	f.pod.PowerOn(f.now, func(fact lifecycle.Fact) { after = append(after, fact) })
 	f.pod.Happen(f.now.Add(50 * time.Millisecond))
-	assert.Require(t, len(before) <= 0 && len(after) == 1, "the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
+	assert.Require(t, len(before) == 0 && len(after) == 1, "the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
 	seen, is := after[0].(lifecycle.Observed)
-	if !is || len(seen.Sandboxes) != 1 || seen.Sandboxes[0].Ready || len(seen.Containers) != 1 {
-		t.Fatalf("the runtime has %+v", after[0])
-	}
+	assert.Require(t, is && len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].Ready && len(seen.Containers) == 1, "the runtime has %+v", after[0])
 	exit := seen.Containers[0].Exit
 	assert.True(t, seen.Containers[0].State == lifecycle.StateExited && exit != nil && exit.ExitCode == 255 && exit.Reason == "Unknown" && exit.FinishedAt.Equal(off),
 		"the container is %+v, ended as %+v", seen.Containers[0], exit)

@@ -58,9 +58,8 @@ func TestPulledImageIsNotPresent(t *testing.T) {
 		{At: at(3), Kind: journal.Answered, Name: "PullImage", Container: "main", Cause: 3, Bytes: 5},
 	})
 	i := s.Images["example.com/web:1"]
-	if i.IsPresent("example.com/web:1") || i.Pull.String() != "2s" {
-		t.Errorf("present %t, pull %v; want an image that is pulled in 2s", *i.Present, i.Pull)
-	}
+	assert.True(t, !i.IsPresent("example.com/web:1") && i.Pull.String() == "2s",
+		"present %t, pull %v; want an image that is pulled in 2s", *i.Present, i.Pull)
 }
 
 // Nothing is said of a pod but that it was refused, and a container that was asked for twice is added once.

@@ -124,9 +124,8 @@ func TestGroup(t *testing.T) {
 		bars += len(r.Bars)
 	}
 	list, again := of(t, chart()), of(t, chart())
-	if len(list) != bars+1 || list[0].Name() != "group default/train" || list[0].Parent().IsValid() {
-		t.Errorf("%d spans of %d bars, the first is %s", len(list), bars, list[0].Name())
-	}
+	assert.True(t, len(list) == bars+1 && list[0].Name() == "group default/train" && !list[0].Parent().IsValid(),
+		"%d spans of %d bars, the first is %s", len(list), bars, list[0].Name())
 	ids := map[string]bool{}
 	for i, s := range list {
 		if id := s.SpanContext().SpanID(); id != again[i].SpanContext().SpanID() || ids[id.String()] || s.SpanContext().TraceID() != TraceOf(chart()) {

@@ -67,7 +67,6 @@ func TestProvider(t *testing.T) {
 	span.End()
 	assert.Must(t, provider.Shutdown(t.Context()))
 	sent := collector.Spans()
-	if len(sent) != 1 || sent[0].Name != "one" || sent[0].Resource["service.name"] != "shop" || collector.Header("Authorization") != "Bearer x" {
-		t.Errorf("the collector has %+v, sent with %q", sent, collector.Header("Authorization"))
-	}
+	assert.True(t, len(sent) == 1 && sent[0].Name == "one" && sent[0].Resource["service.name"] == "shop" && collector.Header("Authorization") == "Bearer x",
+		"the collector has %+v, sent with %q", sent, collector.Header("Authorization"))
 }

@@ -16,9 +16,7 @@ func TestPosition(t *testing.T) {
 	for name, c := range charts() {
 		a := timeline.Together([]*timeline.Chart{c})
 		last := a.Position(c.Begin)
-		if last != 0 || math.Abs(a.Position(c.End)-1) > 1e-9 {
-			t.Errorf("%s: from %v to %v", name, last, a.Position(c.End))
-		}
+		assert.True(t, last == 0 && math.Abs(a.Position(c.End)-1) <= 1e-9, "%s: from %v to %v", name, last, a.Position(c.End))
 		for i := range 1000 {
 			x := a.Position(c.Begin.Add(c.End.Sub(c.Begin) * time.Duration(i) / 1000))
 			assert.Require(t, x >= last && x <= 1, "%s: %v comes after %v", name, x, last)

@@ -89,9 +89,8 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	}
 	f, now := &file{path: path}, time.Now()
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n")
-	if again := f.read(now); again == 0 || f.objects != nil {
-		t.Errorf("again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
-	}
+	again := f.read(now)
+	assert.True(t, again != 0 && f.objects == nil, "again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
 	assert.Must(t, writer.Close())
 	assert.Deep(t, "again after", time.Duration(0), f.read(now))

@@ -227,9 +227,8 @@ func compareV3(t *testing.T, ours, theirs serving) {
 	for path, at := range got {
 		for _, accept := range []string{"application/json", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"} {
 			ours, theirs := ours.said(t, at.ServerRelativeURL, accept), theirs.said(t, want[path].ServerRelativeURL, accept)
-			if ours != theirs {
-				t.Errorf("%s as %s: %d bytes that differ from upstream's, which are %d: %.1000s", path, accept, len(ours), len(theirs), cmp.Diff(theirs, ours))
-			}
+			assert.True(t, ours == theirs,
+				"%s as %s: %d bytes that differ from upstream's, which are %d: %.1000s", path, accept, len(ours), len(theirs), cmp.Diff(theirs, ours))
 		}
 	}
 	const path = "/openapi/v3/apis/apps/v1"

@@ -114,9 +114,8 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	assert.Deep(t, "keys", map[string]string{"a": "1", "b": "2"}, s.all())
 	// Who has seen what is lost is told that it is too old, and lists again.
 	watched := <-s.client.Watch(t.Context(), "a", clientv3.WithRev(later))
-	if !errors.Is(watched.Err(), rpctypes.ErrCompacted) {
-		t.Errorf("watch from revision %d: %v, want %v", later, watched.Err(), rpctypes.ErrCompacted)
-	}
+	assert.True(t, errors.Is(watched.Err(), rpctypes.ErrCompacted),
+		"watch from revision %d: %v, want %v", later, watched.Err(), rpctypes.ErrCompacted)
 	next := s.put("c", "3")
 	assert.True(t, next > later, "the next revision is %d, want it above %d", next, later)
 }

@@ -83,9 +83,8 @@ func TestVolumeIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, change)
 			assert.Must(t, s.sync(t.Context(), "pvc-u1"))
-			if _, err := os.Stat(s.file); err != nil || !s.hasVolume(t.Context()) {
-				t.Errorf("file %v, volume there %v, want both kept", err, s.hasVolume(t.Context()))
-			}
+			_, err := os.Stat(s.file)
+			assert.True(t, err == nil && s.hasVolume(t.Context()), "file %v, volume there %v, want both kept", err, s.hasVolume(t.Context()))
 		})
 	}
 }

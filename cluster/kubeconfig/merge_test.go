@@ -69,12 +69,9 @@ func TestMergeAndRemove(t *testing.T) {
 	assert.Must(t, Merge(Config{Admin: from, Into: File{Path: link}, Context: "lifepod"}))
 	config, err := clientcmd.LoadFromFile(path)
 	assert.Must(t, err)
-	if config.CurrentContext != "work" || config.Contexts["lifepod"] == nil || config.Clusters["lifepod"].Server != server {
-		t.Errorf("merged: %s", text(t, path))
-	}
-	if len(config.AuthInfos["lifepod"].ClientKeyData) == 0 || config.AuthInfos["me"].Exec.Command != "login" {
-		t.Errorf("merged: %s", text(t, path))
-	}
+	assert.True(t, config.CurrentContext == "work" && config.Contexts["lifepod"] != nil && config.Clusters["lifepod"].Server == server,
+		"merged: %s", text(t, path))
+	assert.True(t, len(config.AuthInfos["lifepod"].ClientKeyData) != 0 && config.AuthInfos["me"].Exec.Command == "login", "merged: %s", text(t, path))
 	assert.Must(t, Remove(from))
 	assert.Deep(t, "removed", string(want), text(t, path))
 	info, err := os.Lstat(path)
@@ -147,9 +144,8 @@ func TestMergeAgain(t *testing.T) {
 	assert.Must(t, keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"))
 	assert.Must(t, Renew(from))
 	config = assert.Get(clientcmd.LoadFromFile(path)).Must(t)
-	if got := config.Clusters["lifepod"].Server; got != "https://127.0.0.1:7443" || config.Contexts["lifepod"].Namespace != "mine" {
-		t.Errorf("moved: %s", text(t, path))
-	}
+	assert.True(t, config.Clusters["lifepod"].Server == "https://127.0.0.1:7443" && config.Contexts["lifepod"].Namespace == "mine",
+		"moved: %s", text(t, path))
 	_, anew := admin(t, "https://127.0.0.1:7443")
 	assert.NoError(t, merge(anew), "made anew")
 	_, another := admin(t, "https://127.0.0.1:8443")

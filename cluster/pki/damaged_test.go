@@ -56,9 +56,7 @@ func TestDamaged(t *testing.T) {
 				return
 			}
 			assert.Must(t, err)
-			if f.CAHash() != hash {
-				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
-			}
+			assert.True(t, f.CAHash() == hash, "another authority: %s, was %s", f.CAHash(), hash)
 			assert.Deep(t, "made again", tc.made, changed(before, content(t, dir)))
 		})
 	}

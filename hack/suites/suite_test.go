@@ -86,14 +86,12 @@ func TestTouched(t *testing.T) {
 			touched, rest, err := split(suites, tc.changed)
 			assert.Must(t, err)
 			for _, target := range tc.want {
-				if !slices.ContainsFunc(touched, func(s suite) bool { return s.Target == target }) {
-					t.Errorf("%s is not touched: %s", target, names(touched))
-				}
+				assert.True(t, slices.ContainsFunc(touched, func(s suite) bool { return s.Target == target }),
+					"%s is not touched: %s", target, names(touched))
 			}
 			for _, target := range tc.not {
-				if !slices.ContainsFunc(rest, func(s suite) bool { return s.Target == target }) {
-					t.Errorf("%s is touched: %s", target, names(touched))
-				}
+				assert.True(t, slices.ContainsFunc(rest, func(s suite) bool { return s.Target == target }),
+					"%s is touched: %s", target, names(touched))
 			}
 		})
 	}

@@ -29,9 +29,8 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 		sessions++
 		parts := session.FindStringSubmatch(block)
 		printed := both(t, words(parts[1]))
-		if diff := cmp.Diff(parts[2], printed); diff != "" && !*rewrite {
-			t.Errorf("lifepod sim %s (-documentation +printed):\n%s", parts[1], diff)
-		}
+		diff := cmp.Diff(parts[2], printed)
+		assert.True(t, diff == "" || *rewrite, "lifepod sim %s (-documentation +printed):\n%s", parts[1], diff)
 		return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
 	})
 	assert.Require(t, sessions >= 5, "%s has %d sessions", document, sessions)

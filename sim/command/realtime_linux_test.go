@@ -39,8 +39,7 @@ func TestRefusalsNameTheLine(t *testing.T) {
 		serve: "scenario: " + file + ":5: events[1]: a CRI runtime can't do that: ",
 	} {
 		command.SilenceErrors, command.SilenceUsage = true, true
-		if err := command.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", command.Name(), err, want)
-		}
+		err := command.ExecuteContext(t.Context())
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s: %v, want %s", command.Name(), err, want)
 	}
 }

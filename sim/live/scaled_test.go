@@ -20,9 +20,8 @@ func TestScaledTimers(t *testing.T) {
 				came := make(chan time.Time)
 				s.AfterFunc(time.Hour, func() { came <- s.Now() }).Reset(d)
 				at := <-came
-				if late := at.Sub(began) - d; late < 0 || late > 10*time.Microsecond {
-					t.Errorf("at speed %v a timer of %v comes after %v", speed, d, at.Sub(began))
-				}
+				late := at.Sub(began) - d
+				assert.True(t, late >= 0 && late <= 10*time.Microsecond, "at speed %v a timer of %v comes after %v", speed, d, at.Sub(began))
 				want := time.Duration(float64(d) / speed)
 				took := time.Since(real)
 				assert.True(t, took >= want && took <= want+10*time.Microsecond, "at speed %v a timer of %v takes %v, want %v", speed, d, took, want)

@@ -104,9 +104,7 @@ func (c *clusterOf) write(w http.ResponseWriter, r *http.Request, name string) {
 			err = json.Unmarshal(after, node)
 		}
 	}
-	if err != nil {
-		c.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
-	}
+	assert.True(c, err == nil, "%s %s: %v", r.Method, r.URL.Path, err)
 	if r.Method == http.MethodPost && c.nodes[node.Name] != nil {
 		status := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "nodes"}, node.Name).Status()
 		answer(w, http.StatusConflict, &status)
@@ -218,13 +216,11 @@ func TestMisfortunes(t *testing.T) {
 	c.await("it has another boot ID", func() bool { return c.node("bad-0").Status.NodeInfo.BootID != boot })
 
 	for node, what := range map[string]string{"bad-1": "is gone for good", "bad-2": "is cut off from the API server for 1h0m0s"} {
-		if !was(node, what)() || c.answers(node) || c.node(node) == nil {
-			t.Errorf("%s: told %q, want %q; found %v, its Node %v", node, happened[node], what, c.answers(node), c.node(node) != nil)
-		}
+		assert.True(t, was(node, what)() && !c.answers(node) && c.node(node) != nil,
+			"%s: told %q, want %q; found %v, its Node %v", node, happened[node], what, c.answers(node), c.node(node) != nil)
 	}
-	if !was("bad-3")() || !c.answers("bad-3") {
-		t.Errorf("the node to which nothing happens: told %q, found %v", happened["bad-3"], c.answers("bad-3"))
-	}
+	assert.True(t, was("bad-3")() && c.answers("bad-3"),
+		"the node to which nothing happens: told %q, found %v", happened["bad-3"], c.answers("bad-3"))
 	cancel()
 	select {
 	case err := <-over:
