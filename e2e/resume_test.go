@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -457,8 +456,7 @@ func (r *root) removeSandboxes(t *testing.T) {
 	t.Helper()
 	client := assert.Get(cri.Dial("unix://" + r.runDir() + "/containerd.sock")).Must(t)
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	assert.Require(t, err == nil && len(list.Items) != 0, "sandboxes: %v, %v", list, err)
 	for _, s := range list.Items {

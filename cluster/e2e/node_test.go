@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,8 +27,7 @@ func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 // do runs kubectl on a cluster of a test's own.
 func do(t *testing.T, i *instance.Instance, input string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	out := assert.Get(i.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }

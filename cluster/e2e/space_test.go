@@ -44,8 +44,7 @@ func await[T runtime.Object](s space, resource, fields, what string, ok func(T) 
 
 func awaitSelected[T runtime.Object](s space, resource string, which meta.ListOptions, what string, ok func(T) bool) (found T) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	list := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), resource, s.name, func(o *meta.ListOptions) {
 		o.FieldSelector, o.LabelSelector = which.FieldSelector, which.LabelSelector
 	})
@@ -101,8 +100,7 @@ func (s space) input(input string, args ...string) string {
 }
 
 func (s space) try(input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	out, err := up.Kubectl(ctx, input, append([]string{"-n", s.name}, args...)...)
 	return strings.TrimSpace(out), err
 }
@@ -135,8 +133,7 @@ func (s space) refused(manifests string) string {
 // until repeats what tells nobody of its changes until it is ok.
 func (s space) until(what string, ok func() error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {

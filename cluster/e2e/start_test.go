@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -18,8 +17,7 @@ import (
 // so far. It returns the exit code; -1 if a signal has ended it.
 func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	command := exec.CommandContext(ctx, up.Program, "up", "--root", root, "--listen", listen, "--node-name", instance.Node, "--log-level", "info")
 	log := assert.Get(command.StderrPipe()).Must(t)
 	assert.Must(t, command.Start())
@@ -56,8 +54,7 @@ func TestInterruptedStart(t *testing.T) {
 	for _, step := range []string{"API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("kill -9 at %q: exit code", step), -1, signalAt(t, root, listen, step, syscall.SIGKILL))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	i := &instance.Instance{Config: instance.Config{Program: up.Program, Root: root, Args: []string{"--listen", listen}}}
 	assert.Must(t, i.Run(ctx))
 	defer i.Stop()

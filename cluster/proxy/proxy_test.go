@@ -36,8 +36,7 @@ func (t watchedTable) Run(ctx context.Context, change *knftables.Transaction) er
 // until returns when the table is as wanted.
 func (t watchedTable) until(test *testing.T, what string, wanted func(rules string) bool) {
 	test.Helper()
-	ctx, cancel := context.WithTimeout(test.Context(), time.Minute)
-	defer cancel()
+	ctx := assert.Context(test, time.Minute)
 	var last string
 	for {
 		select {

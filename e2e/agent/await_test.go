@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // await waits until the pod is as wanted; what completes "the pod never came …".
@@ -38,8 +40,7 @@ type object[T any] interface {
 // await waits until an object of the core group in the namespace is as wanted.
 func await[T any, P object[T]](c *cluster, resource, name, what string, wanted func(P) bool) P {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	var last P
 	_, err := watchtools.UntilWithSync(ctx, c.one(resource, name), P(new(T)), nil, func(e watch.Event) (bool, error) {
 		last = e.Object.(P)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -74,8 +73,7 @@ func TestPodCertificate(t *testing.T) {
 // awaitRequest waits until the node has asked for the certificate of a pod.
 func (c *cluster) awaitRequest(pod string) *certificatesv1.PodCertificateRequest {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	list := cache.NewListWatchFromClient(client.CertificatesV1().RESTClient(), "podcertificaterequests", c.namespace, fields.Everything())
 	last, err := watchtools.UntilWithSync(ctx, list, &certificatesv1.PodCertificateRequest{}, nil, func(e watch.Event) (bool, error) {
 		return e.Object.(*certificatesv1.PodCertificateRequest).Spec.PodName == pod, nil

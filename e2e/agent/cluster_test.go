@@ -99,8 +99,7 @@ func (c *cluster) create(manifest string) *v1.Pod {
 // carried image and NODE for the node's name.
 func (c *cluster) apply(manifest string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	text := strings.NewReplacer("TOOLBOX", "lifepod.dev/toolbox:1", "NODE", c.node.Name).Replace(manifest)
 	assert.Must(c.t, assert.ErrorOf(plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-")))
 }
@@ -108,8 +107,7 @@ func (c *cluster) apply(manifest string) {
 // delete deletes a pod with its own grace period and waits until it is gone.
 func (c *cluster) delete(pod string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}))
 	err := c.untilGone(ctx, pod)
 	assert.Require(c.t, err == nil, "pod %s is not gone after its deletion: %v", pod, err)
@@ -118,8 +116,7 @@ func (c *cluster) delete(pod string) {
 // kubectl runs kubectl in the namespace and returns what it printed.
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	out := assert.Get(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)).Must(c.t)
 	return out
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,8 +79,7 @@ func TestDeleteByForce(t *testing.T) {
 // awaitForgotten waits until the node's machine has nothing of a pod any more.
 func (c *cluster) awaitForgotten(pod *v1.Pod) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	for {
 		left := slices.DeleteFunc(c.node.Root.LeftOfPods(), func(trace string) bool { return !strings.Contains(trace, string(pod.UID)) })
 		if len(left) == 0 {

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"context"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
@@ -15,8 +13,7 @@ import (
 // awaitEvents waits for an event about a pod that is as wanted.
 func (c *cluster) awaitEvents(pod string, wanted func(*v1.Event) bool) *v1.Event {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	events := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "events", c.namespace,
 		fields.OneTermEqualSelector("involvedObject.name", pod))
 	seen := ""

@@ -19,8 +19,7 @@ import (
 // kubectlFails runs kubectl, which must fail, and returns what it complained about.
 func (c *cluster) kubectlFails(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
 	assert.Require(c.t, err != nil, "kubectl %v had no error; it printed %q", args, out)
 	return err.Error()
@@ -59,8 +58,7 @@ func TestExec(t *testing.T) {
 	c := newCluster(t, shared)
 	c.create(sleeper)
 	c.awaitReady("sleeper")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	out, err := plane.Kubectl(ctx, "input\n", "--namespace", c.namespace, "exec", "--stdin", "sleeper", "--", "sh", "-c", "read a; echo got $a; echo complaint >&2; exit 7")
 	diff := cmp.Diff("got input\n", out)
 	assert.True(t, diff == "" && err != nil &&

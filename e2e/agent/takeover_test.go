@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -227,8 +226,7 @@ func (c *takeover) works(turn int) {
 	c.t.Helper()
 	patch := fmt.Appendf(nil, `{"data":{"version":"%d"}}`, turn)
 	assert.Must(c.t, assert.ErrorOf(client.CoreV1().ConfigMaps(c.namespace).Patch(c.t.Context(), "settings", types.MergePatchType, patch, metav1.PatchOptions{})))
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	err := c.untilGone(ctx, "leaving")
 	assert.True(c.t, err == nil, "turn %d: the pod that was ending is not gone: %v", turn, err)
 	c.delete(fmt.Sprint("by-", turn-1))

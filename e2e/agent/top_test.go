@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,8 +49,7 @@ func TestTop(t *testing.T) {
 // has scraped twice only.
 func (c *cluster) awaitKubectl(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	for {
 		out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
 		if err == nil {

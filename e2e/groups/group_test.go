@@ -114,8 +114,7 @@ func (j *groupOf) kubectl(args ...string) string {
 
 func (j *groupOf) kubectlWith(stdin string, args ...string) string {
 	j.Helper()
-	ctx, cancel := context.WithTimeout(j.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(j, patience)
 	out := assert.Get(plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)).Must(j)
 	return out
 }

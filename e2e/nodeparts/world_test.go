@@ -111,8 +111,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 // await watches a node until it is as wanted, and returns it.
 func await(t *testing.T, name, what string, wanted func(*v1.Node) bool) *v1.Node {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	nodes := newClient(t, plane.RESTConfig()).CoreV1().Nodes()
 	for ctx.Err() == nil {
 		changes, err := nodes.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})

@@ -2,7 +2,6 @@ package simulated
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,8 +81,7 @@ func TestNodesAPI(t *testing.T) {
 // testFollow follows a log until what comes later comes.
 func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	stream := assert.Get(client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)).Must(t)
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
@@ -96,8 +94,7 @@ func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 // testRefused asks for what needs processes.
 func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	config := plane.RESTConfig()
 	for _, what := range []string{"exec", "attach"} {
 		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).

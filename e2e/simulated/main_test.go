@@ -74,8 +74,7 @@ func namespace(t *testing.T, client kubernetes.Interface) string {
 // awaitAll waits until all pods of a namespace are as wanted, and want is how many there are.
 func awaitAll(t *testing.T, client kubernetes.Interface, namespace, what string, want int, is func(*v1.Pod) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
+	ctx := assert.Context(t, 2*patience)
 	state := ""
 	for {
 		list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})

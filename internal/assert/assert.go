@@ -2,11 +2,13 @@
 package assert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -142,4 +144,11 @@ func (g Got[T]) Must(t testing.TB) T {
 	t.Helper()
 	Must(t, g.err)
 	return g.value
+}
+
+// Context is the test's, and ends after a time, too.
+func Context(t testing.TB, within time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	t.Cleanup(cancel)
+	return ctx
 }

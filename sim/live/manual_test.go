@@ -63,8 +63,7 @@ func TestAwaitQuiet(t *testing.T) {
 		err := m.AwaitQuiet(t.Context())
 		assert.True(t, err == nil && done, "done %v, %v", done, err)
 		m.Busy(1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := assert.Context(t, time.Minute)
 		assert.ErrorIs(t, context.DeadlineExceeded, m.AwaitQuiet(ctx), "with something left to do")
 	})
 }

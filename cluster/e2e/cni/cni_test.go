@@ -39,8 +39,7 @@ spec:
 // TestOtherNetwork: the node is not ready until a network is configured, whose
 // plugins are those of the other folder; pods have its addresses then.
 func TestOtherNetwork(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	conf, bin := t.TempDir(), t.TempDir()
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(bridge); err == nil {

@@ -54,8 +54,7 @@ spec:
 // those of the first and are reached, is cut
 // off, loses them, comes back, and goes on without the token.
 func TestGrow(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	m := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
 	c, client := startCluster(t, "--node-monitor-grace-period", "20s")
 	token, file := m.Joins(ctx, c, instance.Configuration+"maxPods: 23\n")

@@ -40,8 +40,7 @@ spec:
 // TestPlainKubelet: an unmodified kubelet joins by a token and with the configuration
 // that kubeadm would give it. The API server verifies it, as logs and exec show.
 func TestPlainKubelet(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	n := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far})
 	c, client := startCluster(t)
 	token, _, err := c.Invitation(ctx)

@@ -45,8 +45,7 @@ func job(name, node string) string {
 // leads, and does nothing a second time; volumes that the first was making on its node it goes on with.
 // The first comes back and follows.
 func TestSeveral(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	other := cable.New(t, "lpseveral0", near, far)
 	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s", "--node-monitor-grace-period", "20s")
 

@@ -42,8 +42,7 @@ func apply(t *testing.T, manifests string) {
 
 func kubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	out := assert.Get(up.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,8 +38,7 @@ func TestUpgrade(t *testing.T) {
 		return
 	}
 	t.Run("from the backup", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
+		ctx := assert.Context(t, patience)
 		root := t.TempDir()
 		out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput()
 		assert.Require(t, err == nil, "%v: %s", err, out)
@@ -52,8 +50,7 @@ func TestUpgrade(t *testing.T) {
 
 // inPlace returns the objects that the lifepod of before had made when it took the backup.
 func inPlace(t *testing.T, before, after, backup string) objects {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	m := neighbour.New(t, neighbour.Config{Cable: "lpupgrade0", Near: near, Far: far})
 	m.Program = before
 	c := start(ctx, t, instance.Config{Program: before})
