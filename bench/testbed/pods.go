@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 const (
@@ -42,17 +43,8 @@ func newContainer(name string, command ...string) v1.Container {
 	return v1.Container{Name: name, Image: Image, Command: command, ImagePullPolicy: v1.PullIfNotPresent}
 }
 
-func IsReady(pod *v1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodReady {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
-}
-
 func Ready(name string) func(map[string]*v1.Pod) bool {
-	return func(pods map[string]*v1.Pod) bool { return pods[name] != nil && IsReady(pods[name]) }
+	return func(pods map[string]*v1.Pod) bool { return pods[name] != nil && machine.IsReady(pods[name]) }
 }
 
 // Gone wants a pod not to be there.

@@ -14,6 +14,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -26,10 +27,8 @@ func (c *cluster) await(pod, what string, wanted func(*v1.Pod) bool) *v1.Pod {
 // awaitReady waits until the pod's condition Ready is True.
 func (c *cluster) awaitReady(pod string) *v1.Pod {
 	c.t.Helper()
-	return c.await(pod, "to be ready", isReady)
+	return c.await(pod, "to be ready", machine.IsReady)
 }
-
-func isReady(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == v1.ConditionTrue }
 
 // object is an API object by pointer, of which a zero one can be made.
 type object[T any] interface {

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -21,25 +22,16 @@ spec:
   - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
 `)
 	gated := c.await("pod", "to run", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
-	condition := conditionOf(gated, v1.PodReady)
+	condition := machine.PodCondition(gated, v1.PodReady)
 	assert.True(t, condition.Status == v1.ConditionFalse && condition.Reason == "ReadinessGatesNotReady" &&
 		condition.Message == `corresponding condition of pod readiness gate "example.com/gate" does not exist.`, "condition Ready %+v, want False for want of the gate", condition)
 	for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
 		c.kubectl("patch", "pod", "pod", "--subresource=status",
 			`--patch={"status":{"conditions":[{"type":"example.com/gate","status":"`+string(status)+`"}]}}`)
-		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == status })
-		got := conditionOf(pod, "example.com/gate").Status
+		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return machine.PodCondition(pod, v1.PodReady).Status == status })
+		got := machine.PodCondition(pod, "example.com/gate").Status
 		assert.True(t, got == status, "the gate's own condition is %s, want %s as it was set", got, status)
 	}
-}
-
-func conditionOf(pod *v1.Pod, kind v1.PodConditionType) v1.PodCondition {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == kind {
-			return condition
-		}
-	}
-	return v1.PodCondition{}
 }
 
 // TestChangesOfARunningPod: its image, its labels in a volume and its deadline can be

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -125,7 +126,7 @@ func TestDriverFaults(t *testing.T) {
 
 	d.hang() // at Unprepare
 	c.beginDeletion("hangs")
-	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !isReady(pod) })
+	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !machine.IsReady(pod) })
 	d.wantPrepared(1)
 	restart(t, node)
 	d.goOn()

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -68,8 +69,8 @@ func TestExclusiveCPUs(t *testing.T) {
 	assert.True(t, refused.Status.Reason == "UnexpectedAdmissionError" && refused.Status.Message == why, // A-NUMA-2
 		"the second pod is refused as %s: %s", refused.Status.Reason, refused.Status.Message)
 	c.kubectl("patch", "pod", "owns", "--subresource=resize", "--patch", `{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"500m"}}}]}}`)
-	owns := c.await("owns", "to tell of its resize", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Reason != "" })
-	if pending := conditionOf(owns, v1.PodResizePending); pending.Reason != v1.PodReasonInfeasible || pending.Message != `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"` { // A-ACT-15
+	owns := c.await("owns", "to tell of its resize", func(pod *v1.Pod) bool { return machine.PodCondition(pod, v1.PodResizePending).Reason != "" })
+	if pending := machine.PodCondition(owns, v1.PodResizePending); pending.Reason != v1.PodReasonInfeasible || pending.Message != `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"` { // A-ACT-15
 		t.Errorf("the resize is %s: %s", pending.Reason, pending.Message)
 	}
 

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -22,7 +23,7 @@ func TestDebugContainer(t *testing.T) {
 		s := pod.Status.EphemeralContainerStatuses
 		return len(s) == 1 && s[0].State.Terminated != nil
 	})
-	if code := pod.Status.EphemeralContainerStatuses[0].State.Terminated.ExitCode; code != 3 || !isReady(pod) || pod.UID != before.UID {
+	if code := pod.Status.EphemeralContainerStatuses[0].State.Terminated.ExitCode; code != 3 || !machine.IsReady(pod) || pod.UID != before.UID {
 		t.Errorf("exit code %d, want 3, and the pod ready as before:\n%s", code, summary([]v1.Pod{*pod}))
 	}
 	log := c.kubectl("logs", "sleeper", "--container=look")

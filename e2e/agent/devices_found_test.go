@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -47,6 +48,6 @@ spec:
 	found.tell([]string{"a", "b"})
 	awaitDevices(t, node, resource, 2, 0)
 	for _, name := range []string{"second", "third"} {
-		c.await(name, "to run on", func(pod *v1.Pod) bool { return isReady(pod) && restarts(pod, "main") == 0 })
+		c.await(name, "to run on", func(pod *v1.Pod) bool { return machine.IsReady(pod) && restarts(pod, "main") == 0 })
 	}
 }

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -159,7 +160,7 @@ func (c *cluster) evicted(name, resource, amounts string) {
 		`(Container main was using [^ ]+, request is 0, has larger consumption of ` + resource + `\. )?$`)
 	assert.True(c.t, pod.Status.Reason == "Evicted" && message.MatchString(pod.Status.Message),
 		"status of %s is %s: %q", name, pod.Status.Reason, pod.Status.Message)
-	if target := conditionOf(pod, v1.DisruptionTarget); target.Status != v1.ConditionTrue || target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
+	if target := machine.PodCondition(pod, v1.DisruptionTarget); target.Status != v1.ConditionTrue || target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		c.t.Errorf("condition DisruptionTarget of %s: %+v", name, target)
 	}
 	event := c.awaitEvent(name, v1.EventTypeWarning, "Evicted")

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -39,7 +40,7 @@ func TestMaintenance(t *testing.T) {
 	complaint := c.kubectlFails("drain", c.node.Name, "--force", "--ignore-daemonsets", "--timeout=1s")
 	want := "Cannot evict pod as it would violate the pod's disruption budget."
 	assert.True(t, strings.Contains(complaint, want), "kubectl drain complained\n%s\nwant %q", complaint, want)
-	if last := c.untilDeleted(other); conditionOf(last, v1.DisruptionTarget).Reason != "EvictionByEvictionAPI" {
+	if last := c.untilDeleted(other); machine.PodCondition(last, v1.DisruptionTarget).Reason != "EvictionByEvictionAPI" {
 		t.Errorf("the pod was drained with conditions %v, want DisruptionTarget for the eviction", last.Status.Conditions)
 	}
 	c.kubectl("delete", "poddisruptionbudget", "guard")
@@ -52,12 +53,12 @@ func TestMaintenance(t *testing.T) {
 	c.awaitReady("tolerates")
 	leaves := c.awaitReady("leaves")
 	c.kubectl("taint", "node", c.node.Name, "example.com/away=:NoExecute")
-	if last := c.untilDeleted(leaves); conditionOf(last, v1.DisruptionTarget).Reason != "DeletionByTaintManager" {
+	if last := c.untilDeleted(leaves); machine.PodCondition(last, v1.DisruptionTarget).Reason != "DeletionByTaintManager" {
 		t.Errorf("the pod left with conditions %v, want DisruptionTarget for the taint", last.Status.Conditions)
 	}
 	c.create(onNode("refused", c.node.Name, "nodeName: "+c.node.Name))
 	c.awaitEvent("refused", v1.EventTypeWarning, "TaintToleration")
-	assert.True(t, isReady(c.awaitReady("tolerates")), "the pod that tolerates the taint is not ready")
+	assert.True(t, machine.IsReady(c.awaitReady("tolerates")), "the pod that tolerates the taint is not ready")
 }
 
 // TestLabelChange: a pod that runs stays when the node loses the label that brought it
@@ -101,9 +102,11 @@ func TestRoomOnTheNode(t *testing.T) {
 	big, grows := c.awaitReady("big"), c.awaitReady("grows")
 	c.kubectl("patch", "pod", "grows", "--subresource=resize",
 		`--patch={"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"400m"}}}]}}`)
-	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Status == v1.ConditionTrue })
+	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool {
+		return machine.PodCondition(pod, v1.PodResizePending).Status == v1.ConditionTrue
+	})
 	want := fmt.Sprintf("Deferred: Node didn't have enough resource: cpu, requested: 400, used: %d, capacity: %d", cpu-300, cpu)
-	pending := conditionOf(waits, v1.PodResizePending)
+	pending := machine.PodCondition(waits, v1.PodResizePending)
 	assert.Deep(t, "the resize that waits", want, pending.Reason+": "+pending.Message)
 	c.kubectl("delete", "pod", "big", "--wait=false")
 	c.untilDeleted(big)
@@ -116,7 +119,7 @@ func TestRoomOnTheNode(t *testing.T) {
 	victim := c.await("grows", "to make room", func(pod *v1.Pod) bool { return lifecycle.Terminal(pod.Status.Phase) })
 	assert.True(t, victim.Status.Phase == v1.PodFailed && victim.Status.Reason == "Preempting", // although its container ended with 0
 		"the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
-	target := conditionOf(victim, v1.DisruptionTarget)
+	target := machine.PodCondition(victim, v1.DisruptionTarget)
 	assert.True(t, target.Reason == "TerminationByKubelet" &&
 		target.Message == "Pod was preempted by Kubelet to accommodate a critical pod.", "condition DisruptionTarget %+v", target)
 	c.awaitReady("critical")

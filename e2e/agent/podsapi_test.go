@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -34,7 +35,7 @@ func TestPodsAPI(t *testing.T) {
 	c.create(modest)
 	hears("is there", func(event api.EventType, _ *v1.Pod) bool { return event == api.EventType_ADDED })
 	hears("is ready", func(event api.EventType, pod *v1.Pod) bool {
-		return event == api.EventType_MODIFIED && isReady(pod)
+		return event == api.EventType_MODIFIED && machine.IsReady(pod)
 	})
 	c.kubectl("label", "pod", "modest", "seen=yes")
 	hears("has a label", func(_ api.EventType, pod *v1.Pod) bool { return pod.Labels["seen"] == "yes" })

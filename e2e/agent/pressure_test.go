@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
@@ -53,7 +54,7 @@ func TestMemoryPressure(t *testing.T) {
 	pod := c.await("hog", "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	assert.True(t, pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") &&
 		strings.Contains(pod.Status.Message, "Container main was using ") && strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. "), "status %s: %q", pod.Status.Reason, pod.Status.Message)
-	if target := conditionOf(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
+	if target := machine.PodCondition(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		t.Errorf("condition DisruptionTarget %+v", target)
 	}
 	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -132,7 +133,7 @@ spec:
     spec: {containers: [{name: main, image: TOOLBOX}]}
 `)
 	after := c.await("orphan", "to be adopted", func(pod *v1.Pod) bool { return metav1.GetControllerOf(pod) != nil })
-	if diff := cmp.Diff(before.UID, after.UID); diff != "" || !isReady(after) {
+	if diff := cmp.Diff(before.UID, after.UID); diff != "" || !machine.IsReady(after) {
 		t.Errorf("the pod was not left as it was (-want +got):\n%s\n%s", diff, summary([]v1.Pod{*after}))
 	}
 	c.kubectl("delete", "replicaset", "taken")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -47,10 +48,10 @@ spec:
 `, "CLASS", class))
 	c.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
 	first, second := c.awaitReady("db-0"), c.awaitReady("db-1")
-	ready := conditionOf(first, v1.PodReady).LastTransitionTime
+	ready := machine.PodCondition(first, v1.PodReady).LastTransitionTime
 	assert.True(t, !second.CreationTimestamp.Before(&ready), "db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
 	c.kubectl("delete", "pod", "db-0")
-	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
+	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && machine.IsReady(pod) })
 	assert.Deep(t, "what is on the volume", "db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names"))
 	c.kubectl("scale", "statefulset/db", "--replicas=0")
 	for gone := false; !gone; {

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -42,7 +43,7 @@ spec:
 		"annotations of the mirror pod: %v", first.Annotations)
 
 	c.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
-	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
+	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && machine.IsReady(pod) })
 	assert.Deep(t, "containers after the mirror pod was deleted", containerIDs(first), containerIDs(second))
 
 	write(strings.Replace(manifest, "GENERATION", "two", 1))

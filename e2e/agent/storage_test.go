@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -94,7 +95,7 @@ func TestStorageDriver(t *testing.T) {
 	}
 
 	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
-	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && machine.IsReady(pod) })
 	c.awaitLine("one", "runs 2")
 	restart(t, node)
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
@@ -145,7 +146,7 @@ spec:
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
 	restart(t, node)
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
-	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && machine.IsReady(pod) })
 	assert.Deep(t, "the device begins with", "hello\n", c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"))
 	d.wantCalls()
 	c.delete("pod")

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -124,7 +125,7 @@ func TestTakeoverOfClaims(t *testing.T) {
 	succeed(t, node, binary)
 	c.unharmed(before, "after the kubelet")
 	c.kubectl("exec", "of-kubelet", "--container=both", "--", "touch", "/tmp/end")
-	c.await("of-kubelet", "to have restarted", func(pod *v1.Pod) bool { return restarts(pod, "both") == 1 && isReady(pod) })
+	c.await("of-kubelet", "to have restarted", func(pod *v1.Pod) bool { return restarts(pod, "both") == 1 && machine.IsReady(pod) })
 	c.awaitLine("of-kubelet", "all", "--container=both")
 	log := c.kubectl("logs", "of-kubelet", "--container=both") // A-DRA-7
 	assert.True(t, strings.Count(log, "=true") == 2, "the container that was restarted has other devices: %s", log)

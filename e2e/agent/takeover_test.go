@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -169,7 +170,7 @@ func (c *takeover) begin() {
 	c.t.Cleanup(func() { _ = os.Remove(filepath.Join(c.manifests, "static.yaml")) }) // before the namespace goes
 	c.kubectl("wait", "--for=condition=Complete", "job/done", "--timeout=60s")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-	c.await("static-"+c.node.Name, "to run again", func(pod *v1.Pod) bool { return restarts(pod, "main") == 1 && isReady(pod) })
+	c.await("static-"+c.node.Name, "to run again", func(pod *v1.Pod) bool { return restarts(pod, "main") == 1 && machine.IsReady(pod) })
 	if c.wholly {
 		c.awaitReady("whole")
 	}
@@ -260,7 +261,7 @@ func (c *takeover) restartsWhole() {
 	before := c.await("whole", "to be", func(*v1.Pod) bool { return true })
 	c.kubectl("exec", "whole", "-c", "other", "--", "touch", "/v/again")
 	c.await("whole", "to restart all containers", func(pod *v1.Pod) bool {
-		return restarts(pod, "main") == restarts(before, "main")+1 && restarts(pod, "other") == restarts(before, "other")+1 && isReady(pod)
+		return restarts(pod, "main") == restarts(before, "main")+1 && restarts(pod, "other") == restarts(before, "other")+1 && machine.IsReady(pod)
 	})
 }
 

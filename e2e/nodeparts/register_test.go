@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -46,8 +47,8 @@ func TestStartAgain(t *testing.T) {
 	after := await(t, "again", "the second agent's status", func(n *v1.Node) bool {
 		return n.Status.DaemonEndpoints.KubeletEndpoint.Port == 10251
 	})
-	if after.UID != before.UID || readyOf(after).LastTransitionTime != readyOf(before).LastTransitionTime || !isReady(after) {
-		t.Errorf("before %v, after %v", readyOf(before), readyOf(after))
+	if after.UID != before.UID || machine.NodeReady(after).LastTransitionTime != machine.NodeReady(before).LastTransitionTime || !isReady(after) {
+		t.Errorf("before %v, after %v", machine.NodeReady(before), machine.NodeReady(after))
 	}
 }
 
@@ -57,7 +58,7 @@ func TestRuntimeLost(t *testing.T) {
 	await(t, "lost", "Ready", isReady)
 	node.runtime.set(true)
 	node.RuntimeChanged()
-	got := readyOf(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
+	got := machine.NodeReady(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
 	assert.True(t, got.Reason == "KubeletNotReady" && got.Message == "container runtime is down", "Ready = %v", got)
 	node.runtime.set(false)
 	node.RuntimeChanged()

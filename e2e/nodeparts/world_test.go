@@ -129,13 +129,4 @@ func await(t *testing.T, name, what string, wanted func(*v1.Node) bool) *v1.Node
 	return nil
 }
 
-func readyOf(node *v1.Node) v1.NodeCondition {
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady {
-			return c
-		}
-	}
-	return v1.NodeCondition{}
-}
-
-func isReady(node *v1.Node) bool { return readyOf(node).Status == v1.ConditionTrue }
+func isReady(node *v1.Node) bool { return machine.NodeReady(node).Status == v1.ConditionTrue }

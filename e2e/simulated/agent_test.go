@@ -33,7 +33,7 @@ func TestAgentsFiles(t *testing.T) {
 	for i := range pods {
 		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
-	awaitAll(t, client, ns, "Ready", pods, isReady)
+	awaitAll(t, client, ns, "Ready", pods, machine.IsReady)
 	const others = pods / 3 // what probes and looks at the runtime have open for a moment
 	added := openFiles(t, node) - before
 	assert.True(t, added <= pods+others, "%d pods have added %d open files", pods, added)

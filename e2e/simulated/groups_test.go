@@ -154,7 +154,7 @@ func memberPod(i, size int) *v1.Pod {
 // runsIn says whether a pod's container runs in an attempt.
 func runsIn(pod *v1.Pod, attempt string) bool {
 	s := pod.Status.ContainerStatuses
-	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
+	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && machine.IsReady(pod)
 }
 
 // attemptOf is the attempt that a pod of a JobSet, or of a group without one, has reported.

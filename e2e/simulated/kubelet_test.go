@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
@@ -35,7 +36,7 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	for i := range pods {
 		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
-	awaitAll(t, client, ns, "Ready", pods, isReady)
+	awaitAll(t, client, ns, "Ready", pods, machine.IsReady)
 	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
 	began = time.Now()
 	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))

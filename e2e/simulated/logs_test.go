@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -50,7 +51,7 @@ func TestNodesAPI(t *testing.T) {
 	for _, node := range []string{"api-0", "api-2"} {
 		create(t, client, ns, podOf("on-"+node, node))
 	}
-	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return isReady(pod) && crashed(pod) })
+	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return machine.IsReady(pod) && crashed(pod) })
 
 	const pod = "on-api-2"
 	testFollow(t, client, ns, pod)

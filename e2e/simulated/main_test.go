@@ -99,12 +99,3 @@ func awaitAll(t *testing.T, client kubernetes.Interface, namespace, what string,
 		}
 	}
 }
-
-func isReady(pod *v1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodReady {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
-}

@@ -64,7 +64,7 @@ func TestNodeFaults(t *testing.T) {
 		f.create(name, node)
 	}
 	for _, name := range []string{"steady", "crashes", "deleted", "again", "never", "ends", "lost"} {
-		f.before[name] = f.await(name, "Ready", isReady)
+		f.before[name] = f.await(name, "Ready", machine.IsReady)
 	}
 	for left := []string{
 		"faulty-0 is cut off from the API server for 1m15s", "faulty-1 is rebooted, and gone for 8s", "faulty-2 is gone for good",
@@ -171,7 +171,7 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 // rebooted checks the node that was rebooted, and its pods.
 func (f *simulatedNodes) rebooted(boot string) {
 	f.Helper()
-	pod := f.await("again", "running again", func(p *v1.Pod) bool { return isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 })
+	pod := f.await("again", "running again", func(p *v1.Pod) bool { return machine.IsReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 })
 	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
 	assert.True(f, last != nil && last.ExitCode == 255 && last.Reason == "Unknown", "again ended as %+v, want 255 Unknown", last) // as containerd has it after a reboot
 	assert.True(f, pod.Status.PodIP != f.before["again"].Status.PodIP, "again has still the address %s", pod.Status.PodIP)
@@ -203,11 +203,7 @@ func (f *simulatedNodes) slow() {
 // unknown waits until the controller has missed a node.
 func (f *simulatedNodes) unknown(name string) {
 	f.Helper()
-	machine.Until(f, name+" to be unknown", func() bool {
-		return slices.ContainsFunc(f.node(name).Status.Conditions, func(c v1.NodeCondition) bool {
-			return c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown
-		})
-	})
+	machine.Until(f, name+" to be unknown", func() bool { return machine.NodeReady(f.node(name)).Status == v1.ConditionUnknown })
 }
 
 // cutOff checks the pods of the node that can't reach the API server.
@@ -219,19 +215,19 @@ func (f *simulatedNodes) cutOff() {
 	}
 	pod := f.pod("new")
 	assert.True(f, pod.Status.StartTime == nil, "the node is cut off, and has begun with a new pod: %+v", pod.Status)
-	f.await("steady", "marked as not ready", func(p *v1.Pod) bool { return !isReady(p) }) // by the controller
+	f.await("steady", "marked as not ready", func(p *v1.Pod) bool { return !machine.IsReady(p) }) // by the controller
 }
 
 // back checks them when it is back: they have lived on, and what has happened is reported.
 func (f *simulatedNodes) back() {
 	f.Helper()
-	pod := f.await("steady", "Ready again", isReady)
+	pod := f.await("steady", "Ready again", machine.IsReady)
 	was, is := f.before["steady"].Status.ContainerStatuses[0], pod.Status.ContainerStatuses[0]
 	assert.True(f, is.RestartCount == 0 && is.ContainerID == was.ContainerID, // B-LOST-8
 		"the container of steady was %s, and is %s with %d restarts", was.ContainerID, is.ContainerID, is.RestartCount)
-	f.await("crashes", "Ready after a restart", func(p *v1.Pod) bool { return isReady(p) && crashed(p) })
+	f.await("crashes", "Ready after a restart", func(p *v1.Pod) bool { return machine.IsReady(p) && crashed(p) })
 	f.gone("deleted")
-	f.await("new", "Ready", isReady)
+	f.await("new", "Ready", machine.IsReady)
 	for _, c := range f.node("faulty-0").Status.Conditions {
 		assert.True(f, c.Type != v1.NodeReady || c.Status == v1.ConditionTrue, "the node is back, and not Ready: %+v", c) // B-LOST-2
 	}
@@ -243,7 +239,7 @@ func (f *simulatedNodes) lost() {
 	node := f.node("faulty-2")
 	assert.True(f, slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable }),
 		"the taints of the node are %v", node.Spec.Taints)
-	if pod := f.pod("lost"); isReady(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
+	if pod := f.pod("lost"); machine.IsReady(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		f.Errorf("the pod of the node is %+v", pod.Status)
 	}
 	lease, err := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(context.Background(), "faulty-2", metav1.GetOptions{})

@@ -68,7 +68,7 @@ func TestSimulatedNodes(t *testing.T) {
 		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready, the one that crashes after a restart", pods, func(pod *v1.Pod) bool {
-		return isReady(pod) && (pod.Name != "p0" || crashed(pod))
+		return machine.IsReady(pod) && (pod.Name != "p0" || crashed(pod))
 	})
 	t.Logf("%d pods on %d nodes are Ready %v after the first was created", pods, count, time.Since(began).Round(100*time.Millisecond))
 	addresses := map[string]bool{}

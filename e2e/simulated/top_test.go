@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/metricsserver"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
@@ -36,7 +37,7 @@ func TestTop(t *testing.T) {
 		}
 		create(t, client, ns, pod)
 	}
-	awaitAll(t, client, ns, "Ready", 3, isReady)
+	awaitAll(t, client, ns, "Ready", 3, machine.IsReady)
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
 	assert.Must(t, err)
 	metricsserver.Start(t, metricsserver.Cluster{

@@ -89,10 +89,6 @@ func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus
 	if err != nil {
 		return "", err.Error()
 	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady {
-			return c.Status, c.Message
-		}
-	}
-	return "", ""
+	c := machine.NodeReady(node)
+	return c.Status, c.Message
 }

@@ -94,13 +94,5 @@ func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *
 
 func isReady(ctx context.Context, get func(context.Context, string, metav1.GetOptions) (*v1.Node, error)) bool {
 	node, err := get(ctx, neighbour.Node, metav1.GetOptions{})
-	if err != nil || len(node.Spec.Taints) > 0 {
-		return false
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == v1.NodeReady {
-			return condition.Status == v1.ConditionTrue
-		}
-	}
-	return false
+	return err == nil && len(node.Spec.Taints) == 0 && machine.NodeReady(node).Status == v1.ConditionTrue
 }

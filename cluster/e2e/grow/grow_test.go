@@ -173,13 +173,8 @@ func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, 
 			return false
 		}
 		uid = string(node.UID)
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == v1.NodeReady {
-				// The scheduler goes by the taints, which follow the condition.
-				return condition.Status == want && (want == v1.ConditionTrue) == (len(node.Spec.Taints) == 0)
-			}
-		}
-		return false
+		// The scheduler goes by the taints, which follow the condition.
+		return machine.NodeReady(node).Status == want && (want == v1.ConditionTrue) == (len(node.Spec.Taints) == 0)
 	})
 	return uid
 }
