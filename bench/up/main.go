@@ -21,7 +21,6 @@ type plan struct {
 	starts  int    // of each side
 	pods    int
 	idle    time.Duration
-	objects int // created for the throughput
 	only    string
 }
 
@@ -31,7 +30,6 @@ func main() {
 	flag.IntVar(&p.starts, "n", 3, "starts of each side that are measured, after a first one")
 	flag.IntVar(&p.pods, "pods", 50, "pods that run while memory is looked at")
 	flag.DurationVar(&p.idle, "idle", 30*time.Second, "for how long a cluster that does nothing is watched")
-	flag.IntVar(&p.objects, "objects", 1000, "ConfigMaps that are created, and pods that are scheduled")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: separate or lifepod")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
