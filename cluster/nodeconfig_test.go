@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -86,7 +87,7 @@ func TestNodePort(t *testing.T) {
 
 // The node has the gates that concern nodes, as the user sets them.
 func TestNodeGates(t *testing.T) {
-	l := named(t, "", &logBuffer{})
+	l := named(t, "", &machine.Log{})
 	l.FeatureGates = map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true, "NoneOfTheKubelets": true}
 	assert.Must(t, l.chooseServices())
 	keys := assert.Get(l.openKeys()).Must(t)

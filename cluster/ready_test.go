@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -70,7 +71,7 @@ func TestNeeds(t *testing.T) {
 	for i := range firstObjects {
 		synctest.Test(t, func(t *testing.T) {
 			there := slices.Delete(slices.Clone(firstObjects), i, i+1)
-			client, log := fake.NewClientset(there...), &logBuffer{}
+			client, log := fake.NewClientset(there...), &machine.Log{}
 			r := &run{layout: &layout{Config: Config{Log: slog.New(slog.NewTextHandler(log, nil))}}, client: client}
 			began := time.Now()
 			time.AfterFunc(15*time.Second, func() {

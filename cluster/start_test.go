@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +24,7 @@ import (
 type testCluster struct {
 	Config
 	client kubernetes.Interface
-	log    logBuffer
+	log    machine.Log
 	end    context.CancelFunc
 	ended  chan error
 }
@@ -128,22 +126,4 @@ func (s *testCluster) said(t *testing.T, text string) {
 		}
 		return fmt.Errorf("it never says %q", text)
 	})
-}
-
-// logBuffer is a log that may be written to after its test has ended.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

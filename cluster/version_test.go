@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -22,7 +23,7 @@ func TestCheckVersion(t *testing.T) {
 		"nonsense":           {node: "n", before: "x", own: "1.37", refused: "kubernetes-version: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := named(t, test.node, &logBuffer{})
+			l := named(t, test.node, &machine.Log{})
 			if test.before != "" {
 				assert.Must(t, l.rememberVersion(test.before))
 			}

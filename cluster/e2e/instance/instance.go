@@ -8,13 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"k8s.io/client-go/kubernetes"
@@ -53,8 +51,7 @@ type Instance struct {
 
 	command *exec.Cmd
 	ended   chan struct{}
-	log     bytes.Buffer
-	mu      sync.Mutex // of log
+	log     machine.Log
 }
 
 // Program is the lifepod to test: $LIFEPOD, else bin/lifepod of the repository
@@ -146,7 +143,7 @@ func (i *Instance) Run(ctx context.Context) error {
 		args = append(args, "--config", configuration)
 	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
-	i.command.Stderr = writer(i.write)
+	i.command.Stderr = &i.log
 	i.command.Env = append(os.Environ(), i.Env...)
 	out, err := i.command.StdoutPipe()
 	if err != nil {
@@ -181,24 +178,8 @@ func (i *Instance) Run(ctx context.Context) error {
 	}
 }
 
-type writer func([]byte) (int, error)
-
-func (w writer) Write(text []byte) (int, error) { return w(text) }
-
-var _ io.Writer = writer(nil)
-
-func (i *Instance) write(text []byte) (int, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.Write(text)
-}
-
 // Log is what it has logged so far.
-func (i *Instance) Log() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.String()
-}
+func (i *Instance) Log() string { return i.log.String() }
 
 func (i *Instance) Pid() int { return i.command.Process.Pid }
 

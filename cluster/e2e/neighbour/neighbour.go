@@ -3,13 +3,11 @@
 package neighbour
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -51,14 +49,13 @@ func New(t *testing.T, c Config) *Neighbour {
 type Process struct {
 	command *exec.Cmd
 	ended   chan struct{}
-	mu      sync.Mutex // of log
-	log     bytes.Buffer
+	log     machine.Log
 }
 
 func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	n.t.Helper()
 	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
-	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), &p.log, &p.log
 	assert.Must(n.t, n.Within(p.command.Start))
 	go func() {
 		defer close(p.ended)
@@ -78,19 +75,8 @@ func (p *Process) End() {
 	<-p.ended
 }
 
-// Write is for what it logs.
-func (p *Process) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(text)
-}
-
 // Story is what it has logged.
-func (p *Process) Story() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
-}
+func (p *Process) Story() string { return p.log.String() }
 
 // Joins starts lifepod join there by a new token, at port 10350 and with the KubeletConfiguration in a file. The node leaves when the
 // test ends.
