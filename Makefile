@@ -382,7 +382,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-groups-sim bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
@@ -403,13 +403,9 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
-BENCHGROUPS ?= -n 10 -kubelet
-bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as one on three nodes with containers, beside JobSet's agents and the kubelet (as root)
-	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
-
-BENCHGROUPSSIM ?= -pods 200 -rounds 10
-bench-groups-sim: controlplane jobset ## the same on simulated nodes, 200 if nothing else is said, beside the bare writes
-	$(GO) run ./bench/groups/simulated $(BENCHGROUPSSIM)
+BENCHGROUPS ?= -pods 200 -rounds 10
+bench-groups: controlplane jobset ## how fast a JobSet restarts as one on simulated nodes, 200 if nothing else is said, beside the bare writes
+	$(GO) run ./bench/groups $(BENCHGROUPS)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0

@@ -156,7 +156,6 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-// fetch reads a URL.
 func fetch(url string) ([]byte, error) {
 	client := http.Client{Timeout: fetchTimeout}
 	answer, err := client.Get(url)

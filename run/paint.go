@@ -27,7 +27,6 @@ var (
 // paint colours a text, if there are colours.
 func (v page) paint(t tone, text string) string { return t.colour.Paint(v.colour, text) }
 
-// harmless is a text of others on one line.
 func harmless(text string) string { return plain.Line(text) }
 
 // fit cuts a text to so many columns.

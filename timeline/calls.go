@@ -33,7 +33,6 @@ func (b *builder) fileBegun(e *journal.Entry) {
 	b.calls[e.ID] = &call{bar, key}
 }
 
-// nameOf is the name of the row of an entry.
 func nameOf(kind RowKind, e *journal.Entry) string {
 	switch {
 	case e.Container == "" && e.Image != "":

@@ -85,7 +85,6 @@ func (b *builder) fileDecided(e *journal.Entry) {
 	}
 }
 
-// chart is what was made.
 func (b *builder) chart() *Chart {
 	p := b.record.Pod
 	c := &Chart{

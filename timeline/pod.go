@@ -8,7 +8,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// podLife is how the pod is.
 type podLife struct {
 	phase        string
 	phaseID      int64 // the milestone of the terminal phase; 0: not yet

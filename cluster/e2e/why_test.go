@@ -80,8 +80,6 @@ func TestWhy(t *testing.T) {
 		{"a timeline", plugin, []string{"timeline", "crash", "--kubeconfig", up.Kubeconfig}, `critical path`},
 	} {
 		out, err := exec.CommandContext(t.Context(), tc.program, append(tc.args, "-n", s.name)...).CombinedOutput()
-		if err != nil || !regexp.MustCompile(tc.want).Match(out) {
-			t.Errorf("%s: %v\n%s\nwant %s", tc.name, err, out, tc.want)
-		}
+		assert.True(t, err == nil && regexp.MustCompile(tc.want).Match(out), "%s: %v\n%s\nwant %s", tc.name, err, out, tc.want)
 	}
 }

@@ -67,8 +67,7 @@ func both(t *testing.T, args []string) string {
 	c.SetOut(&out)
 	c.SetErr(&out)
 	c.SetArgs(args)
-	if err := c.ExecuteContext(t.Context()); err != nil {
-		t.Errorf("%v: %v", args, err)
-	}
+	err := c.ExecuteContext(t.Context())
+	assert.True(t, err == nil, "%v: %v", args, err)
 	return out.String()
 }

@@ -51,7 +51,6 @@ func (p *printer) print(text string) {
 	p.write(p.stderr, text)
 }
 
-// Status shows a status.
 func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	if p.format.JSON {
 		p.print(p.format.Encode(at, story.Line{Type: "status", Status: &status}))

@@ -83,7 +83,6 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	return command
 }
 
-// addUpFlags adds the flags of the cluster.
 func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
 	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, instead of its host name")

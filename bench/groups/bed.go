@@ -18,13 +18,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/jobset"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // manyRequests is a rate of requests a second that limits nobody.
@@ -36,7 +37,7 @@ const exits, starts = "exits", "starts"
 const jobSetManifest = `
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
-metadata: {name: NAME}
+metadata: {name: train}
 spec:
   failurePolicy: {maxRestarts: 1000000, restartStrategy: InPlaceRestart}
   network: {enableDNSHostnames: NAMES}
@@ -53,8 +54,6 @@ spec:
         template:
           metadata: {annotations: {lifepod.dev/group: jobset}}
           spec:
-            schedulerName: SCHEDULER
-            nodeName: NODE
             restartPolicy: Never
             automountServiceAccountToken: false
             nodeSelector: {lifepod.dev/simulated: "true"}
@@ -73,33 +72,29 @@ type bench struct {
 	plane   *controlplane.ControlPlane
 	client  kubernetes.Interface
 	jobset  *jobset.Controller
-	seen    *observer
-	exited  chan time.Time // when a worker has exited
+	pods    *testbed.Board[*v1.Pod] // of the JobSet
+	exited  chan time.Time          // when a worker has exited
 	started started
 	nodes   *exec.Cmd
-	pids    map[string]int
-	last    map[string]time.Duration // how long what is measured took the last time
 	all     results
 	closers testbed.Closers
 }
 
 // open starts everything but the JobSet. After an error nothing is left.
 func open(ctx context.Context, p plan) (b *bench, err error) {
-	b = &bench{plan: p, exited: make(chan time.Time, 1), last: map[string]time.Duration{}}
+	b = &bench{plan: p, pods: testbed.NewBoard[*v1.Pod](), exited: make(chan time.Time, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.closers.Close())
 		}
 	}()
-	dir := p.logs
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "lifepod-bench-groups-"); err != nil {
-			return b, err
-		}
-		b.closers.Add(func() error { return os.RemoveAll(dir) })
+	dir, err := os.MkdirTemp("", "lifepod-bench-groups-")
+	if err != nil {
+		return b, err
 	}
+	b.closers.Add(func() error { return os.RemoveAll(dir) })
 	testbed.Progress("control plane")
-	if b.plane, err = controlplane.StartParts(ctx, controlplane.Parts{QPS: p.qps, Profile: p.logs != ""}); err != nil {
+	if b.plane, err = controlplane.StartParts(ctx, controlplane.Parts{QPS: p.qps}); err != nil {
 		return b, err
 	}
 	b.closers.Add(b.plane.Close)
@@ -110,13 +105,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		return b, err
 	}
 	b.closers.Add(b.jobset.Close)
-	if err := b.startNodes(ctx, dir); err != nil {
-		return b, err
-	}
-	of := b.plane.PIDs()
-	b.pids = map[string]int{"etcd": of[0], "API server": of[1], "scheduler": of[2], "controllers": of[3],
-		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid()}
-	return b, nil
+	return b, b.startNodes(ctx, dir)
 }
 
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
@@ -128,7 +117,7 @@ func newClient(config *rest.Config) (kubernetes.Interface, error) {
 
 // startNodes starts the process of the nodes and waits until the cluster knows them.
 func (b *bench) startNodes(ctx context.Context, dir string) error {
-	testbed.Progress("%d nodes", b.plan.pods+b.plan.spare())
+	testbed.Progress("%d nodes", b.plan.pods)
 	scenarios, err := b.writeScenarios(dir)
 	if err != nil {
 		return err
@@ -142,13 +131,10 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 		return err
 	}
 	b.closers.Add(log.Close)
-	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods + b.plan.spare()), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
+	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
 	b.nodes = exec.Command(own, append(args, scenarios...)...)
-	b.nodes.Stderr, b.nodes.Env = log, os.Environ()
+	b.nodes.Stderr = log
 	b.nodes.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if b.plan.logs != "" {
-		b.nodes.Env = append(b.nodes.Env, profileVariable+"="+filepath.Join(dir, "nodes.prof"))
-	}
 	out, err := b.nodes.StdoutPipe()
 	if err != nil {
 		return err
@@ -173,7 +159,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 	}
 }
 
-// writeScenarios writes what happens to containers and nodes, and returns the flags that say so.
+// writeScenarios writes what happens to containers, and returns the flags that say so.
 func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 	write := func(name, kind, text string, flag, what string) {
 		file := filepath.Join(dir, name)
@@ -187,9 +173,6 @@ func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 	}
 	first := b.plan.every + time.Duration(b.plan.pods)*startingEach
 	write("exits.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [%s, %s]}}", exit(first), exit(b.plan.every)), "--scenario", "default/train-workers-0-0-*=")
-	if b.plan.slow > 0 {
-		write("nodes.yaml", "NodeScenario", fmt.Sprintf("nodes: [{share: %v%%, slow: 10}]", b.plan.slow), "--node-scenario", "")
-	}
 	return flags, err
 }
 
@@ -244,47 +227,23 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 }
 
 // startJobSet creates the one that is measured, and waits until all pods run.
-func (b *bench) startJobSet(ctx context.Context) (err error) {
+func (b *bench) startJobSet(ctx context.Context) error {
 	testbed.Progress("a JobSet with %d pods", b.plan.pods)
+	watching, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		b.pods.Run(watching, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = lifecycle.JobSetLabel + "=train"
+			return b.client.CoreV1().Pods(metav1.NamespaceDefault).Watch(ctx, options)
+		})
+	})
+	b.closers.Add(func() error { cancel(); running.Wait(); return nil })
 	began := time.Now()
-	if b.seen, err = b.createJobSet(ctx, jobSet{namespace: metav1.NamespaceDefault, name: "train", scheduler: v1.DefaultSchedulerName}); err != nil {
+	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "PODS", fmt.Sprint(b.plan.pods)).Replace(jobSetManifest)
+	if _, err := b.plane.Kubectl(ctx, text, "apply", "--filename=-"); err != nil {
 		return err
 	}
-	r, err := b.seen.await(ctx, 0, allRun)
-	testbed.Progress("all run for the first time after %v", r.all.Sub(began).Round(time.Millisecond))
+	at, err := b.awaitAttempt(ctx, 0)
+	testbed.Progress("all run for the first time after %v", ms(at.Sub(began)))
 	return err
-}
-
-// jobSet is a JobSet. Each of its pods is a member of its group.
-type jobSet struct {
-	namespace, name, scheduler string
-	node                       string // of all pods; empty: the scheduler chooses
-}
-
-// createJobSet creates it; what becomes of it is seen until the end.
-func (b *bench) createJobSet(ctx context.Context, j jobSet) (*observer, error) {
-	watching, cancel := context.WithCancel(ctx)
-	seen, err := observe(watching, b.plane.RESTConfig(), j, b.plan.pods)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	b.closers.Add(func() error { cancel(); seen.running.Wait(); return nil })
-	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "NAME", j.name, "PODS", fmt.Sprint(b.plan.pods), "SCHEDULER", j.scheduler, "NODE", j.node).
-		Replace(jobSetManifest)
-	_, err = b.plane.Kubectl(ctx, text, "apply", "--namespace", j.namespace, "--filename=-")
-	return seen, err
-}
-
-// cpu is what each process has used.
-func (b *bench) cpu() (map[string]time.Duration, error) {
-	used := map[string]time.Duration{}
-	for name, pid := range b.pids {
-		t, err := process.CPUTime(pid)
-		if err != nil {
-			return nil, err
-		}
-		used[name] = t
-	}
-	return used, nil
 }

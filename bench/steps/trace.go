@@ -1,5 +1,4 @@
-// Package trace makes the steps of a create, or of a delete, of its spans, and a table of them.
-package trace
+package main
 
 import (
 	"cmp"
@@ -12,12 +11,11 @@ import (
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/lifepod/lifepod/bench/steps/moments"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// Step is a part of a create or a delete. Those of a call of the runtime follow it.
-type Step struct {
+// step is a part of a create or a delete. Those of a call of the runtime follow it.
+type step struct {
 	name  string
 	part  bool          // of the step before
 	began time.Duration // since lifepod was asked
@@ -30,23 +28,23 @@ var calls = map[string]string{
 	"StopContainer": "StopContainer", "StopSandbox": "StopPodSandbox", "RemoveSandbox": "RemovePodSandbox",
 }
 
-// Whole is what steps are of: until what a pod was asked for is done.
-type Whole struct {
+// whole is what steps are of: until what a pod was asked for is done.
+type whole struct {
 	Name        string
 	Began, Done time.Time
 }
 
-// Of are the steps, in the order in which they began.
-func Of(whole Whole, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
+// stepsOf are the steps, in the order in which they began.
+func stepsOf(whole whole, spans []sdk.ReadOnlySpan, all []moment) []step {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b sdk.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
-	list := []Step{{name: whole.Name, took: whole.Done.Sub(whole.Began)}}
+	list := []step{{name: whole.Name, took: whole.Done.Sub(whole.Began)}}
 	for _, span := range spans {
 		if !span.Parent().IsValid() || span.StartTime().After(whole.Done) {
 			continue // the span of a sync, which its effects add up to; what follows from what was asked for
 		}
 		call, is := calls[span.Name()]
-		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(whole.Began), took: span.EndTime().Sub(span.StartTime())})
+		list = append(list, step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(whole.Began), took: span.EndTime().Sub(span.StartTime())})
 		if is {
 			list = append(list, parts(whole.Began, span, call, all)...)
 		}
@@ -55,10 +53,10 @@ func Of(whole Whole, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
 }
 
 // parts returns the parts of a call. Each lasts from one event of containerd to the next.
-func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moments.Moment) (list []Step) {
+func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moment) (list []step) {
 	from, until := span.StartTime(), "begin"
 	add := func(what string, at time.Time) {
-		list = append(list, Step{name: call + " " + until + " → " + what, part: true, began: from.Sub(began), took: at.Sub(from)})
+		list = append(list, step{name: call + " " + until + " → " + what, part: true, began: from.Sub(began), took: at.Sub(from)})
 		from, until = at, what
 	}
 	for _, m := range all {
@@ -72,8 +70,8 @@ func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moments.Mo
 	return list
 }
 
-// Print prints the medians of both sides.
-func Print(out io.Writer, before, carried [][]Step) {
+// printSteps prints the medians of both sides.
+func printSteps(out io.Writer, before, carried [][]step) {
 	was, is := medians(before), medians(carried)
 	names := slices.Sorted(maps.Keys(is))
 	for name := range was {
@@ -81,7 +79,7 @@ func Print(out io.Writer, before, carried [][]Step) {
 			names = append(names, name)
 		}
 	}
-	at := func(name string) Step {
+	at := func(name string) step {
 		if s, found := is[name]; found {
 			return s
 		}
@@ -103,7 +101,7 @@ func Print(out io.Writer, before, carried [][]Step) {
 	_, _ = fmt.Fprintln(out)
 }
 
-func columns(of map[string]Step, name string) string {
+func columns(of map[string]step, name string) string {
 	s, found := of[name]
 	if !found {
 		return "-\t-"
@@ -112,8 +110,8 @@ func columns(of map[string]Step, name string) string {
 }
 
 // medians are the steps that most repeats have.
-func medians(repeats [][]Step) map[string]Step {
-	began, took, one := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]Step{}
+func medians(repeats [][]step) map[string]step {
+	began, took, one := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]step{}
 	for _, steps := range repeats {
 		for _, s := range steps {
 			began[s.name], took[s.name], one[s.name] = append(began[s.name], s.began), append(took[s.name], s.took), s
