@@ -2,17 +2,24 @@ package bundle
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	leasesapi "github.com/containerd/containerd/api/services/leases/v1"
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -129,3 +136,68 @@ func (r *Runtime) importArchive(ctx context.Context, path string) (names []strin
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return LoadImages(ctx, r.paths.Socket(), f)
 }
+
+// UntagImage removes names of an image that has others, which stay: CRI's own call
+// removes the image with all its names. The names are those that CRI lists. It
+// returns when CRI lists them no more.
+func UntagImage(ctx context.Context, socket, imageID string, names ...string) error {
+	conn, err := grpc.NewClient("unix://"+strings.TrimPrefix(socket, "unix://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("remove names of an image: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	client := imagesapi.NewImagesClient(conn)
+	for _, name := range names {
+		_, err := client.Delete(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace), &imagesapi.DeleteImageRequest{Name: name, Sync: true})
+		if err != nil && status.Code(err) != codes.NotFound {
+			return fmt.Errorf("remove the name %q: %s", name, status.Convert(err).Message())
+		}
+	}
+	return awaitUntagged(ctx, runtimeapi.NewImageServiceClient(conn), imageID, names)
+}
+
+// untagPatience is how long CRI may take to hear of names that are gone.
+const untagPatience = 10 * time.Second
+
+func awaitUntagged(ctx context.Context, client runtimeapi.ImageServiceClient, imageID string, names []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, untagPatience, errors.New("the names were removed, but CRI still lists them"))
+	defer cancel()
+	for {
+		answer, err := client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imageID}})
+		if err == nil && !slices.ContainsFunc(names, func(name string) bool {
+			return slices.Contains(answer.GetImage().GetRepoTags(), name) || slices.Contains(answer.GetImage().GetRepoDigests(), name)
+		}) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(2 * time.Millisecond): // containerd's event reaches CRI a moment later
+		}
+	}
+}
+
+// leaseTime is how long containerd keeps what an import that was killed left.
+const leaseTime = 24 * time.Hour
+
+// leased makes all that is done with the context safe from containerd's garbage
+// collector until release is called. Streams need it as well: the collector
+// looks for those in use only in namespaces that hold something already, so in
+// a new state folder its first turn closes every stream without a lease.
+func leased(ctx context.Context, conn *grpc.ClientConn) (_ context.Context, release func(), err error) {
+	client := leasesapi.NewLeasesClient(conn)
+	id := newLeaseID()
+	_, err = client.Create(ctx, &leasesapi.CreateRequest{ID: id, Labels: map[string]string{
+		"containerd.io/gc.expire": time.Now().Add(leaseTime).Format(time.RFC3339),
+	}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("lease the images: %w", err)
+	}
+	release = func() {
+		// A lease that stays expires.
+		_, _ = client.Delete(context.WithoutCancel(ctx), &leasesapi.DeleteRequest{ID: id})
+	}
+	return metadata.AppendToOutgoingContext(ctx, "containerd-lease", id), release, nil
+}
+
+func newLeaseID() string { return "lifepod-" + rand.Text() }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -110,4 +111,21 @@ func Events(events []v1.Event, now time.Time) (list [][]string) {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+// Table writes rows below their heads, in columns three spaces apart. What a cell says is
+// put on one line, without control characters.
+func Table(w io.Writer, heads []string, rows [][]string) error {
+	out := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
+	if heads != nil {
+		fmt.Fprintln(out, strings.Join(heads, "\t"))
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = plain.Line(cell)
+		}
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	}
+	return out.Flush()
 }

@@ -2,11 +2,21 @@ package localapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
 
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 )
 
 // Config is what a Server tells of.
@@ -110,4 +120,82 @@ func (s *PodResources) ofContainer(pod *v1.Pod, c *v1.Container) *api.ContainerR
 		all.DynamicResources = s.Claims(pod, c)
 	}
 	return all
+}
+
+// alpha is the API's first version, which tells of the devices of device plugins.
+type alpha struct {
+	v1alpha1.UnsafePodResourcesListerServer
+	server *PodResources
+}
+
+// List tells of all pods, whether they have ended or not, without sidecars (A-DEV-15).
+func (a alpha) List(context.Context, *v1alpha1.ListPodResourcesRequest) (*v1alpha1.ListPodResourcesResponse, error) {
+	s := a.server
+	s.counts.requests.WithLabelValues("v1alpha1").Inc()
+	answer := &v1alpha1.ListPodResourcesResponse{}
+	for _, pod := range s.Pods() {
+		all := &v1alpha1.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+		for i := range pod.Spec.Containers {
+			c := &v1alpha1.ContainerResources{Name: pod.Spec.Containers[i].Name}
+			for _, given := range s.Devices.Given(pod.UID, c.Name) {
+				c.Devices = append(c.Devices, &v1alpha1.ContainerDevices{ResourceName: given.ResourceName, DeviceIds: given.DeviceIds})
+			}
+			all.Containers = append(all.Containers, c)
+		}
+		answer.PodResources = append(answer.PodResources, all)
+	}
+	return answer, nil
+}
+
+// PodResourcesSocket is the name of the socket in its folder.
+const PodResourcesSocket = "kubelet.sock"
+
+// Listen makes the socket in a folder, in the place of that of an agent before. What it returns serves
+// until ctx ends.
+func (s *PodResources) Listen(dir string) (serve func(context.Context) error, err error) {
+	return Listen(filepath.Join(dir, PodResourcesSocket), func(to grpc.ServiceRegistrar) {
+		api.RegisterPodResourcesListerServer(to, s)
+		v1alpha1.RegisterPodResourcesListerServer(to, alpha{server: s})
+	})
+}
+
+// How many requests of an API are answered, as in the kubelet.
+const (
+	perSecond = 100
+	atOnce    = 10
+)
+
+// Listen makes a socket, in the place of that of an agent before. What it returns serves
+// what register has registered, until ctx ends.
+func Listen(path string, register func(grpc.ServiceRegistrar)) (serve func(context.Context) error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("folder of a socket: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("socket of an agent before: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(limited(rate.NewLimiter(perSecond, atOnce))))
+	register(server)
+	return func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, server.Stop)
+		defer stop()
+		if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			return fmt.Errorf("serve at %s: %w", path, err)
+		}
+		return nil
+	}, nil
+}
+
+// limited refuses what comes too often: nobody who asks may keep the node from its work.
+func limited(limiter *rate.Limiter) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if !limiter.Allow() {
+			return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+		}
+		return next(ctx, request)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -150,4 +151,48 @@ func (s *Store) pullOnce(ctx context.Context, request PullRequest, auth *runtime
 		return nil, fmt.Errorf("image %q is gone right after it was pulled", request.Image)
 	}
 	return &Pulled{Image: *image}, nil
+}
+
+// repository is the name that credentials are matched against: registry and
+// path in full, without tag and digest ("docker.io/library/busybox").
+func repository(image string) (string, error) {
+	named, err := parseReference(image)
+	if err != nil {
+		return "", err
+	}
+	return named.Name(), nil
+}
+
+func parseReference(image string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return nil, fmt.Errorf("couldn't parse image name %q: %w", image, err)
+	}
+	return named, nil
+}
+
+// rateWindow is the time over which a rate is measured: it follows a change within seconds,
+// and does not jump with each block.
+const rateWindow = 5 * time.Second
+
+// window is how many bytes there were at the looks of the last seconds.
+type window struct{ samples []sample }
+
+type sample struct {
+	elapsed time.Duration // of the pull
+	bytes   int64
+}
+
+// add notes a look, and returns how many bytes a second have come over the window.
+func (w *window) add(elapsed time.Duration, bytes int64) (perSecond int64) {
+	w.samples = append(w.samples, sample{elapsed, bytes})
+	for len(w.samples) > 2 && elapsed-w.samples[0].elapsed > rateWindow {
+		w.samples = w.samples[1:]
+	}
+	first := w.samples[0]
+	seconds := (elapsed - first.elapsed).Seconds()
+	if seconds <= 0 || bytes <= first.bytes {
+		return 0 // also after a download that began again
+	}
+	return int64(float64(bytes-first.bytes) / seconds)
 }
