@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -56,7 +57,8 @@ type Writer struct {
 	limit int64
 	torn  bool // the last write was cut off
 
-	now slots
+	now     uint64 // the sequence of what nowFile has
+	lastNow []byte // what was written there last, but for its time
 }
 
 // Create goes on with the pod's journal, or begins it, and keeps it until Close. If another
@@ -130,7 +132,9 @@ func (w *Writer) open() error {
 	}
 	w.recorder, w.torn = NewRecorder(entries), torn
 	w.remember(entries)
-	w.now.open(filepath.Join(w.dir, nowFile))
+	if now, err := readNow(filepath.Join(w.dir, nowFile)); err == nil {
+		w.now = now.Sequence
+	}
 	return w.goOn(newestFile(w.dir))
 }
 
@@ -233,18 +237,18 @@ func (w *Writer) Now(now Now) error {
 	at := now.At
 	now.At = time.Time{}
 	content, err := json.Marshal(now)
-	if err != nil || bytes.Equal(content, w.now.last) {
+	if err != nil || bytes.Equal(content, w.lastNow) {
 		return err
 	}
 	last := content
 	now.At = at
 	if content, err = json.Marshal(now); err == nil {
-		err = w.now.write(content)
+		err = nowSlots.Write(filepath.Join(w.dir, nowFile), slots.Entry{Sequence: w.now + 1, Content: content})
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	w.now.last = last
+	w.now, w.lastNow = w.now+1, last
 	return nil
 }
 

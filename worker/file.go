@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -29,12 +28,14 @@ type CheckpointFile struct {
 	slots [2]sync.Mutex // held while a slot is written or synced
 }
 
+var checkpoints = slots.Format{Slot: 4 << 20, Header: 64}
+
 // NewCheckpointFile is the file at path, which is not touched yet. What is saved supersedes
 // what is there.
 func NewCheckpointFile(path string) *CheckpointFile {
 	f := &CheckpointFile{path: path}
-	if newest, err := read(path); err == nil {
-		f.sequence = newest.sequence
+	if newest, err := checkpoints.Read(path); err == nil {
+		f.sequence = newest.Sequence
 	}
 	return f
 }
@@ -52,7 +53,7 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	if f.saved != nil && bytes.Equal(data, f.saved) {
 		return nil
 	}
-	next := entry{sequence: f.sequence + 1, data: data}
+	next := slots.Entry{Sequence: f.sequence + 1, Content: data}
 	if f.write(next) != nil { // there may be no room but that of the one before
 		err = errors.Join(f.discard(), f.write(next))
 	}
@@ -63,19 +64,11 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	return nil
 }
 
-func (f *CheckpointFile) write(e entry) error {
-	if len(e.data) > maxData {
-		return fmt.Errorf("%d bytes are more than %d", len(e.data), maxData)
-	}
-	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	slot := e.slot()
-	f.slots[slot].Lock()
-	defer f.slots[slot].Unlock()
-	_, err = file.WriteAt(e.encode(), int64(slot)*slotSize)
-	return errors.Join(err, file.Close())
+func (f *CheckpointFile) write(e slots.Entry) error {
+	slot := &f.slots[e.Slot()]
+	slot.Lock()
+	defer slot.Unlock()
+	return checkpoints.Write(f.path, e)
 }
 
 // Sync returns when what was saved last, or something newer, survives a power
@@ -86,7 +79,7 @@ func (f *CheckpointFile) Sync() error {
 		f.mu.Unlock()
 		return errors.New("sync checkpoint: it could not be saved")
 	}
-	slot := &f.slots[entry{sequence: f.sequence}.slot()]
+	slot := &f.slots[slots.Entry{Sequence: f.sequence}.Slot()]
 	slot.Lock()
 	defer slot.Unlock()
 	f.mu.Unlock()
@@ -128,76 +121,12 @@ func (f *CheckpointFile) discard() error {
 // fs.ErrNotExist if there is no file.
 func LoadCheckpoint(path string) (lifecycle.Checkpoint, error) {
 	var c lifecycle.Checkpoint
-	newest, err := read(path)
+	newest, err := checkpoints.Read(path)
 	if err == nil {
-		err = json.Unmarshal(newest.data, &c)
+		err = json.Unmarshal(newest.Content, &c)
 	}
 	if err != nil {
 		return lifecycle.Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
 	}
 	return c, nil
-}
-
-const (
-	slotSize   = 4 << 20 // the file is sparse: only what is written takes space
-	headerSize = 64
-	maxData    = slotSize - headerSize
-)
-
-// entry is what a slot holds. Its header is text, filled up with blanks:
-// sequence number, length and checksum of the data that follow.
-type entry struct {
-	sequence uint64
-	data     []byte
-}
-
-// slot is the one that the entry belongs into: not that of the entry before.
-func (e entry) slot() int { return int(e.sequence % 2) }
-
-func (e entry) encode() []byte {
-	header := fmt.Sprintf("%d %d %08x", e.sequence, len(e.data), crc32.ChecksumIEEE(e.data))
-	return append(fmt.Appendf(make([]byte, 0, headerSize+len(e.data)), "%-*s\n", headerSize-1, header), e.data...)
-}
-
-// read finds the newest complete entry of a file.
-func read(path string) (entry, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return entry{}, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	var newest entry
-	for slot := range int64(2) {
-		if e, err := decode(io.NewSectionReader(file, slot*slotSize, slotSize)); err == nil && e.sequence > newest.sequence {
-			newest = e
-		}
-	}
-	if newest.sequence == 0 {
-		return entry{}, errors.New("the file is damaged")
-	}
-	return newest, nil
-}
-
-func decode(r io.Reader) (entry, error) {
-	header := make([]byte, headerSize)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return entry{}, err
-	}
-	var e entry
-	var length int
-	var sum uint32
-	if _, err := fmt.Sscanf(string(header), "%d %d %x", &e.sequence, &length, &sum); err != nil {
-		return entry{}, err
-	}
-	if length < 0 || length > maxData {
-		return entry{}, errors.New("impossible length")
-	}
-	e.data = make([]byte, length)
-	if _, err := io.ReadFull(r, e.data); err != nil {
-		return entry{}, err
-	}
-	if crc32.ChecksumIEEE(e.data) != sum {
-		return entry{}, errors.New("wrong checksum")
-	}
-	return e, nil
 }

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -96,11 +97,8 @@ func TestTornWrite(t *testing.T) {
 	file := NewCheckpointFile(path)
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(2))
-	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
-	written, err := os.OpenFile(path, os.O_WRONLY, 0)
-	assert.Must(t, err)
-	assert.Must(t, assert.ErrorOf(written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize)))
-	assert.Must(t, written.Close())
+	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 3, Content: []byte(`{"version":1}`)}))
+	assert.Must(t, os.Truncate(path, int64(checkpoints.Slot+checkpoints.Header+5)))
 	assert.Equal(t, 2, loaded(t, path), "loaded")
 	if next := NewCheckpointFile(path); next.sequence != 2 {
 		t.Errorf("goes on after %d, want 2", next.sequence)
@@ -113,7 +111,7 @@ func TestSaveFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.checkpoint")
 	file, large := NewCheckpointFile(path), newCheckpoint(2)
 	save(t, file, newCheckpoint(1))
-	large.Stop.Message = strings.Repeat("x", maxData)
+	large.Stop.Message = strings.Repeat("x", checkpoints.Slot)
 	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
 		t.Errorf("Save: %v", err)
 	}
@@ -125,13 +123,15 @@ func TestSaveFails(t *testing.T) {
 
 // A file without a complete slot is an error, whatever it holds.
 func TestLoadDamaged(t *testing.T) {
-	wrong := entry{sequence: 1, data: []byte("{}")}.encode()
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 2, Content: []byte("{}")}))
+	wrong, err := os.ReadFile(path)
+	assert.Must(t, err)
 	wrong[len(wrong)-1]++
 	for name, content := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "long header": []byte(strings.Repeat("9", 100)),
 		"length": []byte("1 99999999999 0" + strings.Repeat(" ", 100)), "checksum": wrong,
 	} {
-		path := filepath.Join(t.TempDir(), "uid.checkpoint")
 		assert.Must(t, os.WriteFile(path, content, 0o600))
 		assert.Error(t, "read checkpoint: the file is damaged", assert.ErrorOf(LoadCheckpoint(path)), name)
 	}
