@@ -70,3 +70,15 @@ func TestPIDFDProgram(t *testing.T) {
 		t.Errorf("command line %q, want %q", got, os.Args)
 	}
 }
+
+func TestPIDFDKillChildren(t *testing.T) {
+	child := exec.Command("sleep", "1000")
+	assert.Must(t, child.Start())
+	self, err := pidfd.OpenPID(os.Getpid())
+	assert.Must(t, err)
+	defer self.Close()
+	self.KillChildren()
+	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {
+		t.Errorf("the child ended with %v, want it killed", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -33,5 +34,22 @@ func TestWholeFileFails(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// What Write has written is there after a power cut, the name included.
+func TestWholeFileSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	folder := filepath.Join(disk.Dir, "folder")
+	assert.Must(t, os.Mkdir(folder, 0o700))
+	path := filepath.Join(folder, "file")
+	for _, content := range []string{"the first content", "the second one, which replaces it"} {
+		disk.Settle()
+		assert.Must(t, wholefile.Write(path, []byte(content)))
+		disk.Cut()
+		text, err := os.ReadFile(path)
+		if err != nil || string(text) != content {
+			t.Errorf("after a power cut: %q, %v; want %q", text, err, content)
+		}
 	}
 }

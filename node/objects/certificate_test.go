@@ -2,6 +2,10 @@ package objects
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -332,4 +336,24 @@ func TestRequestsAreNotWatchedWithoutPods(t *testing.T) {
 			t.Errorf("%q", failure)
 		}
 	})
+}
+
+// publicKey is what all kinds of public keys have.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
+
+func publicOf(key any) publicKey { return key.(crypto.Signer).Public().(publicKey) }
+
+// describeKey is the type of a key and its size, or the error.
+func describeKey(key crypto.Signer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return fmt.Sprintf("%T %d", k, k.Size())
+	case *ecdsa.PrivateKey:
+		return fmt.Sprintf("%T %s", k, k.Curve.Params().Name)
+	case ed25519.PrivateKey:
+	}
+	return fmt.Sprintf("%T", key)
 }

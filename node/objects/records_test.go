@@ -11,6 +11,7 @@ import (
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -224,5 +225,32 @@ func TestPrune(t *testing.T) {
 	}
 	if err := r.Prune([]images.Image{{ID: "sha256:2"}}, time.Now().Add(time.Hour)); err != nil || len(files(t, string(r.pulled))) != 1 {
 		t.Errorf("records that are left: %v, error %v", files(t, string(r.pulled)), err)
+	}
+}
+
+// A restart after a power cut may find no API server to read Services from.
+func TestKeptSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	path := filepath.Join(disk.Dir, "services.json")
+	disk.Settle()
+	before := &kept{path: path}
+	assert.Must(t, before.write([]any{service("default", "db", "10.0.0.1")}))
+	disk.Cut()
+	after := &kept{path: path}
+	if err := after.read(); err != nil || after.services == nil || len(after.services.List()) != 1 {
+		t.Errorf("after a power cut: %v, %v", after.services, err)
+	}
+}
+
+// Without its intent, an image whose pull a power cut has ended would pass for a
+// preloaded one.
+func TestIntentSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	records := open(t, disk.Dir, policy(t, "NeverVerifyPreloadedImages"))
+	disk.Settle()
+	assert.Must(t, records.Intend("example.com/secret:1"))
+	disk.Cut()
+	if intended, err := records.pulling.intended("example.com/secret:1"); !intended || err != nil {
+		t.Errorf("after a power cut: intended %v, %v", intended, err)
 	}
 }
