@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -64,37 +63,6 @@ func TestSecondWriter(t *testing.T) {
 	second := create(t, folder.Dir, "u")
 	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(writers.Create(Pod{UID: "u"})), "the first after it was handed over")
 	assert.NoError(t, report(second, 1))
-}
-
-// TestEarlierLock: a lifepod of before, which locks pod.json, leads its pod for readers, writers and whoever removes what is too old;
-// the next one goes on with its journal.
-func TestEarlierLock(t *testing.T) {
-	folder := Folder{Dir: t.TempDir()}
-	w := create(t, folder.Dir, "u")
-	assert.Must(t, errors.Join(report(w, 1), w.Close(), os.Remove(folder.lockPath())))
-	earlier, err := os.OpenFile(filepath.Join(folder.Dir, "u", podFile), os.O_RDWR, 0)
-	if err == nil {
-		err = unix.Flock(int(earlier.Fd()), unix.LOCK_EX)
-	}
-	assert.Must(t, err)
-	if !read(t, folder.Dir, "u").Living {
-		t.Error("the pod has a lifepod")
-	}
-	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(folder.Writers().Create(Pod{UID: "u"})), "a second writer")
-	assert.Must(t, folder.Sweep(time.Now().Add(time.Hour), Bounds{}))
-	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {
-		t.Errorf("%d entries", len(r.Entries))
-	}
-	if err := earlier.Close(); err != nil { // it has ended
-		t.Fatal(err)
-	}
-	if read(t, folder.Dir, "u").Living {
-		t.Error("the pod has no lifepod any more")
-	}
-	assert.Must(t, report(create(t, folder.Dir, "u"), 1))
-	if r := read(t, folder.Dir, "u"); !r.Living || len(r.Entries) != 2 {
-		t.Errorf("living %t, %d entries", r.Living, len(r.Entries))
-	}
 }
 
 // TestWriterAwaitsRemoval: a pod that comes back while its folder is removed waits, and has a new one.

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -78,7 +76,7 @@ func (all *Writers) Create(pod Pod) (*Writer, error) {
 	return w, nil
 }
 
-// Whoever removes what is too old has the lock for a moment, and a reader that of lifepods of before.
+// Whoever removes what is too old has the lock for a moment.
 const (
 	lockTries = 20
 	lockPause = 5 * time.Millisecond
@@ -103,26 +101,10 @@ func (w *Writer) tryLock() error {
 		return err
 	}
 	w.locked = true
-	if err := w.begin(); err != nil {
+	if _, err := os.Stat(w.dir); err != nil { // it was removed before it was locked
 		return errors.Join(err, w.Close())
 	}
 	return nil
-}
-
-// begin makes the podFile, unless a lifepod of before leads the pod.
-func (w *Writer) begin() error {
-	file, err := os.OpenFile(filepath.Join(w.dir, podFile), os.O_WRONLY|os.O_CREATE, 0o600) // or the folder was removed before it was locked
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
-		return err
-	}
-	release, err := earlierLock(w.dir, unix.LOCK_EX)
-	if err == nil {
-		release()
-	}
-	return err
 }
 
 func (w *Writer) open() error {

@@ -150,19 +150,6 @@ func TestSweepLeavesBeginnings(t *testing.T) {
 	assert.NoError(t, assert.ErrorOf(os.Stat(begun)))
 }
 
-// TestReaderDoesNotKeepWriterOut: a reader holds the lock for a moment only, for which a writer waits.
-func TestReaderDoesNotKeepWriterOut(t *testing.T) {
-	dir := t.TempDir()
-	assert.Must(t, create(t, dir, "u").Close())
-	file, err := os.Open(filepath.Join(dir, "u", podFile))
-	if err == nil {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_SH)
-	}
-	assert.Must(t, err)
-	time.AfterFunc(2*lockPause, func() { _ = file.Close() }) // which unlocks
-	create(t, dir, "u")
-}
-
 // TestKilled: what was written before a kill -9, at whatever moment, is read after it.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("LIFEPOD_JOURNAL"); dir != "" {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelet "k8s.io/kubelet/config/v1beta1"
@@ -191,27 +190,6 @@ func (r *PullRecords) learn(image, id string, may kubelet.ImagePullCredentials, 
 	if err := r.add(image, id, more); err != nil {
 		r.log.Warn("can't save which credentials may use an image", "image", image, "err", err)
 	}
-}
-
-// Prune removes the records of images that are gone; one that was written after
-// the images were listed stays. Call it after images were removed.
-func (r *PullRecords) Prune(present []images.Image, listed time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	records, err := list[kubelet.ImagePulledRecord](r.pulled, "ImagePulledRecord")
-	for _, record := range records {
-		inUse := slices.ContainsFunc(present, func(i images.Image) bool { return i.ID == record.ImageRef })
-		if inUse || !record.LastUpdatedTime.Time.Before(listed) {
-			continue
-		}
-		if removeErr := r.pulled.remove(record.ImageRef); removeErr != nil {
-			err = removeErr
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("remove records of images that are gone: %w", err)
-	}
-	return nil
 }
 
 // credentialsOf are those that a source stands for; nil is everybody's.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
@@ -212,19 +211,6 @@ func TestUnreadable(t *testing.T) {
 	r.Pulled("r.io/private:1", "sha256:3", &first)
 	if !r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }) {
 		t.Error("A-IMG-8: a pod whose secrets can't be read may use the image")
-	}
-}
-
-func TestPrune(t *testing.T) {
-	r := open(t, t.TempDir(), policy(t, ""))
-	for _, gone := range []string{"sha256:1", "sha256:2"} {
-		r.Pulled(app, gone, nil)
-	}
-	if err := r.Prune(nil, time.Now().Add(-time.Hour)); err != nil || len(files(t, string(r.pulled))) != 2 {
-		t.Errorf("records younger than the list are removed: %v, error %v", files(t, string(r.pulled)), err)
-	}
-	if err := r.Prune([]images.Image{{ID: "sha256:2"}}, time.Now().Add(time.Hour)); err != nil || len(files(t, string(r.pulled))) != 1 {
-		t.Errorf("records that are left: %v, error %v", files(t, string(r.pulled)), err)
 	}
 }
 

@@ -141,10 +141,10 @@ func TestMirrorLife(t *testing.T) {
 		got := w.pod("a")
 		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: new(true)}}
 		assert.Deep(t, "owner", owners, got.OwnerReferences)
-		uid, found := w.mirrors.UIDOf("static-1")
-		back, foundBack := w.mirrors.StaticOf(uid)
-		if !found || !foundBack || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
-			t.Errorf("translated to %s (%v) and back to %s (%v)", uid, found, back, foundBack)
+		uid := w.mirrors.Of("static-1").UID
+		back, found := w.mirrors.StaticOf(uid)
+		if !found || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
+			t.Errorf("translated to %s and back to %s (%v)", uid, back, found)
 		}
 
 		deleting := w.pod("a")
@@ -159,7 +159,7 @@ func TestMirrorLife(t *testing.T) {
 		w.want("another waits for the end of the first")
 		w.mirrors.Unwant("static-1")
 		w.want("replaced", "delete a uid mirror-3 grace 0", "create a of 2", "changed static-2")
-		if _, found := w.mirrors.UIDOf("static-1"); found {
+		if w.mirrors.Of("static-1") != nil {
 			t.Error("the old pod has a mirror pod still")
 		}
 		w.mirrors.AllHeard()

@@ -1,6 +1,6 @@
 // Command pod-shim is the shim that containerd starts for each pod: its own for runc,
-// with package sandbox in front of it and package container in runc's place. Packages detach,
-// deleted and features spare starts of it.
+// with package sandbox in front of it and package container in runc's place. Packages detach
+// and deleted spare starts of it.
 package main
 
 import (
@@ -25,7 +25,6 @@ import (
 	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
-	"github.com/lifepod/lifepod/bundle/runtime/features"
 	"github.com/lifepod/lifepod/bundle/runtime/loops"
 	"github.com/lifepod/lifepod/bundle/runtime/output"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
@@ -51,7 +50,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "start a shim: %v\n", err)
 		os.Exit(1)
 	}
-	shim.RunShim(context.Background(), features.Shim{Shim: sandbox.NewShim(), Carried: carried}, func(c *shim.Config) {
+	shim.RunShim(context.Background(), sandbox.NewShim(), func(c *shim.Config) {
 		c.NoReaper = true // package container reaps children
 	})
 }
