@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"net/http"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/journal"
@@ -85,4 +88,56 @@ func answer(w http.ResponseWriter, value any, err error) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(content) // a client that has gone needs no answer
 	}
+}
+
+// Cluster is what is known of the pods that a cluster has, with the rights of whoever asks: get
+// and list pods, get nodes/proxy. It is what a pod's node has in its journal, or what the
+// pod's object says if it has no node, if the node's journal has nothing of it, or if the node
+// does not answer. It is for one goroutine.
+type Cluster struct {
+	Context   context.Context // of all requests
+	Client    kubernetes.Interface
+	Namespace string // empty: all
+
+	objects map[string]*v1.Pod // by UID, as listed last
+}
+
+// Pods lists the pods that there are.
+func (c *Cluster) Pods() ([]journal.Pod, error) {
+	list, err := c.Client.CoreV1().Pods(c.Namespace).List(c.Context, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	c.objects = map[string]*v1.Pod{}
+	pods := make([]journal.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		one := journal.PodOf(&list.Items[i])
+		if mirrored := list.Items[i].Annotations[v1.MirrorPodAnnotationKey]; mirrored != "" {
+			one.UID = mirrored // the node knows the static pod itself
+		}
+		c.objects[one.UID] = &list.Items[i]
+		pods = append(pods, one)
+	}
+	return pods, nil
+}
+
+// Read returns what is known of one of the pods that Pods has listed.
+func (c *Cluster) Read(uid string) (*journal.Record, error) {
+	pod := c.objects[uid]
+	if pod == nil {
+		return nil, fmt.Errorf("pod %s: %w", uid, fs.ErrNotExist)
+	}
+	if pod.Spec.NodeName == "" {
+		return journal.OfObject(pod, nil), nil
+	}
+	record, err := Node{Context: c.Context, Client: c.Client.CoreV1().RESTClient(), Name: pod.Spec.NodeName}.Read(uid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return journal.OfObject(pod, nil), nil
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), c.Context.Err() != nil:
+		return nil, err
+	case err != nil:
+		return journal.OfObject(pod, err), nil
+	}
+	return record, nil
 }
