@@ -107,27 +107,20 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	}
 	assert.Deep(t, "shims after it", []string{"asked", "known", "made"}, alive())
 	for _, id := range []string{"foreign", "cleanup"} {
-		if _, err := pidfd.Find(shims[id].Process.Pid); err != nil {
-			t.Errorf("the process %s: %v", id, err)
-		}
+		_, err := pidfd.Find(shims[id].Process.Pid)
+		assert.True(t, err == nil, "the process %s: %v", id, err)
 	}
 }
 
 // Without a shim that starts or ends no process is looked at.
 func TestOldSocketsAreNotLookedAt(t *testing.T) {
 	p := shortPaths(t)
-	if p.shimsChange() {
-		t.Error("shims change without a folder of their sockets")
-	}
+	assert.True(t, !p.shimsChange(), "shims change without a folder of their sockets")
 	assert.Must(t, os.Mkdir(p.shimSockets(), 0o700))
-	if !p.shimsChange() {
-		t.Error("a new folder is no change")
-	}
+	assert.True(t, p.shimsChange(), "a new folder is no change")
 	past := time.Now().Add(-time.Minute)
 	assert.Must(t, os.Chtimes(p.shimSockets(), past, past))
-	if p.shimsChange() {
-		t.Error("what is a minute old is a change")
-	}
+	assert.True(t, !p.shimsChange(), "what is a minute old is a change")
 }
 
 // The end of a container is added to containerd's record of one that runs, all else
@@ -149,9 +142,7 @@ func TestSavedExit(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "id", "status")
 			assert.Must(t, replaceFile(path, []byte(test.record)))
 			exit, running := readExit(path)
-			if running != (test.want != "") {
-				t.Fatalf("runs: %t", running)
-			}
+			assert.MustTrue(t, running == (test.want != ""), "runs: %t", running)
 			if !running {
 				return
 			}

@@ -19,9 +19,7 @@ func TestFreeSubnet(t *testing.T) {
 	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
 	derived, err := freeSubnet(other, netip.Prefix{}, nil)
 	assert.Must(t, err)
-	if !prefix("10.128.0.0/9").Overlaps(derived) || derived.Bits() != 22 {
-		t.Fatalf("derived subnet %v: want a /22 of 10.128.0.0/9", derived)
-	}
+	assert.MustTrue(t, prefix("10.128.0.0/9").Overlaps(derived) && derived.Bits() == 22, "derived subnet %v: want a /22 of 10.128.0.0/9", derived)
 	tests := map[string]struct {
 		paths  Paths
 		before netip.Prefix
@@ -107,8 +105,6 @@ func TestHostPortTableOfMany(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if call(ctx, "", "nft", "list", "table", "ip", "cni_hostport") == nil {
-			t.Fatal("the table is still there")
-		}
+		assert.MustTrue(t, call(ctx, "", "nft", "list", "table", "ip", "cni_hostport") != nil, "the table is still there")
 	}
 }

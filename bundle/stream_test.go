@@ -91,9 +91,8 @@ func TestSuspendedSupervisorIsNamed(t *testing.T) {
 	p := shortPaths(t)
 	suspendedSupervisor(t, p)
 	want := fmt.Sprintf("process %d, a lifepod that supervises this state folder's runtime, does not answer: if it is suspended, resume it", os.Getpid())
-	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want one with %q", err, want)
-	}
+	err := <-startFollower(t, p).up
+	assert.True(t, err != nil && strings.Contains(err.Error(), want), "error %v, want one with %q", err, want)
 }
 
 // The same where it was suspended before it listened.
@@ -123,9 +122,8 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 	send(conn, news{ID: id})
 	restarted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	send(conn, news{ID: pidfd.ID{PID: id.PID + 1, StartTicks: 1}, Since: restarted})
-	if got := <-s.restarts; !got.Equal(restarted) {
-		t.Errorf("restart at %v, want that of another containerd only, at %v", got, restarted)
-	}
+	got := <-s.restarts
+	assert.True(t, got.Equal(restarted), "restart at %v, want that of another containerd only, at %v", got, restarted)
 }
 
 // A supervisor that starts containerd, however long, is waited for.
@@ -139,9 +137,7 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 	defer st.close()
 	conn := listenTo(t, p.supervision())
 	for range 3 {
-		if !conn.Scan() {
-			t.Fatal("a supervisor that starts containerd says nothing")
-		}
+		assert.MustTrue(t, conn.Scan(), "a supervisor that starts containerd says nothing")
 		var n news
 		if err := json.Unmarshal(conn.Bytes(), &n); err != nil || n.PID != 0 {
 			t.Errorf("before there is news: %+v, %v, want an empty one", n, err)
@@ -174,9 +170,7 @@ func TestLaterFailuresAreLogged(t *testing.T) {
 	s.answers(news{ID: pidfd.ID{PID: 1}})
 	assert.Must(t, <-s.up)
 	s.failed(errors.New("the disk is full"))
-	if !strings.Contains(log.String(), "the disk is full") {
-		t.Errorf("log: %q, want the failure", log.String())
-	}
+	assert.True(t, strings.Contains(log.String(), "the disk is full"), "log: %q, want the failure", log.String())
 }
 
 // A stopped containerd accepts connections and says nothing, and one that ends again and again closes those it has begun to talk on.
@@ -209,9 +203,7 @@ func TestImportImagesFromHungContainerd(t *testing.T) {
 			r := &Runtime{paths: p}
 			_, err = r.ImportImages(ctx)
 			want := "containerd at unix://" + p.Socket() + " does not answer; its log is " + p.Log()
-			if err == nil || err.Error() != want {
-				t.Errorf("error %v, want %q", err, want)
-			}
+			assert.True(t, err != nil && err.Error() == want, "error %v, want %q", err, want)
 		})
 	}
 }

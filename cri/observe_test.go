@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -25,9 +25,7 @@ func makeContainer(t *testing.T, r *crifake.Runtime, pod, sandboxID, name string
 		Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: 3},
 		Labels:   map[string]string{cri.PodUIDLabel: "uid-" + pod},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.MustTrue(t, err == nil, "%v", err)
 	if start {
 		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: out.ContainerId}); err != nil {
 			t.Fatal(err)
@@ -58,9 +56,7 @@ func TestObserve(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.MustTrue(t, err == nil, "%v", err)
 		startedAt := before.Add(24 * time.Millisecond) // created in 4, in the middle of its start's 40
 		want := lifecycle.Observed{
 			Began:     began,
@@ -76,9 +72,7 @@ func TestObserve(t *testing.T) {
 				},
 			},
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" {
-			t.Errorf("snapshot (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "snapshot", want, got, cmpopts.EquateApproxTime(0))
 	})
 }
 
@@ -115,9 +109,7 @@ func TestIPs(t *testing.T) {
 	status := &runtimeapi.PodSandboxStatus{Network: &runtimeapi.PodSandboxNetworkStatus{
 		Ip: "10.0.0.1", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::1"}},
 	}}
-	if diff := cmp.Diff([]string{"10.0.0.1", "fd00::1"}, cri.IPs(status)); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "addresses", []string{"10.0.0.1", "fd00::1"}, cri.IPs(status))
 	status.Network.AdditionalIps[0].Ip = "fd00::x"
 	if got := cri.IPs(status); got != nil {
 		t.Errorf("addresses of a sandbox one of whose is none: %q", got)
@@ -145,8 +137,6 @@ func TestFeaturesOfDyingRuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := cri.Client{Runtime: dying{until: time.Now().Add(3 * time.Second)}}
 		features, err := client.Features(t.Context())
-		if err != nil || !features.SupplementalGroupsPolicy {
-			t.Errorf("features %+v, %v", features, err)
-		}
+		assert.True(t, err == nil && features.SupplementalGroupsPolicy, "features %+v, %v", features, err)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -23,21 +24,14 @@ func TestAppArmorEnabled(t *testing.T) {
 			sys := t.TempDir()
 			if tc.parameter != "" {
 				dir := filepath.Join(sys, "module/apparmor/parameters")
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, "enabled"), []byte(tc.parameter), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.MkdirAll(dir, 0o755))
+				assert.Must(t, os.WriteFile(filepath.Join(dir, "enabled"), []byte(tc.parameter), 0o600))
 			}
 			if tc.mounted {
-				if err := os.MkdirAll(filepath.Join(sys, "kernel/security/apparmor"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, os.MkdirAll(filepath.Join(sys, "kernel/security/apparmor"), 0o755))
 			}
-			if got := appArmorEnabled(sys); got != tc.want {
-				t.Errorf("enabled = %v, want %v", got, tc.want)
-			}
+			got := appArmorEnabled(sys)
+			assert.True(t, got == tc.want, "enabled = %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -49,9 +43,8 @@ func TestAdmits(t *testing.T) {
 	}
 	for _, name := range []string{"kernel.shm_rmid_forced", "net.ipv4.tcp_wmem", "net.core.somaxconn"} {
 		pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: name, Value: "1"}}}}}
-		if refusal := admit.CheckBeforeFit(pod, host); refusal != nil {
-			t.Errorf("A-ADM-6 on this machine: %v", refusal)
-		}
+		refusal := admit.CheckBeforeFit(pod, host)
+		assert.True(t, refusal == nil, "A-ADM-6 on this machine: %v", refusal)
 	}
 	if _, err := Admits([]string{"vm.swappiness"}, cri.Features{}); err == nil {
 		t.Error("a sysctl of the whole machine was allowed")

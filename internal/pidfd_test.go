@@ -66,9 +66,8 @@ func TestPIDFDProgram(t *testing.T) {
 	self, err := procfs.NewProc(os.Getpid())
 	assert.Must(t, err)
 	assert.Equal(t, want, pidfd.Program(self), "program")
-	if got := pidfd.Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
-		t.Errorf("command line %q, want %q", got, os.Args)
-	}
+	got := pidfd.Arguments(os.Getpid())
+	assert.True(t, slices.Equal(got, os.Args), "command line %q, want %q", got, os.Args)
 }
 
 func TestPIDFDKillChildren(t *testing.T) {

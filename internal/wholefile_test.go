@@ -16,9 +16,7 @@ func TestWholeFile(t *testing.T) {
 	assert.Must(t, os.WriteFile(path, []byte("the old content, which is longer"), 0o644))
 	assert.Must(t, wholefile.Write(path, []byte("new")))
 	text, err := os.ReadFile(path)
-	if err != nil || string(text) != "new" {
-		t.Errorf("content %q, %v", text, err)
-	}
+	assert.True(t, err == nil && string(text) == "new", "content %q, %v", text, err)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
@@ -32,9 +30,7 @@ func TestWholeFileFails(t *testing.T) {
 	assert.Must(t, os.MkdirAll(filepath.Join(path, "full"), 0o700))
 	assert.Fails(t, wholefile.Write(path, []byte("new")), "a folder was replaced by a file")
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("left: %v, %v", entries, err)
-	}
+	assert.True(t, err == nil && len(entries) == 1, "left: %v, %v", entries, err)
 }
 
 // What Write has written is there after a power cut, the name included.
@@ -48,8 +44,6 @@ func TestWholeFileSurvivesPowerCut(t *testing.T) {
 		assert.Must(t, wholefile.Write(path, []byte(content)))
 		disk.Cut()
 		text, err := os.ReadFile(path)
-		if err != nil || string(text) != content {
-			t.Errorf("after a power cut: %q, %v; want %q", text, err, content)
-		}
+		assert.True(t, err == nil && string(text) == content, "after a power cut: %q, %v; want %q", text, err, content)
 	}
 }

@@ -75,9 +75,8 @@ func TestWriterAwaitsRemoval(t *testing.T) {
 		assert.NoError(t, errors.Join(os.RemoveAll(dir), removing.release(dir)))
 	})
 	assert.Must(t, report(create(t, folder.Dir, "u"), 1))
-	if r := read(t, folder.Dir, "u"); len(r.Entries) != 1 {
-		t.Errorf("%d entries", len(r.Entries))
-	}
+	r := read(t, folder.Dir, "u")
+	assert.True(t, len(r.Entries) == 1, "%d entries", len(r.Entries))
 }
 
 // TestLockFile: the file with the locks is one that lifepod down --purge knows.

@@ -60,9 +60,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d to %d, %d left out of %d", first, last, r.Left, len(r.Entries))
 	}
 	one, err := measure(filepath.Join(dir, "u"))
-	if most := int64(firstSize + 2*newestSize + 16<<10); err != nil || one.bytes > most {
-		t.Errorf("%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
-	}
+	most := int64(firstSize + 2*newestSize + 16<<10)
+	assert.True(t, err == nil && one.bytes <= most, "%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
 }
 
 // TestGoesOn: another lifepod goes on where the last one was, and only one at a time.
@@ -96,16 +95,13 @@ func TestFullDisk(t *testing.T) {
 	for ; err == nil && written < 1000; written++ {
 		err = report(w, 1000)
 	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	assert.MustTrue(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
 	assert.ErrorIs(t, unix.ENOSPC, report(w, 1000), "the disk is still full")
 	assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
 	assert.Must(t, report(w, 1000))
 	r := read(t, disk, "u")
-	if last := r.Entries[len(r.Entries)-1]; r.Left != 2 || last.ID != int64(written)+2 {
-		t.Errorf("%d left out, the last is %d of %d", r.Left, last.ID, written+2)
-	}
+	last := r.Entries[len(r.Entries)-1]
+	assert.True(t, r.Left == 2 && last.ID == int64(written)+2, "%d left out, the last is %d of %d", r.Left, last.ID, written+2)
 }
 
 // TestSweep: pods without a lifepod go when they are too old or too many, the oldest first.
@@ -132,9 +128,7 @@ func TestSweep(t *testing.T) {
 		for _, p := range pods {
 			got = append(got, p.UID)
 		}
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%v stay, want %v; %v", got, want, err)
-		}
+		assert.True(t, err == nil && fmt.Sprint(got) == fmt.Sprint(want), "%v stay, want %v; %v", got, want, err)
 	}
 	stay(Bounds{Age: 24 * time.Hour, Bytes: 1 << 20}, "0", "1", "2", "3")
 	stay(Bounds{Age: 90 * time.Minute, Bytes: 1 << 20}, "0", "1", "3")
@@ -167,9 +161,7 @@ func TestKilled(t *testing.T) {
 		assert.Must(t, err)
 		lines := bufio.NewScanner(out)
 		for range rand.IntN(2000) + 1 {
-			if !lines.Scan() {
-				t.Fatal("it has ended by itself")
-			}
+			assert.MustTrue(t, lines.Scan(), "it has ended by itself")
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
 		}
 		if r := read(t, dir, "u"); !r.Living {
@@ -182,12 +174,9 @@ func TestKilled(t *testing.T) {
 		}
 		_ = command.Wait() // killed
 		r := read(t, dir, "u")
-		if last := r.Entries[len(r.Entries)-1].ID; last < known {
-			t.Fatalf("entry %d was written, the last one is %d", known, last)
-		}
-		if r.Living {
-			t.Error("its lifepod was killed")
-		}
+		last := r.Entries[len(r.Entries)-1].ID
+		assert.MustTrue(t, last >= known, "entry %d was written, the last one is %d", known, last)
+		assert.True(t, !r.Living, "its lifepod was killed")
 	}
 }
 
@@ -211,9 +200,8 @@ func TestObjectGone(t *testing.T) {
 	for stage, left := range map[string]int{"gone": 0, "terminating": 1} {
 		assert.Must(t, w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}))
 		assert.Must(t, (Folder{Dir: dir}).ObjectGone("u"))
-		if r := read(t, dir, "u"); len(r.Now.Waits) != left || r.Now.Phase != "Failed" || r.Now.Stage != stage {
-			t.Errorf("%s: %+v", stage, r.Now)
-		}
+		r := read(t, dir, "u")
+		assert.True(t, len(r.Now.Waits) == left && r.Now.Phase == "Failed" && r.Now.Stage == stage, "%s: %+v", stage, r.Now)
 		w.now++ // which ObjectGone has written
 	}
 }

@@ -119,9 +119,8 @@ func TestNoPlaceFindsNothing(t *testing.T) {
 	s := fakeSystem(t)
 	assert.Must(t, os.MkdirAll(filepath.Join(s.cgroup, "memory", "x"), 0o755))
 	for _, place := range []Place{{}, {CgroupParent: "/"}, {CgroupParent: ".."}, {Root: "/", RunDir: "/"}} {
-		if found, err := s.find(t.Context(), place); len(found) > 0 || err != nil {
-			t.Errorf("place %+v: want nothing, got %v, %v", place, found, err)
-		}
+		found, err := s.find(t.Context(), place)
+		assert.True(t, len(found) == 0 && err == nil, "place %+v: want nothing, got %v, %v", place, found, err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A node's own maximum bounds the curve, also below its beginning (A-BO-8, A-BO-3).
@@ -26,8 +28,7 @@ func TestBackOffMaximum(t *testing.T) {
 			delay = test.policy.Next(delay)
 			got = append(got, delay/time.Second)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: delays (-want +got):\n%s", test.name, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		assert.True(t, diff == "", "%s: delays (-want +got):\n%s", test.name, diff)
 	}
 }

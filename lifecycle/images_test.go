@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-IMG-1.
@@ -28,9 +30,8 @@ func TestWithDefaultTag(t *testing.T) {
 		if err != nil {
 			gotErr = err.Error()
 		}
-		if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr}); diff != "" {
-			t.Errorf("WithDefaultTag(%q) (-want +got):\n%s", c.image, diff)
-		}
+		diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr})
+		assert.True(t, diff == "", "WithDefaultTag(%q) (-want +got):\n%s", c.image, diff)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A checkpoint is of no use once another agent has created a sandbox or an instance
@@ -44,9 +46,8 @@ func TestOvertaken(t *testing.T) {
 		{"a newer sandbox", checkpoint(running, nil), seen(2, 2), true},
 		{"another container", checkpoint(running, nil), Observed{Containers: []ObservedContainer{{Name: "x", Attempt: 9}}}, false},
 	} {
-		if got := c.of.Overtaken(c.seen); got != c.want {
-			t.Errorf("%s: Overtaken = %t, want %t", c.name, got, c.want)
-		}
+		got := c.of.Overtaken(c.seen)
+		assert.True(t, got == c.want, "%s: Overtaken = %t, want %t", c.name, got, c.want)
 	}
 }
 
@@ -59,20 +60,14 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 	tr.feed(tr.runtime.end(t, "a-0", ContainerExited{ExitCode: 1, Reason: "Error", FinishedAt: tr.now}))
 	tr.settle(t, []string{"CreateContainer"})
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "CreateContainer" })
-	if i < 0 {
-		t.Fatalf("nothing is created: %v", tr.pending)
-	}
+	assert.MustTrue(t, i >= 0, "nothing is created: %v", tr.pending)
 	create := tr.pending[i]
 	resume := func() {
 		tr.now = tr.now.Add(time.Second)
 		from := throughJSON(t, tr.m.Checkpoint())
-		if from.Overtaken(tr.runtime.snapshot(Result{}, tr.now)) {
-			t.Fatal("the pod counts as another agent's")
-		}
+		assert.MustTrue(t, !from.Overtaken(tr.runtime.snapshot(Result{}, tr.now)), "the pod counts as another agent's")
 		restored, err := Restore(tr.m.pod, tr.m.options, from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		tr.m, tr.pending = restored, nil
 		tr.feed(Resumed{})
 		tr.settle(t, []string{"CreateContainer"})
@@ -100,9 +95,8 @@ func TestOlderSnapshotTakesNothingAway(t *testing.T) {
 	tr.settle(t, []string{"CreateContainer"})
 	tr.feed(relist)
 	tr.settle(t, nil)
-	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {
-		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
-	}
+	got := tr.m.Status().ContainerStatuses[0]
+	assert.True(t, got.State.Running != nil && got.RestartCount == 0, "restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
 }
 
 // A container whose removal was asked for is not adopted by the next lifepod: the removal may
@@ -119,22 +113,16 @@ func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	tr.now = tr.now.Add(time.Millisecond)
 	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { _, is := e.(RemoveContainer); return is })
-	if i < 0 {
-		t.Fatalf("%v, want that what came late is removed", tr.pending)
-	}
+	assert.MustTrue(t, i >= 0, "%v, want that what came late is removed", tr.pending)
 	remove := tr.pending[i].(RemoveContainer)
 	tr.pending = slices.Delete(tr.pending, i, i+1)
 	tr.now, tr.pending = later(tr.now, tr.wakeAt), nil
 	tr.feed(Woke{})
 	tr.settle(t, []string{"CreateContainer"})
-	if len(tr.pending) != 1 {
-		t.Fatalf("%v, want the second create", tr.pending)
-	}
+	assert.MustTrue(t, len(tr.pending) == 1, "%v, want the second create", tr.pending)
 
 	next, err := Restore(tr.m.pod, tr.m.options, throughJSON(t, tr.m.Checkpoint()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	tr.m, tr.pending = next, nil
 	tr.feed(Resumed{})
 	tr.settle(t, []string{"RemoveContainer"})
@@ -143,10 +131,7 @@ func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	tr.runtime.carryOut(t, remove, tr.now)
 	tr.now = tr.now.Add(time.Millisecond)
 	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
-	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {
-		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
-	}
-	if len(tr.m.kept.Strays) > 0 {
-		t.Errorf("%v are gone from the runtime, and remembered", tr.m.kept.Strays)
-	}
+	got := tr.m.Status().ContainerStatuses[0]
+	assert.True(t, got.State.Running != nil && got.RestartCount == 0, "restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
+	assert.True(t, len(tr.m.kept.Strays) == 0, "%v are gone from the runtime, and remembered", tr.m.kept.Strays)
 }

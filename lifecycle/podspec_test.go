@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The object of a pod whose lifepod was killed has what was asked for, its generation and
@@ -27,9 +29,8 @@ func TestObjectOfCheckpoint(t *testing.T) {
 		if got.Generation != pod.Generation+2 || ends == nil || !ends.Time.Equal(now.Add(7*time.Second)) {
 			t.Errorf("%s: generation %d, want %d; ends at %v", name, got.Generation, pod.Generation+2, ends)
 		}
-		if asked := got.Spec.Containers[0].Resources.Requests.Cpu(); asked.String() != "1" {
-			t.Errorf("%s: asks for %v cpu, want 1", name, asked)
-		}
+		asked := got.Spec.Containers[0].Resources.Requests.Cpu()
+		assert.True(t, asked.String() == "1", "%s: asks for %v cpu, want 1", name, asked)
 	}
 }
 
@@ -37,9 +38,8 @@ func TestObjectOfCheckpoint(t *testing.T) {
 func TestObjectOfDamagedCheckpoint(t *testing.T) {
 	c := New(checkpointPod(), DefaultOptions()).Checkpoint()
 	c.Resize.Desired = &Allocation{Containers: make([]ContainerResources, 5)}
-	if got := c.Object(checkpointPod()); len(got.Spec.Containers) != 1 {
-		t.Errorf("%d containers", len(got.Spec.Containers))
-	}
+	got := c.Object(checkpointPod())
+	assert.True(t, len(got.Spec.Containers) == 1, "%d containers", len(got.Spec.Containers))
 }
 
 // A machine takes no memory for a pod that it was given until something of it is another: the echo of a status changes nothing. What
@@ -93,7 +93,6 @@ func TestLaterClaimsAreOfANewObject(t *testing.T) {
 	newer, had := pod.DeepCopy(), m.pod
 	newer.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("made")}}
 	m.Step(Event{At: time.Unix(2, 0), Fact: PodUpdated{Pod: newer}})
-	if before, now := len(had.Status.ResourceClaimStatuses), len(m.pod.Status.ResourceClaimStatuses); before != 0 || now != 1 {
-		t.Errorf("the object before has %d claims, that of now %d", before, now)
-	}
+	before, now := len(had.Status.ResourceClaimStatuses), len(m.pod.Status.ResourceClaimStatuses)
+	assert.True(t, before == 0 && now == 1, "the object before has %d claims, that of now %d", before, now)
 }

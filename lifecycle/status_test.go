@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // playing is a pod that a test plays by hand, from a moment that is no whole second.
@@ -102,9 +104,7 @@ func TestStatusKeepsItsTimes(t *testing.T) {
 	want := map[v1.PodConditionType]int64{
 		v1.PodScheduled: 0, v1.PodInitialized: 0, v1.PodReadyToStartContainers: 20, v1.ContainersReady: 20, v1.PodReady: 20,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("transition times (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "transition times", want, got)
 	if status.StartTime.Unix() != tr.start.Unix() || status.PodIP != "10.0.0.2" || tr.m.Stage() != Gone {
 		t.Errorf("start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
 	}
@@ -148,9 +148,7 @@ func TestCreatedFromWhatWasFound(t *testing.T) {
 	tr.settle(t, []string{"CreateContainer"})
 	for _, e := range tr.pending {
 		if create, ok := e.(CreateContainer); ok {
-			if create.Image.ID != "sha256:1" {
-				t.Errorf("created from %q, want what was found", create.Image.ID)
-			}
+			assert.True(t, create.Image.ID == "sha256:1", "created from %q, want what was found", create.Image.ID)
 			return
 		}
 	}
@@ -218,9 +216,7 @@ func TestPrimaryFirst(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-CST-17 "+tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, primaryFirst(tc.runtime, tc.host)); diff != "" {
-				t.Errorf("addresses (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "addresses", tc.want, primaryFirst(tc.runtime, tc.host))
 		})
 	}
 }
@@ -273,14 +269,11 @@ func TestHostAddressChanges(t *testing.T) {
 	options := tr.m.options
 	options.HostIPs = []string{"192.0.2.9"}
 	next, err := Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	tr.m = next
 	tr.feed(Resumed{})
-	if status := tr.m.Status(); status.HostIP != "192.0.2.9" || len(status.HostIPs) != 1 {
-		t.Errorf("the host has %v", status.HostIPs)
-	}
+	status := tr.m.Status()
+	assert.True(t, status.HostIP == "192.0.2.9" && len(status.HostIPs) == 1, "the host has %v", status.HostIPs)
 }
 
 // A new sandbox may have other addresses, as many as the old one: they are those of the pod then (A-CST-17, A-ACT-3).
@@ -291,7 +284,6 @@ func TestPodAddressChanges(t *testing.T) {
 	tr.settle(t, []string{"CreateSandbox"})
 	tr.feed(SandboxCreated{Result: Result{ID: tr.pending[0].EffectID()}, SandboxID: "sandbox1", IPs: []string{"10.0.0.3"}})
 	status := tr.m.Status()
-	if diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.3"}}, status.PodIPs); diff != "" || status.PodIP != "10.0.0.3" {
-		t.Errorf("podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
-	}
+	diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.3"}}, status.PodIPs)
+	assert.True(t, diff == "" && status.PodIP == "10.0.0.3", "podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
 }

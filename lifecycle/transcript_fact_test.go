@@ -16,6 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A walk logs its life as a transcript, which plays it again without the walk's world: the
@@ -35,9 +37,7 @@ func (tr *transcript) playFact(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	at, err := time.ParseDuration(stringArg(d, "at"))
-	if err != nil {
-		t.Fatalf("%s: at: %v", d.Pos, err)
-	}
+	assert.MustTrue(t, err == nil, "%s: at: %v", d.Pos, err)
 	tr.now = tr.start.Add(at)
 	f := tr.factArg(t, d)
 	tr.answeredBy(f)
@@ -249,8 +249,6 @@ func (tr *transcript) crash(t *testing.T, d *datadriven.TestData) {
 		tr.printf("%s: %s\n", what, effectText(e))
 	}
 	restored, err := Restore(tr.accepted, tr.m.options, throughJSON(t, tr.saved.Checkpoint()))
-	if err != nil {
-		t.Fatalf("%s: %v", d.Pos, err)
-	}
+	assert.MustTrue(t, err == nil, "%s: %v", d.Pos, err)
 	tr.m, tr.pending, tr.wakeAt = restored, nil, time.Time{}
 }

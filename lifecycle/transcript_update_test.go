@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // playUpdate carries out the verbs of pods that have a source:
@@ -60,9 +62,7 @@ func (tr *transcript) adopts(pod *v1.Pod, seen Observed) {
 
 func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(d.Input), pod))
 	if d.Input == "" {
 		pod = tr.m.RequestedPod()
 	}
@@ -82,9 +82,7 @@ func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {
 // ephemeral adds an ephemeral container, given as YAML.
 func (tr *transcript) ephemeral(t *testing.T, text string) {
 	c := v1.EphemeralContainer{}
-	if err := yaml.UnmarshalStrict([]byte(text), &c); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(text), &c))
 	tr.feed(EphemeralContainerAdded{Container: withDefaults(c)})
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // storage answers the MeasureStorage under way; names are volumes and containers:
@@ -15,9 +17,7 @@ import (
 //	storage name=bytes … [took=D]
 func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "MeasureStorage" })
-	if i < 0 {
-		t.Fatalf("%s: no pending MeasureStorage", d.Pos)
-	}
+	assert.MustTrue(t, i >= 0, "%s: no pending MeasureStorage", d.Pos)
 	asked := tr.pending[i].(MeasureStorage)
 	tr.pending = slices.Delete(tr.pending, i, i+1)
 	answer := StorageMeasured{Result: Result{ID: asked.ID}}
@@ -26,9 +26,7 @@ func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
 		switch {
 		case a.Key == "took":
 			took, err := time.ParseDuration(a.Vals[0])
-			if err != nil {
-				t.Fatalf("%s: %v", d.Pos, err)
-			}
+			assert.MustTrue(t, err == nil, "%s: %v", d.Pos, err)
 			answer.Took = took
 			continue
 		case slices.Contains(asked.Volumes, a.Key):

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestMaxRestarts(t *testing.T) {
@@ -76,9 +78,7 @@ func TestRemovedInstanceIsThatOfItsAttempt(t *testing.T) {
 		tr.advance(t, time.Minute.String())
 	}
 	tr.settle(t, []string{"RemoveContainer"})
-	if len(tr.pending) != 1 {
-		t.Fatalf("asked for %v, want one removal", tr.pending)
-	}
+	assert.MustTrue(t, len(tr.pending) == 1, "asked for %v, want one removal", tr.pending)
 	if remove := tr.pending[0].(RemoveContainer); remove.ContainerID != "a-0" || remove.Attempt != 0 {
 		t.Errorf("%s is removed as attempt %d, want a-0 as attempt 0", remove.ContainerID, remove.Attempt)
 	}

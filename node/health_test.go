@@ -96,9 +96,8 @@ func smallDisk(t *testing.T, size, used int) string {
 	dir := t.TempDir()
 	assert.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)))
 	t.Cleanup(func() {
-		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
+		left, err := os.ReadDir(dir)
+		assert.True(t, err == nil && len(left) == 1, "left behind: %v, %v", left, err)
 		assert.NoError(t, unix.Unmount(dir, 0))
 	})
 	assert.Must(t, os.WriteFile(filepath.Join(dir, "file"), make([]byte, used), 0o600))

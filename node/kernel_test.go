@@ -91,9 +91,7 @@ func TestThisKernel(t *testing.T) {
 	unexpected, err := kernel.Unexpected()
 	assert.NoError(t, err)
 	for _, sentence := range unexpected {
-		if !strings.Contains(sentence, ": should be ") {
-			t.Error(sentence)
-		}
+		assert.True(t, strings.Contains(sentence, ": should be "), "%v", sentence)
 	}
 }
 
@@ -131,15 +129,10 @@ func TestSettleProcess(t *testing.T) {
 		command := exec.Command(os.Args[0], "-test.run=^TestSettleProcess$", "-test.v")
 		command.Env = append(os.Environ(), asProcess+"="+content)
 		out, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%q: %v\n%s", content, err, out)
-		}
-		if !strings.Contains(string(out), "score "+want.score+"\n") {
-			t.Errorf("A-RES-3 %q: want score %s\n%s", content, want.score, out)
-		}
-		if in := strings.Contains(string(out), group); in != (want.group != "") {
-			t.Errorf("A-RES-3 %q: in %s: %t\n%s", content, group, in, out)
-		}
+		assert.MustTrue(t, err == nil, "%q: %v\n%s", content, err, out)
+		assert.True(t, strings.Contains(string(out), "score "+want.score+"\n"), "A-RES-3 %q: want score %s\n%s", content, want.score, out)
+		in := strings.Contains(string(out), group)
+		assert.True(t, in == (want.group != ""), "A-RES-3 %q: in %s: %t\n%s", content, group, in, out)
 	}
 }
 

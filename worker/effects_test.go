@@ -37,9 +37,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" || len(want) < 20 {
-		t.Errorf("effects with an ID, and rows (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && len(want) >= 20, "effects with an ID, and rows (-want +got):\n%s", diff)
 }
 
 // recordingLife notes statuses and events in their order.

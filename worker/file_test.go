@@ -58,18 +58,16 @@ func TestSaveAndLoad(t *testing.T) {
 		assert.Must(t, file.Sync())
 		got, err := LoadCheckpoint(path)
 		assert.Must(t, err)
-		if diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got)); diff != "" {
-			t.Fatalf("%d (-want +got):\n%s", id, diff)
-		}
+		diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got))
+		assert.MustTrue(t, diff == "", "%d (-want +got):\n%s", id, diff)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	assert.Must(t, file.Remove())
-	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := os.ReadDir(filepath.Dir(path))
+	assert.True(t, len(left) == 0, "left behind: %v", left)
 }
 
 // A longer checkpoint before leaves nothing in a shorter one after it.
@@ -88,9 +86,7 @@ func TestSaveUnchanged(t *testing.T) {
 	file := NewCheckpointFile(filepath.Join(t.TempDir(), "uid.checkpoint"))
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(1))
-	if file.sequence != 1 {
-		t.Errorf("written %d times", file.sequence)
-	}
+	assert.True(t, file.sequence == 1, "written %d times", file.sequence)
 }
 
 // A write that a kill -9 has cut short leaves the checkpoint before it.
@@ -102,9 +98,8 @@ func TestTornWrite(t *testing.T) {
 	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 3, Content: []byte(`{"version":1}`)}))
 	assert.Must(t, os.Truncate(path, int64(checkpoints.Slot+checkpoints.Header+5)))
 	assert.Equal(t, 2, loaded(t, path), "loaded")
-	if next := NewCheckpointFile(path); next.sequence != 2 {
-		t.Errorf("goes on after %d, want 2", next.sequence)
-	}
+	next := NewCheckpointFile(path)
+	assert.True(t, next.sequence == 2, "goes on after %d, want 2", next.sequence)
 }
 
 // When a write fails, the checkpoint of before is not left to be believed, and
@@ -114,9 +109,8 @@ func TestSaveFails(t *testing.T) {
 	file, large := NewCheckpointFile(path), newCheckpoint(2)
 	save(t, file, newCheckpoint(1))
 	large.Stop.Message = strings.Repeat("x", checkpoints.Slot)
-	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
-		t.Errorf("Save: %v", err)
-	}
+	err := file.Save(large)
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "save checkpoint: "), "Save: %v", err)
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(LoadCheckpoint(path)), "Load")
 	assert.Fails(t, file.Sync(), "Sync of nothing works")
 	save(t, file, newCheckpoint(1))
@@ -156,9 +150,8 @@ func TestFullDisk(t *testing.T) {
 	path := filepath.Join(disk, "uid.checkpoint")
 	file := NewCheckpointFile(path)
 	save(t, file, newCheckpoint(1))
-	if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 1<<20), 0o600)
+	assert.MustTrue(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
 	for id := range lifecycle.EffectID(5) {
 		save(t, file, newCheckpoint(id+2))
 		assert.Equal(t, id+2, loaded(t, path), "loaded")

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -27,9 +28,8 @@ func TestFirstRunningStatusIsComplete(t *testing.T) {
 					t.Errorf("the first status of the running container: %+v, want its user and image", status())
 				}
 				time.Sleep(11 * time.Second) // a snapshot's delay
-				if user := status().User; user == nil || user.Linux.UID != 7 {
-					t.Errorf("user %v, want 7", user)
-				}
+				user := status().User
+				assert.True(t, user != nil && user.Linux.UID == 7, "user %v, want 7", user)
 			})
 		})
 	}
@@ -46,27 +46,19 @@ func TestLooks(t *testing.T) {
 			go func() { entered <- looks.enter(ctx, lifecycle.Observe{}) }()
 		}
 		synctest.Wait()
-		if len(entered) != 2 {
-			t.Fatalf("%d at the same time", len(entered))
-		}
+		assert.MustTrue(t, len(entered) == 2, "%d at the same time", len(entered))
 		looks.enter(ctx, lifecycle.Observe{ID: 1})()
 		looks.enter(ctx, lifecycle.StopSandbox{})()
 		Looks(nil).enter(ctx, lifecycle.Observe{})()
 		(<-entered)()
 		synctest.Wait()
-		if len(entered) != 2 { // one has left, one has come
-			t.Errorf("%d after the first", len(entered))
-		}
+		assert.True(t, len(entered) == 2, "%d after the first", len(entered)) // one has left, one has come
 		cancel()
 		synctest.Wait()
-		if len(entered) != 4 {
-			t.Errorf("%d when the workers end", len(entered))
-		}
+		assert.True(t, len(entered) == 4, "%d when the workers end", len(entered))
 		for range 4 {
 			(<-entered)()
 		}
-		if len(looks) != 0 {
-			t.Errorf("%d have not left", len(looks))
-		}
+		assert.True(t, len(looks) == 0, "%d have not left", len(looks))
 	})
 }

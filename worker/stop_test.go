@@ -63,18 +63,16 @@ func TestStopDuringStart(t *testing.T) {
 				}
 				asked := s.elapsed()
 				web.stop(30)
-				if took := web.gone() - asked; took > test.gone {
-					t.Errorf("gone after %v, want %v at the latest", took, test.gone)
-				}
+				took := web.gone() - asked
+				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
 				acted := s.Acted()
 				for i, text := range acted { // the sandbox and the pull begin side by side
 					if strings.HasPrefix(text, "PullImage") && i == 0 {
 						acted[0], acted[1] = acted[1], acted[0]
 					}
 				}
-				if diff := cmp.Diff(test.acted, acted); diff != "" && test.acted != nil {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				diff := cmp.Diff(test.acted, acted)
+				assert.True(t, diff == "" || test.acted == nil, "calls (-want +got):\n%s", diff)
 				for _, c := range s.Calls() {
 					if c.String() == test.during && test.fault != "" && c.At.Add(c.Took).Sub(s.start) != asked {
 						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
@@ -122,9 +120,8 @@ func TestStopHarder(t *testing.T) {
 					}
 				}
 				assert.Deep(t, "stops", test.calls, stops)
-				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
-					t.Errorf("ended as %+v, want 137", end)
-				}
+				end := web.last().ContainerStatuses[0].State.Terminated
+				assert.True(t, end != nil && end.ExitCode == 137, "ended as %+v, want 137", end)
 			})
 		})
 	}
@@ -183,8 +180,7 @@ func TestLocalStorageIsCounted(t *testing.T) {
 		small := filepath.Join(s.node.Folders.Pods, string(pod.UID), "volumes", "kubernetes.io~empty-dir", "small")
 		assert.Must(t, os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600))
 		l.await("Failed", func(st v1.PodStatus) bool { return st.Phase == v1.PodFailed && st.Reason == "Evicted" })
-		if want := []string{"emptydirfs.limit"}; !slices.Equal(counted.signals, want) {
-			t.Errorf("counted %q, want %q", counted.signals, want)
-		}
+		want := []string{"emptydirfs.limit"}
+		assert.True(t, slices.Equal(counted.signals, want), "counted %q, want %q", counted.signals, want)
 	})
 }

@@ -66,12 +66,10 @@ func hasHeading(page, name string) bool {
 func TestOnePage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/architecture.md")
 	assert.Must(t, err)
-	if words := len(strings.Fields(string(text))); words > 900 {
-		t.Errorf("docs/architecture.md has %d words: at most 900", words)
-	}
-	if rows := strings.Count(string(text), "\n| ") - 2; rows > 10 {
-		t.Errorf("docs/architecture.md has a table of %d rows: at most 10", rows)
-	}
+	words := len(strings.Fields(string(text)))
+	assert.True(t, words <= 900, "docs/architecture.md has %d words: at most 900", words)
+	rows := strings.Count(string(text), "\n| ") - 2
+	assert.True(t, rows <= 10, "docs/architecture.md has a table of %d rows: at most 10", rows)
 }
 
 // TestRootsPlacesAreAttacked: each row of docs/security.md about root's places names tests, and those exist.
@@ -79,9 +77,7 @@ func TestRootsPlacesAreAttacked(t *testing.T) {
 	text, err := os.ReadFile("../../docs/security.md")
 	assert.Must(t, err)
 	_, places, found := strings.Cut(string(text), "\n## Root's places\n")
-	if !found {
-		t.Fatal("docs/security.md has no part about root's places")
-	}
+	assert.MustTrue(t, found, "docs/security.md has no part about root's places")
 	command := exec.Command("git", "grep", "-hoE", "^func (Test|Fuzz)[A-Za-z0-9]+", "--", "*_test.go")
 	command.Dir = "../.."
 	tests, err := command.Output()
@@ -94,16 +90,10 @@ func TestRootsPlacesAreAttacked(t *testing.T) {
 		}
 		rows++
 		attacks := name.FindAllStringSubmatch(cells[len(cells)-1], -1)
-		if len(attacks) == 0 {
-			t.Errorf("no test attacks %s", cells[0])
-		}
+		assert.True(t, len(attacks) != 0, "no test attacks %s", cells[0])
 		for _, test := range attacks {
-			if !strings.Contains(string(tests), "func "+test[1]+"\n") {
-				t.Errorf("%s of %s is no test", test[1], cells[0])
-			}
+			assert.True(t, strings.Contains(string(tests), "func "+test[1]+"\n"), "%s of %s is no test", test[1], cells[0])
 		}
 	}
-	if rows < 10 {
-		t.Errorf("%d rows were found", rows)
-	}
+	assert.True(t, rows >= 10, "%d rows were found", rows)
 }

@@ -79,6 +79,22 @@ func before(words []any) string {
 	return fmt.Sprint(words...) + ": "
 }
 
+// True fails the test with these words, which say what is wrong, unless it holds.
+func True(t testing.TB, holds bool, format string, words ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(format, words...)
+	}
+}
+
+// MustTrue is True, and ends the test.
+func MustTrue(t testing.TB, holds bool, format string, words ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(format, words...)
+	}
+}
+
 // Equal reports another value than the one wanted, of what the words say.
 func Equal[T comparable](t testing.TB, want, got T, format string, words ...any) {
 	t.Helper()

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestGiveBackOnce: what was just given back is not given back again.
@@ -16,13 +16,10 @@ func TestGiveBackOnce(t *testing.T) {
 	GiveBack()
 	given := forced()
 	giveBackUnless(before)
-	if again := forced() - given; again > 0 {
-		t.Errorf("%d collections, want none", again)
-	}
+	again := forced() - given
+	assert.True(t, again <= 0, "%d collections, want none", again)
 	giveBackUnless(time.Now())
-	if forced() == given {
-		t.Error("memory is not given back")
-	}
+	assert.True(t, forced() != given, "memory is not given back")
 }
 
 // forced is how many collections were asked for.
@@ -99,9 +96,7 @@ func TestRest(t *testing.T) {
 					r.Stir()
 				}
 				time.Sleep(2 * time.Minute)
-				if diff := cmp.Diff(c.want, given); diff != "" {
-					t.Errorf("given back at, -want +got:\n%s", diff)
-				}
+				assert.Deep(t, "given back at", c.want, given)
 			})
 		})
 	}

@@ -7,8 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/garbage"
 )
 
@@ -47,16 +46,12 @@ func TestPace(t *testing.T) {
 		collect(time.Second) // it works again
 		p.Stop()
 		time.Sleep(time.Minute)
-		if p.collected() {
-			t.Error("it goes on after its end")
-		}
+		assert.True(t, !p.collected(), "it goes on after its end")
 		want := []change{
 			{0, atRest}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, garbage.Usual},
 			{92 * time.Second, atRest}, {92 * time.Second, -10}, {144 * time.Second, garbage.Usual},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("limits, -want +got:\n%s", diff)
-		}
+		assert.Deep(t, "limits", want, got)
 	})
 }
 
@@ -79,9 +74,7 @@ func TestPaceSeesCollections(t *testing.T) {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
-	if works() {
-		t.Error("collections that were asked for are taken for work")
-	}
+	assert.True(t, !works(), "collections that were asked for are taken for work")
 	patience := time.After(time.Minute)
 	for !works() {
 		garbageOf = make([]byte, 8<<20)
@@ -91,9 +84,8 @@ func TestPaceSeesCollections(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if percent := debug.SetGCPercent(100); percent != workGarbage {
-		t.Errorf("the limit is %d %%, want %d", percent, workGarbage)
-	}
+	percent := debug.SetGCPercent(100)
+	assert.True(t, percent == workGarbage, "the limit is %d %%, want %d", percent, workGarbage)
 }
 
 // garbageOf is garbage as soon as there is the next.

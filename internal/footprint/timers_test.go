@@ -41,12 +41,8 @@ func TestLateTimers(t *testing.T) {
 	}
 	for _, thread := range threads {
 		got, err := os.ReadFile(filepath.Join("/proc", filepath.Base(thread), "timerslack_ns"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Error(err)
-		}
-		if err == nil && strings.TrimSpace(string(got)) != want {
-			t.Errorf("a thread has %s", got)
-		}
+		assert.True(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
+		assert.True(t, err != nil || strings.TrimSpace(string(got)) == want, "a thread has %s", got)
 	}
 	slack := func(start func(func() error) error) string {
 		var out bytes.Buffer

@@ -27,9 +27,8 @@ func TestText(t *testing.T) {
 	}
 	assert.Equal(t, "a ^[b c", Line(" a\n\x1bb\tc\n"), "on one line: got")
 	var out strings.Builder
-	if n, err := Writer(&out).Write([]byte("a\x1b\n")); n != 3 || err != nil || out.String() != "a^[\n" {
-		t.Errorf("written %q, %d, %v", out.String(), n, err)
-	}
+	n, err := Writer(&out).Write([]byte("a\x1b\n"))
+	assert.True(t, n == 3 && err == nil && out.String() == "a^[\n", "written %q, %d, %v", out.String(), n, err)
 }
 
 func TestJSON(t *testing.T) {
@@ -76,9 +75,8 @@ func TestName(t *testing.T) {
 // The nearest come first, and no more than are wanted.
 func TestNames(t *testing.T) {
 	got := NearestNames("PodCertificate", []string{"ContainerCheckpoint", "PodCertificates", "PodCertificateRequest", "podcertificate"}, 2)
-	if want := []string{"podcertificate", "PodCertificates"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	want := []string{"podcertificate", "PodCertificates"}
+	assert.True(t, slices.Equal(got, want), "%v, want %v", got, want)
 }
 
 func TestOutput(t *testing.T) {
@@ -127,9 +125,8 @@ func FuzzOutput(f *testing.F) {
 		shown := ""
 		for piece := range slices.Chunk([]byte(text), max(size, 1)) {
 			got := o.Text(string(piece))
-			if all := colours.FindAllString(got, -1); len(all) > 0 && all[len(all)-1] != coloursOff {
-				t.Errorf("%q leaves a colour", got)
-			}
+			all := colours.FindAllString(got, -1)
+			assert.True(t, len(all) == 0 || all[len(all)-1] == coloursOff, "%q leaves a colour", got)
 			shown += got
 		}
 		shown += o.Rest()

@@ -34,25 +34,17 @@ func TestEveryBugIsWhole(t *testing.T) {
 	assert.Must(t, err)
 	seen, reproducible := map[int]bool{}, 0
 	for _, bug := range bugs(t) {
-		if seen[bug.Number] {
-			t.Errorf("bug %d is listed twice", bug.Number)
-		}
+		assert.True(t, !seen[bug.Number], "bug %d is listed twice", bug.Number)
 		seen[bug.Number] = true
 		if !bug.Reproducible() {
-			if bug.File != "" || bug.Test != "" {
-				t.Errorf("bug %d has a mistake, and a reason why it has none", bug.Number)
-			}
+			assert.True(t, bug.File == "" && bug.Test == "", "bug %d has a mistake, and a reason why it has none", bug.Number)
 			continue
 		}
 		reproducible++
 		for what, text := range map[string]string{"what": bug.What, "fault": bug.Fault, "ours": bug.Ours, "mistake": bug.Mistake, "test": bug.Test} {
-			if text == "" {
-				t.Errorf("bug %d does not say %s", bug.Number, what)
-			}
+			assert.True(t, text != "", "bug %d does not say %s", bug.Number, what)
 		}
-		if len(bug.Rules) == 0 {
-			t.Errorf("bug %d names no rule", bug.Number)
-		}
+		assert.True(t, len(bug.Rules) != 0, "bug %d names no rule", bug.Number)
 		for _, number := range bug.Rules {
 			if !slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }) {
 				t.Errorf("bug %d names %s, which is no rule", bug.Number, number)
@@ -61,9 +53,7 @@ func TestEveryBugIsWhole(t *testing.T) {
 		mistakeCanBeMade(t, bug)
 		testIsThere(t, bug)
 	}
-	if reproducible < 30 {
-		t.Errorf("%d bugs are reproduced, want 30 or more", reproducible)
-	}
+	assert.True(t, reproducible >= 30, "%d bugs are reproduced, want 30 or more", reproducible)
 }
 
 func mistakeCanBeMade(t *testing.T, bug Bug) {
@@ -132,9 +122,8 @@ func TestSameLives(t *testing.T) {
 	l := &leader{limit: Limit{Lives: 150}, courses: []*course{few, many}}
 	l.leadBy(4)
 	for c, want := range map[*course]int{few: 20, many: 140} {
-		if err := c.verdict(1); err != nil || c.sum[counts.Lives] != want {
-			t.Errorf("%d lives, %v; want %d", c.sum[counts.Lives], err, want)
-		}
+		err := c.verdict(1)
+		assert.True(t, err == nil && c.sum[counts.Lives] == want, "%d lives, %v; want %d", c.sum[counts.Lives], err, want)
 	}
 }
 

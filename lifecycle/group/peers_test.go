@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // peersOf are members of a group of three, one a word: its name, the attempt that it has reported, the one that it began, and
@@ -15,9 +17,7 @@ func peersOf(t *testing.T, text string) (all []Peer) {
 	t.Helper()
 	number := func(s string) *int32 {
 		n, err := strconv.ParseInt(s, 10, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return new(int32(n))
 	}
 	for word := range strings.FieldsSeq(text) {
@@ -79,9 +79,8 @@ func TestPeers(t *testing.T) {
 		for range peers { // in any order
 			peers = append(peers[1:], peers[0])
 			now := PeersOf(peers).Attempts("a")
-			if got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous; got != want {
-				t.Errorf("%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
-			}
+			got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous
+			assert.True(t, got == want, "%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
 		}
 	}
 }
@@ -114,9 +113,8 @@ func TestPeersIncomplete(t *testing.T) {
 	} {
 		peers := peersOf(t, text)
 		slices.Reverse(peers)
-		if got := PeersOf(peers).Size.Incomplete(4); got != want {
-			t.Errorf("B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
-		}
+		got := PeersOf(peers).Size.Incomplete(4)
+		assert.True(t, got == want, "B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
 	}
 }
 
@@ -153,8 +151,7 @@ func TestIncomplete(t *testing.T) {
 		"attempt 3 does not begin: not all 4 members of the group take part in it":                                            {Members: 4},
 		"attempt 3 does not begin: of 4 members of the group 2 have no pod (1 of 2 Jobs of workers), and more may be missing": {Members: 4, Podless: 2, Where: "1 of 2 Jobs of workers"},
 	} {
-		if got := size.Incomplete(3); got != want {
-			t.Errorf("B-GRP-16: %q, want %q", got, want)
-		}
+		got := size.Incomplete(3)
+		assert.True(t, got == want, "B-GRP-16: %q, want %q", got, want)
 	}
 }

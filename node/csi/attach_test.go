@@ -123,9 +123,8 @@ func TestAttachedNoMore(t *testing.T) {
 	m.awaitInUse()
 	m.writeNode(name)
 	assert.Must(t, <-published)
-	if names := m.volumes.InUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.volumes.InUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	for range 500 {
 		if len(m.volumes.InUse()) == 0 {
@@ -179,9 +178,8 @@ func TestNotAttached(t *testing.T) {
 	}()
 	wantWaiting(t, waits)
 	assert.NoError(t, m.unpublish(one), "a pod that waits holds up another one")
-	if names := m.volumes.InUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.volumes.InUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	cancel()
 	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`, <-waits)
 	assert.Must(t, m.unpublish(two))
@@ -205,9 +203,8 @@ func TestTooManyAttached(t *testing.T) {
 	}
 	waits.counts = true
 	_, err = waits.await(t.Context())
-	if _, exceeds := errors.AsType[*volumes.LimitError](err); !exceeds {
-		t.Errorf("error %v, want that the node has too many volumes", err)
-	}
+	_, exceeds := errors.AsType[*volumes.LimitError](err)
+	assert.True(t, exceeds, "error %v, want that the node has too many volumes", err)
 	if got := d.infos.Load(); got != asked+1 {
 		t.Errorf("the driver was asked %d times, want once", got-asked)
 	}

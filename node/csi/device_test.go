@@ -25,9 +25,8 @@ func TestStats(t *testing.T) {
 	} {
 		answer, err := m.volumes.Stats(t.Context(), pod.UID, name)
 		assert.Must(t, err)
-		if asked := m.driver.figured; answer.GetUsage()[0].Total != 7 || asked != at {
-			t.Errorf("%s: %v of %s, want what is at %s", name, answer, asked, at)
-		}
+		asked := m.driver.figured
+		assert.True(t, answer.GetUsage()[0].Total == 7 && asked == at, "%s: %v of %s, want what is at %s", name, answer, asked, at)
 	}
 	if answer, err := m.volumes.Stats(t.Context(), pod.UID, "other"); answer != nil || err != nil {
 		t.Errorf("of a volume that the pod does not have: %v, %v", answer, err)
@@ -41,9 +40,7 @@ func TestStats(t *testing.T) {
 		m := newMachine(t, newDriver(t, test.can...), nil)
 		m.mustPublish(pod, bound)
 		answer, err := m.volumes.Stats(t.Context(), pod.UID, "pv")
-		if err != nil || (answer != nil) != test.says {
-			t.Errorf("of a driver that says %s: %v, %v", name, answer, err)
-		}
+		assert.True(t, err == nil && (answer != nil) == test.says, "of a driver that says %s: %v, %v", name, answer, err)
 		assert.NoError(t, m.unpublish(pod))
 	}
 }

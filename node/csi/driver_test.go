@@ -245,7 +245,6 @@ func TestCounted(t *testing.T) {
 	assert.Must(t, d.Unpublish(t.Context(), "v", "/p"))
 	mu.Lock()
 	defer mu.Unlock()
-	if want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}; !slices.Equal(asked, want) {
-		t.Errorf("A-CSI-17: asked %q, want %q", asked, want)
-	}
+	want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}
+	assert.True(t, slices.Equal(asked, want), "A-CSI-17: asked %q, want %q", asked, want)
 }

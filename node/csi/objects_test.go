@@ -120,14 +120,11 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 		t.Errorf("the kernel refuses to detach it (%v): this test shows nothing", err)
 	}
 	assert.Must(t, device.Close())
-	if device, err = os.Open(path); err != nil {
-		t.Fatal(err)
-	}
+	device, err = os.Open(path)
+	assert.Must(t, err)
 	assert.NoError(t, assert.ErrorOf(unix.IoctlLoopGetStatus64(int(device.Fd()))), "it is detached")
 	loops, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
-	if err != nil || len(loops) != 1 {
-		t.Fatalf("it is kept by %q, %v", loops, err)
-	}
+	assert.MustTrue(t, err == nil && len(loops) == 1, "it is kept by %q, %v", loops, err)
 	if shown, err := os.ReadFile(loops[0]); err != nil || len(shown) != 512 {
 		t.Errorf("%s shows %d bytes, %v", loops[0], len(shown), err)
 	}

@@ -113,9 +113,8 @@ func TestPreferredAndPreStart(t *testing.T) {
 	}, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
 	pod := podOf("p", "2")
-	if got := n.Allocate(t.Context(), pod); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
+	got := n.Allocate(t.Context(), pod)
+	assert.MustTrue(t, got.Refusal == nil, "%v", got.Refusal)
 	for range 2 {
 		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
 		assert.Deep(t, "A-DEV-11: told of", []string{"g0", "g2"}, <-f.started)
@@ -168,9 +167,7 @@ func TestLies(t *testing.T) {
 // A-DEV-3, A-DEV-4: devices that break, a plugin that stops and one that does not come back.
 func TestHealth(t *testing.T) {
 	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Stopped = 200 * time.Millisecond })
-	if n.KnewNode() {
-		t.Error("A-DEV-4: a machine that is new is known")
-	}
+	assert.True(t, !n.KnewNode(), "A-DEV-4: a machine that is new is known")
 	f := n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
@@ -187,12 +184,9 @@ func TestHealth(t *testing.T) {
 	n.await(gpu, 2, 0)
 	n.await(gpu, 0, 0)
 	assert.Deep(t, "A-DEV-12: health while the plugin is away", broken, n.Health(podOf("p", "1")))
-	if capacity, _ := n.Capacity(); len(capacity) != 1 {
-		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
-	}
-	if !n.KnewNode() || n.has(podOf("p", "1"), "main") != "/dev/g0 " {
-		t.Error("A-DEV-10: a container whose plugin is away has no devices")
-	}
+	capacity, _ := n.Capacity()
+	assert.True(t, len(capacity) == 1, "A-DEV-4: capacity %v, want 0", capacity)
+	assert.True(t, n.KnewNode() && n.has(podOf("p", "1"), "main") == "/dev/g0 ", "A-DEV-10: a container whose plugin is away has no devices")
 	n.plugin("b.sock", nil, "g0")
 	n.await(gpu, 1, 1)
 	if uid := <-n.health; uid != "p" {
@@ -243,9 +237,7 @@ func TestSeveralPluginsOfAResource(t *testing.T) {
 		if left == 1 {
 			break
 		}
-		if time.Now().After(late) {
-			t.Fatal("A-DEV-4: the end of a plugin was not noticed")
-		}
+		assert.MustTrue(t, !time.Now().After(late), "A-DEV-4: the end of a plugin was not noticed")
 	}
 	n.await(gpu, 4, 4)
 	asked("q", "a")
@@ -264,26 +256,21 @@ func TestRegistersAgain(t *testing.T) {
 	n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	f.server.Stop()
-	if got := n.Allocate(t.Context(), podOf("p", "2")); got.Refusal != nil {
-		t.Errorf("A-DEV-2: %+v", got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("p", "2"))
+	assert.True(t, got.Refusal == nil, "A-DEV-2: %+v", got.Refusal)
 	n.await(gpu, 2, 2)
 }
 
 // A-DEV-5: what is asked for, and of whom.
 func TestAsks(t *testing.T) {
 	n := &node{Devices: New(Config{Dir: folder(t), Timeouts: DefaultTimeouts()})}
-	if pod := podOf("p", "1"); !n.Asks(pod) {
-		t.Error("A-DEV-5: an extended resource is not asked for")
-	}
+	pod := podOf("p", "1")
+	assert.True(t, n.Asks(pod), "A-DEV-5: an extended resource is not asked for")
 	claimed := podOf("p", "1")
 	claimed.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{RequestMappings: []v1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpu}}}
-	if n.Asks(claimed) {
-		t.Error("A-DEV-5: what a claim answers for is asked for")
-	}
-	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil || len(got.Given) > 0 {
-		t.Errorf("A-DEV-5: a resource of no plugin is given: %+v", got)
-	}
+	assert.True(t, !n.Asks(claimed), "A-DEV-5: what a claim answers for is asked for")
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	assert.True(t, got.Refusal == nil && len(got.Given) == 0, "A-DEV-5: a resource of no plugin is given: %+v", got)
 }
 
 // A-DRA-13: what is prepared, and what drivers are asked.

@@ -76,9 +76,7 @@ func TestManagerStateEnvelope(t *testing.T) {
 		}
 	}
 	again, err := managerstate.ReadCPUs(dir, "static")
-	if err != nil || !again.Equal(cpus) {
-		t.Errorf("A-NUMA-14 %v, %v", again, err)
-	}
+	assert.True(t, err == nil && again.Equal(cpus), "A-NUMA-14 %v, %v", again, err)
 	if again, err := managerstate.ReadMemory(dir, "static"); err != nil || !reflect.DeepEqual(again, memory) {
 		t.Errorf("A-NUMA-14 %v, %v", again, err)
 	}
@@ -87,9 +85,7 @@ func TestManagerStateEnvelope(t *testing.T) {
 // A-NUMA-14: nothing kept is nothing given.
 func TestManagerStateMissing(t *testing.T) {
 	cpus, err := managerstate.ReadCPUs(t.TempDir(), "static")
-	if err != nil || !cpus.Shared.IsEmpty() || len(cpus.Given) > 0 {
-		t.Errorf("state %v, error %v", cpus, err)
-	}
+	assert.True(t, err == nil && cpus.Shared.IsEmpty() && len(cpus.Given) == 0, "state %v, error %v", cpus, err)
 }
 
 // A-DEV-10: a kubelet of 1.36.3 has written the file, which is read, and written the same to the byte.

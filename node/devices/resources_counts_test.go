@@ -40,9 +40,8 @@ func alignedBy(t *testing.T, scope string) {
 	admitted(t, r, guaranteed("a", "2", "600Mi"))
 	admitted(t, r, guaranteed("b", "3", "64Mi"))
 	admitted(t, r, guaranteed("shares", "1500m", "64Mi"))
-	if got := r.Allocate(t.Context(), guaranteed("c", "5", "64Mi")); got.Refusal == nil {
-		t.Error("a pod that is near to nothing is admitted")
-	}
+	got := r.Allocate(t.Context(), guaranteed("c", "5", "64Mi"))
+	assert.True(t, got.Refusal != nil, "a pod that is near to nothing is admitted")
 	w := httptest.NewRecorder()
 	counts.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	page := w.Body.String()
@@ -59,9 +58,7 @@ func alignedBy(t *testing.T, scope string) {
 		`kubelet_container_aligned_compute_resources_failure_count{boundary="physical_cpu",scope="container"} 0`,
 		`kubelet_container_aligned_compute_resources_count{boundary="uncore_cache",scope="container"} 2`,
 	} {
-		if !strings.Contains(page, "\n"+line+"\n") {
-			t.Errorf("no line %s", line)
-		}
+		assert.True(t, strings.Contains(page, "\n"+line+"\n"), "no line %s", line)
 	}
 	if t.Failed() {
 		for line := range strings.Lines(page) {
@@ -79,15 +76,12 @@ func TestCountsErrors(t *testing.T) {
 	of := stats.NewManagerCounts(kubelet(nil))
 	r.config.Counts = of
 	counts.Register(of.Collectors(r.Figures)...)
-	if got := r.Allocate(t.Context(), guaranteed("a", "8", "64Mi")); got.Refusal == nil {
-		t.Error("a pod has the reserved CPUs, too")
-	}
+	got := r.Allocate(t.Context(), guaranteed("a", "8", "64Mi"))
+	assert.True(t, got.Refusal != nil, "a pod has the reserved CPUs, too")
 	w := httptest.NewRecorder()
 	counts.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	for _, line := range []string{"kubelet_cpu_manager_pinning_requests_total 1", "kubelet_cpu_manager_pinning_errors_total 1", "kubelet_topology_manager_admission_errors_total 1"} {
-		if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
-			t.Errorf("no line %s", line)
-		}
+		assert.True(t, strings.Contains(w.Body.String(), "\n"+line+"\n"), "no line %s", line)
 	}
 }
 
@@ -107,10 +101,8 @@ func TestCounts(t *testing.T) {
 	assert.Fails(t, n.register(&api.RegisterRequest{Version: "v1alpha", ResourceName: gpu}), "a plugin of another version registers")
 	n.plugin("a.sock", nil, "g0")
 	n.await(gpu, 1, 1)
-	if got := n.Allocate(t.Context(), podOf("first", "1")); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
-	if want := (counts{gpu + " registers", gpu + " registers", gpu + " allocated true"}); !slices.Equal(*c, want) {
-		t.Errorf("A-DEV-16: counted %q", *c)
-	}
+	got := n.Allocate(t.Context(), podOf("first", "1"))
+	assert.MustTrue(t, got.Refusal == nil, "%v", got.Refusal)
+	want := (counts{gpu + " registers", gpu + " registers", gpu + " allocated true"})
+	assert.True(t, slices.Equal(*c, want), "A-DEV-16: counted %q", *c)
 }

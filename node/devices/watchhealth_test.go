@@ -123,9 +123,7 @@ func TestHealthServices(t *testing.T) {
 	}
 	n, d := claimsNewNode(t), serveHealth(t, "d", newer, older)
 	n.register(d, drav1.DRAPluginService)
-	if n.drivers.drivers["d"][0].health != nil {
-		t.Error("a driver that has registered without health is asked")
-	}
+	assert.True(t, n.drivers.drivers["d"][0].health == nil, "a driver that has registered without health is asked")
 }
 
 // TestTooManyDevices: of new devices beyond the limit nothing is kept; what is told of known ones
@@ -174,9 +172,7 @@ func TestHealthCountsFor(t *testing.T) {
 		says(300, "")
 		wantAfter(299*time.Second, v1.ResourceHealthStatusHealthy)
 		wantAfter(time.Second, v1.ResourceHealthStatusUnknown)
-		if changes != 4 {
-			t.Errorf("told %d times of changes, want 4", changes)
-		}
+		assert.True(t, changes == 4, "told %d times of changes, want 4", changes)
 		says(0, strings.Repeat("é", 600))
 		assert.Equal(t, strings.Repeat("é", 510)+"...", h.of("d", device).Message, "the message")
 		again := openHealth(path, slog.New(slog.DiscardHandler))

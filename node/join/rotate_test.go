@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestOutageDoesNotFloodTheLog: client-go's errors come every half minute while the
@@ -20,11 +22,8 @@ func TestOutageDoesNotFloodTheLog(t *testing.T) {
 			time.Sleep(30 * time.Second)
 		}
 		log.Error(errors.New("refused"), "Certificate request was not signed")
-		if got := strings.Count(out.String(), "Failed while requesting"); got != 6 {
-			t.Errorf("said %d times in an hour, want 6:\n%s", got, out.String())
-		}
-		if !strings.Contains(out.String(), "not signed") {
-			t.Errorf("something else is dropped:\n%s", out.String())
-		}
+		got := strings.Count(out.String(), "Failed while requesting")
+		assert.True(t, got == 6, "said %d times in an hour, want 6:\n%s", got, out.String())
+		assert.True(t, strings.Contains(out.String(), "not signed"), "something else is dropped:\n%s", out.String())
 	})
 }

@@ -152,9 +152,8 @@ func TestFirstVersion(t *testing.T) {
 			{Name: "main", Devices: []*v1alpha1.ContainerDevices{{ResourceName: "example.com/gpu", DeviceIds: []string{name + "-main"}}}},
 		}})
 	}
-	if diff := cmp.Diff(want, list.GetPodResources(), protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-15: error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, list.GetPodResources(), protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-15: error %v (-want +got):\n%s", err, diff)
 }
 
 // A-DEV-15: ten requests at once are answered, then one every 10 ms.

@@ -95,9 +95,8 @@ func TestMerge(t *testing.T) {
 			if !sameStatus(&c.want, got) {
 				t.Errorf("merged (-want +got):\n%s", cmp.Diff(&c.want, got))
 			}
-			if d := cmp.Diff(before, pod); d != "" {
-				t.Errorf("the API's object has changed (-before +after):\n%s", d)
-			}
+			d := cmp.Diff(before, pod)
+			assert.True(t, d == "", "the API's object has changed (-before +after):\n%s", d)
 		})
 	}
 }
@@ -140,9 +139,8 @@ func TestFinalContainers(t *testing.T) {
 			pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", State: ended}}
 			ours := &v1.PodStatus{Message: "published", ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}
 			got := merge(pod, ours, nil, at(30).Time)
-			if restarted := got.ContainerStatuses[0].State.Terminated == nil; restarted != c.want || got.Message != "published" {
-				t.Errorf("shown as started again: %v, want %v", restarted, c.want)
-			}
+			restarted := got.ContainerStatuses[0].State.Terminated == nil
+			assert.True(t, restarted == c.want && got.Message == "published", "shown as started again: %v, want %v", restarted, c.want)
 		})
 	}
 	ephemeral := &v1.Pod{Status: v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{{
@@ -175,9 +173,8 @@ func TestTransitionTimes(t *testing.T) {
 		{deferred("Deferred", 5), 1},
 		{deferred("Infeasible", 5), 5},
 	} {
-		if got := kept.of(c.condition); !got.Equal(atP(c.want)) {
-			t.Errorf("%s %s %s: %v, want minute %d", c.condition.Type, c.condition.Status, c.condition.Reason, got, c.want)
-		}
+		got := kept.of(c.condition)
+		assert.True(t, got.Equal(atP(c.want)), "%s %s %s: %v, want minute %d", c.condition.Type, c.condition.Status, c.condition.Reason, got, c.want)
 	}
 }
 

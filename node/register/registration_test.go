@@ -79,9 +79,7 @@ func TestStartedAgain(t *testing.T) {
 				reboots = append(reboots, e)
 			}
 		}
-		if len(reboots) != 1 {
-			t.Errorf("told %d reboots, want 1", len(reboots))
-		}
+		assert.True(t, len(reboots) == 1, "told %d reboots, want 1", len(reboots))
 	})
 }
 

@@ -72,7 +72,5 @@ func TestChanges(t *testing.T) {
 	<-third
 	forgetThird()
 	forgetOther()
-	if len(c.pods) != 0 {
-		t.Errorf("%d pods are kept", len(c.pods))
-	}
+	assert.True(t, len(c.pods) == 0, "%d pods are kept", len(c.pods))
 }

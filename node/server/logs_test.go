@@ -139,9 +139,8 @@ func TestFollow(t *testing.T) {
 		lines := bufio.NewReader(response.Body)
 		expect := func(want string) {
 			t.Helper()
-			if got, _ := lines.ReadString('\n'); got != want {
-				t.Errorf("%s: read %q, want %q", end, got, want)
-			}
+			got, _ := lines.ReadString('\n')
+			assert.True(t, got == want, "%s: read %q, want %q", end, got, want)
 		}
 		expect("two\n")
 		appendLog(t, dir, "0.log", stamp+"stdout F three\n")
@@ -208,9 +207,8 @@ func TestParseLogOptions(t *testing.T) {
 	q := url.Values{"sinceSeconds": {"60"}, "follow": {"true"}, "previous": {""}, "timestamps": {"0"}, "limitBytes": {"9"}}
 	got, err := parseLogOptions(q, now)
 	want := logOptions{follow: true, previous: true, LineOptions: podlog.LineOptions{Tail: -1, Since: now.Add(-time.Minute), Limit: 9}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{})); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{}))
+	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
 }
 
 func recorded(h http.Handler, path string) string {
@@ -239,7 +237,6 @@ func TestFolder(t *testing.T) {
 	} {
 		assert.Deep(t, path, want, recorded(files, "/logs/"+path))
 	}
-	if got := recorded(files, "/logs/"); !strings.Contains(got, `<a href="a.log">`) {
-		t.Errorf("the folder: %s", got)
-	}
+	got := recorded(files, "/logs/")
+	assert.True(t, strings.Contains(got, `<a href="a.log">`), "the folder: %s", got)
 }

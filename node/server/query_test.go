@@ -87,9 +87,8 @@ func TestJournalFails(t *testing.T) {
 	var out strings.Builder
 	t.Setenv("PATH", t.TempDir())
 	copyJournal(t.Context(), &out, []string{"a"}, filter{})
-	if got, want := out.String(), "\nerror: journal output not available\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got, want := out.String(), "\nerror: journal output not available\n"
+	assert.True(t, got == want, "%q, want %q", got, want)
 }
 
 // TestPacked: A-NODE-4, whoever takes gzip gets it.
@@ -102,9 +101,8 @@ func TestPacked(t *testing.T) {
 	unpacked, err := gzip.NewReader(answer.Body)
 	assert.Must(t, err)
 	text, err := io.ReadAll(unpacked)
-	if got := fmt.Sprintf("%s %s %v", answer.Header().Get("Content-Encoding"), text, err); got != "gzip plain <nil>" {
-		t.Errorf("%s", got)
-	}
+	got := fmt.Sprintf("%s %s %v", answer.Header().Get("Content-Encoding"), text, err)
+	assert.True(t, got == "gzip plain <nil>", "%s", got)
 }
 
 // FuzzRequest: whatever path and query are asked for, the node's API answers, and never with a file that is not of a log.

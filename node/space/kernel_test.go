@@ -87,9 +87,7 @@ func TestVictims(t *testing.T) {
 // another error ends the watch.
 func TestFaults(t *testing.T) {
 	got, err := watch(t, []string{begin, kill, begin, global, kill}, map[int]error{1: unix.EPIPE})
-	if err != nil || len(got) != 1 {
-		t.Errorf("after lost records: %v, %v, want one victim", got, err)
-	}
+	assert.True(t, err == nil && len(got) == 1, "after lost records: %v, %v, want one victim", got, err)
 	assert.ErrorIs(t, unix.EIO, assert.ErrorOf(watch(t, []string{begin, global, kill}, map[int]error{1: unix.EIO})), "read that fails")
 }
 

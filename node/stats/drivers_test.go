@@ -125,9 +125,8 @@ func TestFiguresOfDrivers(t *testing.T) {
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
 	want := []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}
 	assert.Deep(t, "figures", want, s.ofPod(t.Context()))
-	if sources := []string{<-asked, <-asked}; sources[0] != "d" || sources[1] != "d" {
-		t.Errorf("A-VOL-8: measured by %q", sources)
-	}
+	sources := []string{<-asked, <-asked}
+	assert.True(t, sources[0] == "d" && sources[1] == "d", "A-VOL-8: measured by %q", sources)
 }
 
 // TestDriverThatHangs holds up the first answer for a moment, and no other volume (A-CSI-16).

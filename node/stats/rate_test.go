@@ -39,9 +39,7 @@ func TestRates(t *testing.T) {
 	} {
 		assert.Equal(t, step.want, ask(step.name, step.after, step.nanos), "%s after %v", step.name, step.after)
 	}
-	if len(r.of) != 1 {
-		t.Errorf("%d are remembered of which nobody has asked for long", len(r.of))
-	}
+	assert.True(t, len(r.of) == 1, "%d are remembered of which nobody has asked for long", len(r.of))
 }
 
 // The machine's memory is less what huge pages hold; a cgroup without a limit has all of it (B-EVI-1).

@@ -95,8 +95,7 @@ func TestClosest(t *testing.T) {
 	for closest, want := range map[bool]Mask{false: 0b0011, true: 0b0110} {
 		p, err := NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)
 		assert.Must(t, err)
-		if got, admitted := p.Merge(hints); got.Nodes != want || !admitted {
-			t.Errorf("A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
-		}
+		got, admitted := p.Merge(hints)
+		assert.True(t, got.Nodes == want && admitted, "A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
 	}
 }

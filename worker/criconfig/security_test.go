@@ -45,9 +45,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 			assert.Deep(t, "A-SEC-1, A-SEC-3, A-SEC-4", want, got, protocmp.Transform())
 		})
 	}
-	if pod.Spec.SecurityContext.RunAsUser == nil || own.RunAsNonRoot != nil {
-		t.Error("the pod was changed")
-	}
+	assert.True(t, pod.Spec.SecurityContext.RunAsUser != nil && own.RunAsNonRoot == nil, "the pod was changed")
 }
 
 func TestImageUser(t *testing.T) {
@@ -64,9 +62,8 @@ func TestImageUser(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			uid, name := imageUser(tc.in)
-			if diff := cmp.Diff(tc.wantUID, uid, protocmp.Transform()); diff != "" || name != tc.wantName {
-				t.Errorf("name %q, uid (-want +got):\n%s", name, diff)
-			}
+			diff := cmp.Diff(tc.wantUID, uid, protocmp.Transform())
+			assert.True(t, diff == "" && name == tc.wantName, "name %q, uid (-want +got):\n%s", name, diff)
 		})
 	}
 }
@@ -213,9 +210,7 @@ func TestLabelsEachFile(t *testing.T) {
 func TestLabels(t *testing.T) {
 	for _, options := range []v1.SELinuxOptions{{}, {Level: "s0:c1,c2"}} {
 		label, err := SELinuxLabels{}.FileLabel(options)
-		if err != nil || (label != "") != (SELinuxEnabled() && options.Level != "") {
-			t.Errorf("label of %+v: %q, error %v", options, label, err)
-		}
+		assert.True(t, err == nil && (label != "") == (SELinuxEnabled() && options.Level != ""), "label of %+v: %q, error %v", options, label, err)
 	}
 	assert.NoError(t, assert.ErrorOf((SELinuxLabels{}).Relabels(t.TempDir())))
 }

@@ -59,9 +59,7 @@ func TestMemoryQoSOfContainer(t *testing.T) {
 	container := v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: resources("", "1Gi"), Limits: resources("", "2Gi")}}
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{container}}}
 	got := Resources(node, pod, &container).Unified
-	if got["memory.high"] != "1610612736" || got["memory.min"] != "0" || got["memory.oom.group"] != "1" {
-		t.Errorf("A-RES-7 %v", got)
-	}
+	assert.True(t, got["memory.high"] == "1610612736" && got["memory.min"] == "0" && got["memory.oom.group"] == "1", "A-RES-7 %v", got)
 	node.CgroupV2 = false
 	if got := Resources(node, pod, &container).Unified; got != nil {
 		t.Errorf("A-RES-7 cgroup v1: %v", got)

@@ -88,9 +88,7 @@ func TestProbeHTTPGet(t *testing.T) {
 			t.Parallel()
 			got := on(v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Path: tc.path, Port: portOf(server.Listener.Addr().String())}}).Make(t.Context())
 			tc.want.check(t, got)
-			if len(got.Output) > 10<<10 {
-				t.Errorf("%d bytes of output", len(got.Output))
-			}
+			assert.True(t, len(got.Output) <= 10<<10, "%d bytes of output", len(got.Output))
 		})
 	}
 	t.Run("errors", func(t *testing.T) {
@@ -214,9 +212,8 @@ func TestGRPC(t *testing.T) {
 			tc.want.check(t, a.Make(t.Context()))
 		})
 	}
-	if agent := <-agents; !strings.HasPrefix(agent, "kube-probe/1.37 grpc-go/") {
-		t.Errorf("user agent %q", agent)
-	}
+	agent := <-agents
+	assert.True(t, strings.HasPrefix(agent, "kube-probe/1.37 grpc-go/"), "user agent %q", agent)
 }
 
 func probeMust[T any](value T, err error) T {
@@ -231,9 +228,8 @@ func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := watchLateness()
 		time.Sleep(time.Hour)
-		if late := stop(); late != 0 {
-			t.Errorf("late by %v although every timer came when it was due", late)
-		}
+		late := stop()
+		assert.True(t, late == 0, "late by %v although every timer came when it was due", late)
 	})
 }
 
@@ -273,9 +269,7 @@ func TestProbeExec(t *testing.T) {
 				began := time.Now()
 				got := a.Make(t.Context())
 				tc.want.check(t, got)
-				if len(got.Output) > 10<<10 {
-					t.Errorf("%d bytes of output", len(got.Output))
-				}
+				assert.True(t, len(got.Output) <= 10<<10, "%d bytes of output", len(got.Output))
 				assert.Equal(t, tc.took, time.Since(began).Truncate(100*time.Millisecond), "took")
 			})
 		})

@@ -87,9 +87,7 @@ func TestUnreadableSecret(t *testing.T) {
 func TestAuthPadding(t *testing.T) {
 	for _, auth := range []string{"dTpw", "dTpwdw==", "dTpwdw", " dTpwdw== "} {
 		got, err := dockerEntry{Username: "ignored", Auth: auth}.credential()
-		if err != nil || got.username != "u" {
-			t.Errorf("auth %q: want user u, got %+v, %v", auth, got, err)
-		}
+		assert.True(t, err == nil && got.username == "u", "auth %q: want user u, got %+v, %v", auth, got, err)
 	}
 }
 
@@ -100,10 +98,7 @@ func TestNodeKeyring(t *testing.T) {
 	ring, err := nodeKeyring([]string{absent, present})
 	assert.Must(t, err)
 	found := ring.lookup("r.io/app")
-	if diff := cmp.Diff([]string{"node:p"}, usernames(found)); diff != "" {
-		t.Fatalf("node credentials (-want +got):\n%s", diff)
-	}
-	if found[0].source != nil {
-		t.Errorf("a credential of the node belongs to everyone, got source %+v", found[0].source)
-	}
+	diff := cmp.Diff([]string{"node:p"}, usernames(found))
+	assert.MustTrue(t, diff == "", "node credentials (-want +got):\n%s", diff)
+	assert.True(t, found[0].source == nil, "a credential of the node belongs to everyone, got source %+v", found[0].source)
 }

@@ -93,9 +93,7 @@ func pullWithProgress(t *testing.T, contents content.ContentServer, want Progres
 	reports := 0
 	open := sync.OnceFunc(func() { close(gate.open) })
 	_, err := store.Pull(t.Context(), PullRequest{Image: "r.io:5000/team/app:1", Progress: func(p Progress) {
-		if p.Elapsed <= 0 {
-			t.Errorf("elapsed: want some, got %v", p.Elapsed)
-		}
+		assert.True(t, p.Elapsed > 0, "elapsed: want some, got %v", p.Elapsed)
 		p.Elapsed = 0
 		if !cmp.Equal(last, want, anyRate) {
 			last = p
@@ -170,9 +168,8 @@ func TestProgressText(t *testing.T) {
 		{Progress{DoneBytes: 7, TotalBytes: 7, Layers: []Layer{whole(LayerUnpacking)}}, "7 B downloaded, unpacking"},
 		{Progress{DoneBytes: 7, TotalBytes: 7}, "7 B downloaded, unpacking"},
 	} {
-		if got := tc.p.String(); got != tc.want {
-			t.Errorf("%+v:\ngot  %s\nwant %s", tc.p, got, tc.want)
-		}
+		got := tc.p.String()
+		assert.True(t, got == tc.want, "%+v:\ngot  %s\nwant %s", tc.p, got, tc.want)
 	}
 }
 

@@ -66,9 +66,7 @@ func TestPullsAreRecorded(t *testing.T) {
 			fake := &fakeRuntime{onPull: func(context.Context, *runtimeapi.PullImageRequest) error { return tc.err }}
 			records := &fakeRecords{refuse: tc.refuse}
 			_, err := newStore(t, fake, Options{Records: records}).Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: tc.secrets})
-			if (err != nil) != (tc.err != nil || tc.refuse != nil) {
-				t.Errorf("error %v", err)
-			}
+			assert.True(t, (err != nil) == (tc.err != nil || tc.refuse != nil), "error %v", err)
 			assert.Deep(t, "recorded", tc.want, records.calls)
 		})
 	}
@@ -115,7 +113,5 @@ func TestProvidersComeLast(t *testing.T) {
 	assert.Must(t, err)
 	assert.Deep(t, "attempts", []string{"secret:p", "narrow:p"}, fake.attempts())
 	assert.Deep(t, "asked", []string{"r.io/app for web"}, providers.asked)
-	if pulled.Credential.ServiceAccount.Name != "robot" {
-		t.Errorf("credential %+v, want the service account's", pulled.Credential)
-	}
+	assert.True(t, pulled.Credential.ServiceAccount.Name == "robot", "credential %+v, want the service account's", pulled.Credential)
 }

@@ -46,9 +46,8 @@ func TestRelease(t *testing.T) {
 	for range 2 { // a second time is no error
 		assert.Must(t, ReleaseAddress(dir, "uid-1"))
 	}
-	if _, err := os.Stat(record); !os.IsNotExist(err) {
-		t.Errorf("the record is still there: %v", err)
-	}
+	_, err := os.Stat(record)
+	assert.True(t, os.IsNotExist(err), "the record is still there: %v", err)
 	assert.NoError(t, assert.ErrorOf(os.Stat(other)), "another pod's record")
 	assert.NoError(t, ReleaseAddress(filepath.Join(dir, "never used"), types.UID("uid-1")), "a folder that was never used")
 }

@@ -80,9 +80,8 @@ func testDriver(t testing.TB) Driver {
 		for _, uid := range uids {
 			err = errors.Join(err, d.Remove(context.Background(), uid))
 		}
-		if err = errors.Join(err, d.RemoveParents()); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
+		err = errors.Join(err, d.RemoveParents())
+		assert.True(t, err == nil, "clean up: %v", err)
 		assert.Empty(t, folders(d, "/"+d.Parent), "cgroups left behind")
 	})
 	return d
@@ -191,9 +190,8 @@ func TestEnsureCPULimits(t *testing.T) {
 			if cgroups.IsCgroup2UnifiedMode() {
 				want, period = step.max2, step.max2
 			}
-			if got := read(t, d, pod, "cpu.cfs_period_us", "cpu.max"); quota != want || got != period {
-				t.Errorf("%+v: quota %s, period %s, want %s, %s", step.cpu, quota, got, want, period)
-			}
+			got := read(t, d, pod, "cpu.cfs_period_us", "cpu.max")
+			assert.True(t, quota == want && got == period, "%+v: quota %s, period %s, want %s, %s", step.cpu, quota, got, want, period)
 		}
 	}
 }
@@ -249,9 +247,8 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 		t.Errorf("Pods = %v, %v, want %s", uids, err, pod.UID)
 	}
 	assert.Must(t, d.RemoveParents())
-	if got := folders(d, d.Path(pod)); len(got) != len(dirs) {
-		t.Errorf("RemoveParents removed a pod in use: %v are left of %v", got, dirs)
-	}
+	got := folders(d, d.Path(pod))
+	assert.True(t, len(got) == len(dirs), "RemoveParents removed a pod in use: %v are left of %v", got, dirs)
 	assert.Must(t, d.Remove(t.Context(), pod.UID))
 	var exit *exec.ExitError
 	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
@@ -373,7 +370,5 @@ func TestTogetherAlone(t *testing.T) {
 	for range 2 {
 		assert.Must(t, none.protected.together(func() error { times++; return nil }))
 	}
-	if times != 2 {
-		t.Errorf("%d times", times)
-	}
+	assert.True(t, times == 2, "%d times", times)
 }

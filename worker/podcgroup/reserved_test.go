@@ -20,9 +20,8 @@ func TestEnforceReserved(t *testing.T) {
 	d := testDriver(t)
 	reserved := list("500m", "64Mi")
 	reserved[ResourcePIDs] = resource.MustParse("99")
-	if err := d.EnforceReserved(d.Parent, reserved, false); !errors.Is(err, errNoCgroup) {
-		t.Fatalf("A-RES-6 without the cgroup: %v", err)
-	}
+	err := d.EnforceReserved(d.Parent, reserved, false)
+	assert.MustTrue(t, errors.Is(err, errNoCgroup), "A-RES-6 without the cgroup: %v", err)
 	assert.Must(t, d.Enforce(v1.ResourceList{}))
 	files := [][2]string{{"cpu.shares", "cpu.weight"}, {"memory.limit_in_bytes", "memory.max"}, {"pids.max", "pids.max"}}
 	values := func() (out []string) {
@@ -80,7 +79,5 @@ func TestUsed(t *testing.T) {
 	}
 	used, err := d.Used(pod)
 	assert.Must(t, err)
-	if used.MemoryLimit != 64<<20 || used.MemoryPeak < 8_000_000 || used.CPU == 0 {
-		t.Errorf("used %+v", used)
-	}
+	assert.True(t, used.MemoryLimit == 64<<20 && used.MemoryPeak >= 8_000_000 && used.CPU != 0, "used %+v", used)
 }

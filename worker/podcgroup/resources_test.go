@@ -248,9 +248,7 @@ func TestEnsureWithHugePages(t *testing.T) {
 				continue
 			}
 			got, err := cgroups.ReadFile(dir, file)
-			if err != nil || got != "6291456\n" {
-				t.Errorf("A-CRI-9 %s = %q, %v, want 6291456", file, got, err)
-			}
+			assert.True(t, err == nil && got == "6291456\n", "A-CRI-9 %s = %q, %v, want 6291456", file, got, err)
 		}
 	}
 }

@@ -38,9 +38,8 @@ func TestFilesRotatedUnseen(t *testing.T) {
 			put(t, path, "1")
 			f := NewFiles(path)
 			defer f.Close()
-			if diff := cmp.Diff([]string{"1"}, look(t, f)); diff != "" {
-				t.Fatalf("first look (-want +got):\n%s", diff)
-			}
+			diff := cmp.Diff([]string{"1"}, look(t, f))
+			assert.MustTrue(t, diff == "", "first look (-want +got):\n%s", diff)
 			for _, file := range test.then {
 				name, text, _ := strings.Cut(file, "=")
 				at := filepath.Join(filepath.Dir(path), name)
@@ -165,8 +164,7 @@ func TestInstances(t *testing.T) {
 			Name: "main", ContainerID: tc.id, RestartCount: tc.restarts, State: tc.now, LastTerminationState: tc.last,
 		}}}}
 		got, err := Instances(pod, "main", tc.previous)
-		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", tc.name, err, diff)
-		}
+		diff := cmp.Diff(tc.want, got)
+		assert.True(t, err == nil && diff == "", "%s: %v (-want +got):\n%s", tc.name, err, diff)
 	}
 }

@@ -31,9 +31,8 @@ func TestManyWatchers(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	stops := []func(){join(first), join(first), join(second)}
-	if got := inotifies(t) - before; got != 1 {
-		t.Errorf("%d inotify instances, want 1", got)
-	}
+	got := inotifies(t) - before
+	assert.True(t, got == 1, "%d inotify instances, want 1", got)
 	write := func(path string) {
 		assert.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
@@ -43,9 +42,7 @@ func TestManyWatchers(t *testing.T) {
 	write(filepath.Join(second, "0.log.2026"))
 	<-all[2].looked
 	<-all[2].changed
-	if len(all[0].looked)+len(all[1].looked) != 0 {
-		t.Error("looked for the file of another folder")
-	}
+	assert.True(t, len(all[0].looked)+len(all[1].looked) == 0, "looked for the file of another folder")
 	assert.Must(t, os.RemoveAll(second))
 	assert.Must(t, os.Mkdir(second, 0o700))
 	stops = append(stops, join(second))
@@ -105,9 +102,8 @@ func TestParse(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, ok := Parse(test.line)
-		if diff := cmp.Diff(test.want, got); diff != "" || ok == test.none {
-			t.Errorf("Parse(%q): %v (-want +got):\n%s", test.line, ok, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		assert.True(t, diff == "" && ok != test.none, "Parse(%q): %v (-want +got):\n%s", test.line, ok, diff)
 	}
 }
 
@@ -127,7 +123,6 @@ func TestSkipToLastSkips(t *testing.T) {
 	close(over)
 	r.Until(over)
 	r.Close()
-	if least, most := 3*len(record), lookedBack+scanned; read < least || read > most {
-		t.Errorf("read %d bytes, want %d to %d", read, least, most)
-	}
+	least, most := 3*len(record), lookedBack+scanned
+	assert.True(t, read >= least && read <= most, "read %d bytes, want %d to %d", read, least, most)
 }

@@ -58,9 +58,8 @@ func TestMounts(t *testing.T) {
 				assert.Error(t, tc.wantErr, err)
 				return
 			}
-			if diff := cmp.Diff([]*runtimeapi.Mount{tc.want}, got, protocmp.Transform()); err != nil || diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
+			diff := cmp.Diff([]*runtimeapi.Mount{tc.want}, got, protocmp.Transform())
+			assert.True(t, err == nil && diff == "", "%v (-want +got):\n%s", err, diff)
 		})
 	}
 }
@@ -124,9 +123,8 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	}
 	for _, path := range []string{"abs", "rel", "self", "abs/new", "rel/new"} {
 		_, err := mountSubPath(m, path)
-		if _, ok := errors.AsType[*SubPathError](err); !ok {
-			t.Errorf("%s: error = %v, want one that hides the host's paths (A-VOL-3)", path, err)
-		}
+		_, ok := errors.AsType[*SubPathError](err)
+		assert.True(t, ok, "%s: error = %v, want one that hides the host's paths (A-VOL-3)", path, err)
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 		t.Errorf("outside the volume: %v, %v", entries, err)

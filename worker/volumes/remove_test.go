@@ -161,9 +161,8 @@ func TestDeleteStaysInTheFolder(t *testing.T) {
 	for range 2 { // a folder that is gone is no error
 		assert.Must(t, Delete(dir))
 	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("folder: %v, want none", err)
-	}
+	_, err := os.Stat(dir)
+	assert.True(t, os.IsNotExist(err), "folder: %v, want none", err)
 	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "what a link and a mount led to")
 }
 
@@ -177,12 +176,8 @@ func TestRememberedVolumeSurvivesPowerCut(t *testing.T) {
 	assert.Must(t, remember(path, volume))
 	disk.Cut()
 	written, err := os.Stat(path)
-	if err != nil || written.Size() == 0 {
-		t.Fatalf("after a power cut: %v, %v", written, err)
-	}
+	assert.MustTrue(t, err == nil && written.Size() != 0, "after a power cut: %v, %v", written, err)
 	assert.Must(t, remember(path, volume))
 	again, err := os.Stat(path)
-	if err != nil || !os.SameFile(written, again) {
-		t.Errorf("the same volume was written again: %v, %v", again, err)
-	}
+	assert.True(t, err == nil && os.SameFile(written, again), "the same volume was written again: %v, %v", again, err)
 }
