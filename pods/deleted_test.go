@@ -37,9 +37,8 @@ func TestVanishedPod(t *testing.T) {
 		s.wantActed("StopContainer shortened/main timeout=7", 1)
 		time.Sleep(time.Minute)
 		s.wantPhase("forced", "none")
-		if got := s.deletions(); len(got) > 0 {
-			t.Errorf("deletions %q of pods that the API does not have", got)
-		}
+		got := s.deletions()
+		assert.True(t, len(got) == 0, "deletions %q of pods that the API does not have", got)
 	})
 }
 
@@ -69,9 +68,8 @@ func TestCreatedAndDeletedWhileAway(t *testing.T) {
 		s.apply(podOf("big", requesting("64"), deleting))
 		s.heard()
 		assert.Deep(t, "deletions", []string{"big Failed"}, s.deletions())
-		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }) {
-			t.Errorf("calls %q", calls)
-		}
+		calls := s.Acted()
+		assert.True(t, !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }), "calls %q", calls)
 	})
 }
 
@@ -140,9 +138,8 @@ func TestStaticPodEnds(t *testing.T) {
 		s.settle()
 		s.pods.Unwanted(roster.File, always.UID)
 		s.settle()
-		if status := s.status(always.UID); status.Phase != v1.PodFailed {
-			t.Errorf("a static pod that was stopped is %s", status.Phase)
-		}
+		status := s.status(always.UID)
+		assert.True(t, status.Phase == v1.PodFailed, "a static pod that was stopped is %s", status.Phase)
 	}, roster.File)
 }
 
