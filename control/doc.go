@@ -23,6 +23,7 @@
 //	GET    POD/events                  v1.EventList
 //	GET    POD/log                     text; container, previous, follow, timestamps, tailLines,
 //	                                   sinceSeconds, sinceTime as in Kubernetes
+//	GET    POD/process                 pidfd.ID of the first process of container (none: of one that runs)
 //	POST   POD/exec, POD/attach        an upgrade to Kubernetes' remote command protocol (SPDY);
 //	                                   container, command, stdin, stdout, stderr, tty as there
 //	POST   POD/restart                 v1.Pod; container (none: all of them, in place), graceful

@@ -103,6 +103,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST "+pod+"/resize", s.named(s.unmanaged(s.resize)))
 	mux.HandleFunc("POST "+pod+"/conditions", s.named(s.unmanaged(s.setCondition)))
 	mux.HandleFunc("GET "+pod+"/log", s.named(s.log))
+	mux.HandleFunc("GET "+pod+"/process", s.named(s.process))
 	mux.HandleFunc("POST "+pod+"/exec", s.named(s.exec))
 	mux.HandleFunc("POST "+pod+"/attach", s.named(s.attach))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

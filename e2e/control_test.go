@@ -64,7 +64,7 @@ containers:
 		t.Errorf("status -o yaml: %+v", seen)
 	}
 	got := shared.lifepod(t, "", "status", "default/seen")
-	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +spec.containers{main} +Container started"} {
+	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +main +Container started"} {
 		if !regexp.MustCompile(want).MatchString(got.stdout) || got.code != 0 {
 			t.Errorf("status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
 		}
@@ -152,10 +152,10 @@ containers:
 		"status nope":                             `no pod "nope": there is .*default/bad-input.*`,
 		"status -n blue bad-input":                `no pod "bad-input" in namespace "blue": there is .*`,
 		"status -n blue default/bad-input":        `pod default/bad-input is not in namespace "blue": leave -n out`,
-		"status bad-input -o xml":                 `unknown output "xml": want yaml or json`,
+		"status bad-input -o xml":                 `unknown output "xml": want yaml, json, jsonpath=… or go-template=…`,
 		"stop bad-input --grace soon":             `--grace "soon": want a time such as 30s, 5m, 1h30m, or 30 \(seconds\)`,
 		"stop bad-input --grace=-1s":              `--grace "-1s": want a time .*`,
-		"stop bad-input --grace 1s --force":       `--grace 1s and --force exclude each other: .*`,
+		"stop bad-input --grace 1s --force":       `--grace and --force exclude each other: .*`,
 		"logs bad-input -c nope":                  `pod bad-input has no container "nope": it has main, other, prep`,
 		"logs bad-input -c main -p":               `previous terminated container "main" in pod "bad-input" not found`,
 		"logs bad-input -f -p":                    `-f and --previous exclude each other: .*`,
@@ -163,7 +163,8 @@ containers:
 		"logs bad-input --tail -1":                `--tail -1: want 0 or more`,
 		"logs bad-input --since 0s":               `--since 0s: want a duration above 0, such as 5m`,
 		"exec bad-input":                          `want a pod and a command: .*`,
-		"exec bad-input ls":                       `want a pod and a command: .*`,
+		"exec":                                    `want a pod: .*`,
+		"exec bad-input -c prep ls -c":            `container prep is not running: it has exited with code 0`,
 		"exec bad-input -c nope -- ls":            `pod bad-input has no container "nope": it has main, other, prep`,
 		"exec bad-input -c prep -- ls":            `container prep is not running: it has exited with code 0`,
 		"attach bad-input -c main -i":             `container main has no standard input: its spec does not say stdin: true`,

@@ -35,7 +35,7 @@ func TestDetach(t *testing.T) {
 	if got := r.lifepod(t, "", "logs", "pod/one", "main"); got.stdout != "hello\n" {
 		t.Errorf("logs: %s%s", got.stdout, got.stderr)
 	}
-	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   spec.containers{main}   Container started") {
+	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   main        Container started") {
 		t.Errorf("events: %s%s", got.stdout, got.stderr)
 	}
 	if got := r.lifepod(t, "", "ps", "-a"); !strings.Contains(got.stdout, "Failed   3 ") {

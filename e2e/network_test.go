@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -80,6 +82,46 @@ containers:
 	if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 		t.Error("the port still answers after the pod's end")
 		_ = conn.Close()
+	}
+}
+
+// TestPortForward: a port of the machine is one of the pod's, for as long as the pod is there.
+func TestPortForward(t *testing.T) {
+	t.Parallel()
+	pods := shared.startRun(t, pod("forwarded", `
+restartPolicy: Never
+containers:
+- {name: main, image: TOOLBOX, command: [serve, --port=8080, --on-term=0], ports: [{name: http, containerPort: 8080}]}`))
+	pods.await(pods.stdout, "serving on")
+	c := shared.start(t, "", "port-forward", "forwarded", ":http", ":9")
+	address := func(port string) string {
+		line := strings.Fields(c.await(c.stdout, "^Forwarding from .* -> "+port+"$"))
+		return line[2]
+	}
+	if conn, err := net.Dial("tcp", address("9")); err == nil { // nobody listens there
+		_, _ = io.ReadAll(conn) // how the connection ends is the system's affair
+		_ = conn.Close()
+	}
+	c.await(c.stderr, "^warning: port 9: dial tcp 127.0.0.1:9: connect: connection refused$")
+	for range 3 {
+		assert.Deep(t, "the pod answered", "forwarded\n", get(t, "http://"+address("8080")+"/hostname"))
+	}
+	_, port, _ := strings.Cut(address("8080"), ":")
+	for args, want := range map[string]string{
+		"forwarded " + port + ":80":            "port " + port + ":80: listen tcp 127.0.0.1:" + port + ": bind: address already in use",
+		"forwarded --address 192.0.2.1 :80":    "port :80: listen tcp 192.0.2.1:0: bind: cannot assign requested address",
+		"forwarded --address eth0 :80":         `--address "eth0": want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`,
+		"svc/forwarded :80":                    "svc/forwarded: want a pod behind the Service, or lifepod kubectl port-forward service/forwarded for a Service of a cluster",
+		"forwarded 8080:web --address 0.0.0.0": `port 8080:web: "web" is neither a port from 1 to 65535 nor one of the pod's: http`,
+	} {
+		got := shared.lifepod(t, "", append([]string{"port-forward"}, strings.Fields(args)...)...)
+		assert.Deep(t, args, result{125, "", "lifepod: " + want + "\n"}, got, cmp.AllowUnexported(result{}))
+	}
+	pods.signal(syscall.SIGINT)
+	pods.wait()
+	got := c.wait()
+	if got.code != 125 || !strings.HasSuffix(got.stderr, "lifepod: pod default/forwarded is gone\n") {
+		t.Errorf("%+v", got)
 	}
 }
 

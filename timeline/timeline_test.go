@@ -118,9 +118,9 @@ func TestOf(t *testing.T) {
 			"pod: ready 330ms to 850ms",
 			"pod: not ready 850ms to 980ms",
 			"pod: ready 980ms to 1.50s",
-			"pod: not ready 1.50s to 12.1s",
+			"pod: back-off 1.50s to 12.0s", "pod: not ready 12.0s to 12.1s",
 			"pod: ready 12.1s to 16.0s",
-			"pod: not ready 16.0s to 20.0s, open",
+			"pod: back-off 16.0s to 20.0s, open",
 			"pod: Ready at 330ms",
 			"cgroup: cgroup 0s to 2ms",
 			"volumes: volumes 0s to 30ms, critical",
@@ -331,4 +331,31 @@ func TestEnding(t *testing.T) {
 			t.Errorf("%s: the last mark is %+v", what, last)
 		}
 	}
+}
+
+// The end of a pod that has ended by itself is over with what was done for it, until its object is deleted.
+func TestEnded(t *testing.T) {
+	record := timelinetest.Worker("a", time.Second)
+	last := record.Entries[len(record.Entries)-1].ID
+	ends := journal.Decision(lifecycle.Report{Subject: "pod", Kind: lifecycle.KindEnds})
+	for i, e := range []journal.Entry{
+		{Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &journal.Exit{Code: 1}}, ends,
+		{Kind: journal.Milestone, Name: "phase", Value: "Failed"},
+		{Kind: journal.Begun, Name: "StopSandbox"}, {Kind: journal.Answered, Name: "StopSandbox", Cause: last + 4},
+		{Kind: journal.Fact, Name: "PodUpdated"}, {Kind: journal.Begun, Name: "RemoveSandbox"},
+	} {
+		e.ID, e.At = last+1+int64(i), timelinetest.At(time.Duration(50+i+i/5*50)*100*time.Millisecond)
+		record.Entries = append(record.Entries, e)
+	}
+	var got []string
+	for _, n := range []int{1, 0} {
+		seen := *record
+		seen.Entries = record.Entries[:len(record.Entries)-n]
+		for _, b := range timeline.Of(&seen, timelinetest.At(time.Minute)).Rows[0].Bars {
+			if b.Step == timeline.Ending {
+				got = append(got, fmt.Sprint(b.Begin.Sub(timelinetest.Begin), " ", b.End.Sub(timelinetest.Begin)))
+			}
+		}
+	}
+	assert.Deep(t, "not deleted, and then deleted", []string{"5.1s 5.4s", "5.1s 5.4s", "10.6s 1m0s"}, got)
 }

@@ -34,8 +34,8 @@ func TestPage(t *testing.T) {
 	p := browser.Open(t, strings.TrimSpace(link))
 	p.Size(1280, 800, false)
 	for _, table := range []struct{ name, column, row string }{
-		{"All pods", "Status", s.name}, {"Nodes", "Roles", up.Name}, {"Services", "Cluster-IP", "kubernetes"}, {"Events", "Reason", s.name},
-		{"Deployments", "", ""}, {"Jobs", "", ""},
+		{"Nodes", "Roles", up.Name}, {"Services", "Cluster-IP", "kubernetes"}, {"Events", "Reason", s.name},
+		{"Deployments", "", ""}, {"StatefulSets", "", ""}, {"DaemonSets", "", ""}, {"Jobs", "", ""}, {"Claims", "", ""},
 	} {
 		p.Click("nav a", table.name)
 		p.AwaitText("h1", table.name)

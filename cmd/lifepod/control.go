@@ -23,7 +23,7 @@ import (
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
-		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
+		newExecCommand(g, code), newAttachCommand(g, code), newCopyCommand(g), newPortForwardCommand(g), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newEventsCommand(g), newUICommand(g),
 	}
 }
@@ -98,5 +98,5 @@ func interrupted(ctx context.Context, err error) error {
 
 // warn writes a warning to stderr.
 func warn(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "warning: %s\n", plain.Text(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(w, "%s %s\n", plain.Busy.Paint(plain.Colours(w), "warning:"), plain.Text(fmt.Sprintf(format, args...)))
 }

@@ -2,30 +2,35 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newExecCommand(g *global, code *int) *cobra.Command {
 	var on *onPod
 	var s sessionFlags
+	var words []string
 	command := &cobra.Command{
-		Use:   "exec [flags] POD -- COMMAND [ARGUMENT…]",
+		Use:   "exec [flags] POD [--] COMMAND [ARGUMENT…]",
 		Short: "Run a command in a container of a pod",
 		Long: `Run a command in a container of a pod.
 
 Its exit code becomes lifepod's; 126 and 127 say that it could not be started.
 When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`,
-		Args: func(command *cobra.Command, args []string) error {
-			if command.ArgsLenAtDash() != 1 || len(args) < 2 || args[0] == "" {
-				return errors.New("want a pod and a command: lifepod exec [flags] POD -- COMMAND [ARGUMENT…]")
+		Args: func(command *cobra.Command, args []string) (err error) {
+			words, err = behindPod(command, args)
+			if err == nil && len(words) == 0 {
+				return fmt.Errorf("want a pod and a command: %s", command.UseLine())
 			}
-			return nil
+			return err
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
@@ -36,7 +41,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			container := s.choose(command, pod)
 			streams, restore := s.streams(command, s.tty)
 			defer restore()
-			*code, err = pod.Exec(ctx, container, args[1:], streams)
+			*code, err = pod.Exec(ctx, container, words, streams)
 			if _, ok := errors.AsType[*client.StartError](err); ok {
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
@@ -46,7 +51,24 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 	}
 	on = g.onPodCommand(command)
 	s.add(command)
+	command.Flags().SetInterspersed(false)
 	return command
+}
+
+// behindPod is the command of POD [flags] [--] COMMAND, whose own flags stand behind its first word. The flags of ours, parsed up to
+// the pod so far, are parsed to their end.
+func behindPod(command *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 || args[0] == "" {
+		return nil, fmt.Errorf("want a pod: %s", command.UseLine())
+	}
+	flags := command.Flags()
+	if err := flags.Parse(args[1:]); err != nil {
+		return nil, commandline.FlagError(command, err)
+	}
+	if help, _ := flags.GetBool("help"); help {
+		return nil, pflag.ErrHelp
+	}
+	return flags.Args(), nil
 }
 
 // sessionFlags are the flags of commands that talk to a container.
@@ -56,10 +78,14 @@ type sessionFlags struct {
 }
 
 func (s *sessionFlags) add(command *cobra.Command) {
+	s.addContainer(command)
 	flags := command.Flags()
-	flags.StringVarP(&s.container, "container", "c", "", "`name` of the container; without it the pod's first")
 	flags.BoolVarP(&s.stdin, "stdin", "i", false, "pass standard input on")
 	flags.BoolVarP(&s.tty, "tty", "t", false, "with a terminal")
+}
+
+func (s *sessionFlags) addContainer(command *cobra.Command) {
+	command.Flags().StringVarP(&s.container, "container", "c", "", "`name` of the container; without it the pod's first")
 }
 
 // choose is the container that is meant; if that was not said, the user is told.

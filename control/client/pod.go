@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // Events are the pod's newest events, the oldest first.
@@ -24,6 +25,11 @@ func (p *Pod) Events(ctx context.Context) ([]v1.Event, error) {
 	var list v1.EventList
 	err := p.call(ctx, http.MethodGet, p.path("/events"), nil, &list)
 	return list.Items, err
+}
+
+// Process is the first process of a container that runs; without a name it is that of any one.
+func (p *Pod) Process(ctx context.Context, container string) (id pidfd.ID, err error) {
+	return id, p.call(ctx, http.MethodGet, p.path("/process?"+url.Values{"container": {container}}.Encode()), nil, &id)
 }
 
 // Stop asks for the pod's end. nil is the grace of its spec, 0 kills at once; a

@@ -3,8 +3,9 @@ package show
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,31 +28,29 @@ func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error 
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}
-	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
-		text.WriteString(plain.Line(line) + "\n")
+	columns, coloured := plain.Columns(w), plain.Colours(w)
+	for i, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
+		if line = plain.Line(line); columns > 0 && plain.Width(line) > columns {
+			line = plain.Wrap(line, columns, "  ")
+		}
+		text.WriteString(plain.Strong.Paint(coloured && i == 0, line) + "\n")
 	}
 	if pod.DeletionTimestamp != nil {
 		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
 	}
-	text.WriteString("\nconditions\n")
-	rows(&text, Conditions(pod, now))
-	text.WriteString("\ncontainers\n")
-	rows(&text, Containers(pod, now))
+	part := func(title string, rows [][]string) {
+		text.WriteString("\n" + plain.Strong.Paint(coloured, title) + "\n")
+		for _, line := range lines(&plain.Table{Columns: max(columns-2, 0)}, rows, coloured) { // no columns: no terminal
+			text.WriteString("  " + line + "\n")
+		}
+	}
+	part("conditions", Conditions(pod, now))
+	part("containers", Containers(pod, now))
 	if len(events) > 0 {
-		text.WriteString("\nevents\n")
-		rows(&text, Events(events[max(0, len(events)-recentEvents):], now))
+		part("events", Events(events[max(0, len(events)-recentEvents):], now))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// rows writes a table, two spaces in.
-func rows(w *strings.Builder, list [][]string) {
-	var table strings.Builder
-	_ = Table(&table, nil, list) // into memory
-	for line := range strings.Lines(table.String()) {
-		w.WriteString("  " + strings.TrimRight(line, " \n") + "\n")
-	}
 }
 
 // Headline is the phase, and kubectl's word for the status if that says more.
@@ -96,38 +95,69 @@ func because(reason, message string) string {
 	return reason + message
 }
 
-// Events has a row for each event: when, type, reason, of what, message.
+// Events has a row for each event: when, type, reason, of which container, message.
 func Events(events []v1.Event, now time.Time) (list [][]string) {
 	for _, e := range events {
 		last := age(e.LastTimestamp.Time, now)
 		if e.Count > 1 {
 			last += fmt.Sprintf(" (%d times)", e.Count)
 		}
-		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(cri.Reason(e.Message))})
+		_, container, _ := strings.Cut(strings.TrimSuffix(e.InvolvedObject.FieldPath, "}"), "{")
+		list = append(list, []string{last, e.Type, e.Reason, container, firstLine(e.Message)})
 	}
 	return list
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+// ofPod is how the kubelet's messages name the pod, which is known here.
+var ofPod = regexp.MustCompile(`( in)? pod[= ][a-z0-9.-]+_[a-z0-9-]+\([0-9a-z-]+\)`)
+
+// firstLine is that of a message.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(cri.Reason(message), "\n")
+	return ofPod.ReplaceAllString(line, "")
 }
 
-// Table writes rows below their heads, in columns three spaces apart. What a cell says is
-// put on one line, without control characters.
+// Table writes rows below their heads, in columns three spaces apart, which wrap where they are wider than the terminal.
 func Table(w io.Writer, heads []string, rows [][]string) error {
-	out := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
-	if heads != nil {
-		fmt.Fprintln(out, strings.Join(heads, "\t"))
+	return TableLike(w, &plain.Table{}, append([][]string{heads}, rows...))
+}
+
+// TableLike writes rows in the columns of those that were written before.
+func TableLike(w io.Writer, table *plain.Table, rows [][]string) error {
+	table.Columns = plain.Columns(w)
+	if all := lines(table, rows, plain.Colours(w)); len(all) > 0 {
+		_, err := fmt.Fprintln(w, strings.Join(all, "\n"))
+		return err
 	}
-	for _, row := range rows {
-		cells := make([]string, len(row))
+	return nil
+}
+
+// lines has what a cell says on one line, without control characters, and words for how something is in colours.
+func lines(table *plain.Table, rows [][]string, coloured bool) []string {
+	table.Gap = "   "
+	for r, row := range rows {
+		rows[r] = slices.Clone(row)
 		for i, cell := range row {
-			cells[i] = plain.Line(cell)
+			rows[r][i] = toneOf(cell).Paint(coloured, plain.Line(cell))
 		}
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
-	return out.Flush()
+	return table.Lines(rows)
+}
+
+// toneOf is the tone of kubectl's words for how a pod, a container or an event is; others have none.
+func toneOf(word string) plain.Tone {
+	switch word {
+	case "Running", "Completed", "Succeeded", "ready", "done":
+		return plain.Good
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Unattended", "not ready", "not started", "False":
+		return plain.Busy
+	case "Error", "Failed", "OOMKilled", "Evicted", "DeadlineExceeded", "StartError", "Warning":
+		return plain.Bad
+	}
+	if !strings.Contains(word, " ") && (strings.HasSuffix(word, "BackOff") || strings.Contains(word, "Err") && strings.HasSuffix(word, "Pull") || strings.HasSuffix(word, "Error")) {
+		return plain.Bad
+	}
+	return ""
 }
 
 // Containers has a row for each container in the order in which they start, and
@@ -164,7 +194,7 @@ func stateText(s *v1.ContainerState, now time.Time) string {
 	case s.Terminated != nil:
 		return exitText(s.Terminated, now)
 	case s.Waiting != nil:
-		return "waiting: " + because(s.Waiting.Reason, firstLine(cri.Reason(s.Waiting.Message)))
+		return "waiting: " + because(s.Waiting.Reason, firstLine(s.Waiting.Message))
 	}
 	return "waiting"
 }
@@ -178,7 +208,7 @@ func exitText(t *v1.ContainerStateTerminated, now time.Time) string {
 		text += ", " + age(t.FinishedAt.Time, now) + " ago"
 	}
 	if t.Message != "" {
-		text += ": " + firstLine(cri.Reason(t.Message))
+		text += ": " + firstLine(t.Message)
 	}
 	return text
 }

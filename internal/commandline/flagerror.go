@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -36,9 +35,12 @@ func FlagError(command *cobra.Command, err error) error {
 }
 
 func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
-	name := absent.GetSpecifiedName()
-	if shorthands := absent.GetSpecifiedShortnames(); shorthands != "" {
-		return fmt.Errorf("unknown flag -%s: %s --help lists the flags", name, command.CommandPath())
+	name, dashes := absent.GetSpecifiedName(), "--"
+	if absent.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	if advice := adviceFor(dashes + name); advice != "" && fits(advice, command) {
+		return fmt.Errorf("unknown flag %s%s: %s", dashes, name, advice)
 	}
 	var known []string
 	command.Flags().VisitAll(func(f *pflag.Flag) {
@@ -46,10 +48,18 @@ func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
 			known = append(known, f.Name)
 		}
 	})
-	if near := plain.Nearest(name, known); near != "" {
+	if near := plain.Nearest(name, known); near != "" && dashes == "--" {
 		return fmt.Errorf("unknown flag --%s: did you mean --%s?", name, near)
 	}
-	return fmt.Errorf("unknown flag --%s: %s --help lists the flags", name, command.CommandPath())
+	return fmt.Errorf("unknown flag %s%s: %s --help lists the flags", dashes, name, command.CommandPath())
+}
+
+// fits says whether advice is for a command: it names one of its flags, or is about manifests, which two commands have.
+func fits(advice string, command *cobra.Command) bool {
+	if meant, is := strings.CutPrefix(advice, "did you mean --"); is {
+		return command.Flag(strings.FieldsFunc(meant, func(r rune) bool { return strings.ContainsRune("?= ", r) })[0]) != nil
+	}
+	return command.Name() == "run" || command.Name() == "sim"
 }
 
 // wantValue says what a flag takes.
@@ -86,12 +96,17 @@ func EndSignals() []os.Signal {
 	return signals
 }
 
-// CheckOutput refuses an output format that the command does not have.
+// CheckOutput refuses an output format that the command does not have. One that ends in = has a value.
 func CheckOutput(output string, known ...string) error {
-	if output == "" || slices.Contains(known, output) {
-		return nil
+	var forms []string
+	for _, k := range known {
+		value, has := strings.CutPrefix(output, k)
+		if output == "" || has && (value != "") == strings.HasSuffix(k, "=") {
+			return nil
+		}
+		forms = append(forms, strings.Replace(k, "=", "=…", 1))
 	}
-	return fmt.Errorf("unknown output %q: want %s", output, OneOf(known))
+	return fmt.Errorf("unknown output %q: want %s", output, OneOf(forms))
 }
 
 // Logger logs to stderr what is of a level, the value of --log-level, or above.
