@@ -16,9 +16,8 @@ func openRoot(t *testing.T) *Runtime {
 	t.Helper()
 	r := &Runtime{paths: Paths{Root: t.TempDir(), RunDir: t.TempDir()}}
 	var err error
-	if r.users, err = tryLock(r.paths.usersLock(), unix.LOCK_SH); err != nil {
-		t.Fatal(err)
-	}
+	r.users, err = tryLock(r.paths.usersLock(), unix.LOCK_SH)
+	assert.Must(t, err)
 	t.Cleanup(func() { r.users.Close() })
 	return r
 }
@@ -60,9 +59,7 @@ func TestDriverInUse(t *testing.T) {
 	if _, err := r.driverOf(Systemd); err == nil || !strings.Contains(err.Error(), "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them") {
 		t.Errorf("%v", err)
 	}
-	if r.paths.usesSystemd() {
-		t.Error("the driver has changed under the pods")
-	}
+	assert.True(t, !r.paths.usesSystemd(), "the driver has changed under the pods")
 }
 
 func has(driver CgroupDriver) func(*testing.T, Paths) {

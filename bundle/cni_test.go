@@ -39,9 +39,7 @@ func TestOtherNetwork(t *testing.T) {
 				return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
 			}))
 
-		if !p.OtherNetwork() {
-			t.Error("it is not said to be another network")
-		}
+		assert.True(t, p.OtherNetwork(), "it is not said to be another network")
 	}
 	back := configured(t, p, &CNI{})
 	if back.CNI != nil || back.Subnet != bundled.Subnet || p.OtherNetwork() {
@@ -68,7 +66,5 @@ func TestOtherNetworkWaitsForPods(t *testing.T) {
 	assert.Must(t, netlink.LinkAdd(bridge))
 	assert.AtEnd(t, func() error { return netlink.LinkDel(bridge) })
 	_, err := (&daemon{paths: p, cni: &CNI{ConfDir: "/etc/cni/net.d"}}).chooseNetwork()
-	if err == nil || !strings.Contains(err.Error(), "end them first") {
-		t.Errorf("error %v, want that pods are ended first", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "end them first"), "error %v, want that pods are ended first", err)
 }

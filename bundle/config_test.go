@@ -24,9 +24,7 @@ func at(t *testing.T, tree any, keys ...string) any {
 	t.Helper()
 	for _, key := range keys {
 		branch, ok := tree.(map[string]any)
-		if !ok {
-			t.Fatalf("no table around key %q of %q", key, keys)
-		}
+		assert.Require(t, ok, "no table around key %q of %q", key, keys)
 		tree = branch[key]
 	}
 	return tree
@@ -62,9 +60,7 @@ func TestContainerdConfig(t *testing.T) {
 			assert.Deep(t, what, pair[0], pair[1])
 		}
 		disabled := got["disabled_plugins"].([]any)
-		if slices.Contains(disabled, any("io.containerd.snapshotter.v1."+snapshotter)) {
-			t.Errorf("the snapshotter %s is disabled", snapshotter)
-		}
+		assert.True(t, !slices.Contains(disabled, any("io.containerd.snapshotter.v1."+snapshotter)), "the snapshotter %s is disabled", snapshotter)
 	}
 }
 
@@ -116,9 +112,7 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	_, open := open(t.Context(), Config{Root: root}, archive{})
 	_, program := ClusterProgram(root)
 	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
-		if err == nil || !strings.Contains(err.Error(), "state folder "+root+": others can write to "+root) {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "state folder "+root+": others can write to "+root), "%s: %v", what, err)
 	}
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 		t.Errorf("left in the folder: %v, %v", left, err)
@@ -128,8 +122,7 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 // A unix socket's address has 108 bytes, and containerd appends to it.
 func TestLocateRefusesLongRunDir(t *testing.T) {
 	for _, dir := range []string{"/run/" + strings.Repeat("x", 36), "run/lifepod"} {
-		if _, err := Locate("/srv/lifepod", dir); err == nil || !strings.Contains(err.Error(), "at most 40 bytes") {
-			t.Errorf("run folder %q: error %v, want it refused", dir, err)
-		}
+		_, err := Locate("/srv/lifepod", dir)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "at most 40 bytes"), "run folder %q: error %v, want it refused", dir, err)
 	}
 }

@@ -46,9 +46,8 @@ func TestVersions(t *testing.T) {
 
 func TestNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := FindCrun(t.Context()); !errors.Is(err, ErrNoCrun) {
-		t.Errorf("error %v", err)
-	}
+	_, err := FindCrun(t.Context())
+	assert.True(t, errors.Is(err, ErrNoCrun), "error %v", err)
 }
 
 // A container that was made is deleted, and what crun says is the error. Nothing is left of
@@ -65,16 +64,13 @@ func TestTry(t *testing.T) {
 		install(t, "[ $1 != --version ] || { echo crun version 1.21; exit; }\n[ $3 = --systemd-cgroup ] || exit 9\necho $4 >> $CALLS\n"+answer+"\n")
 		dir := t.TempDir()
 		_, err := UsableCrun(t.Context(), dir, true)
-		if got := text(err); !strings.HasSuffix(got, want) || (want == "") != (err == nil) {
-			t.Errorf("%s: error %q, want %q", answer, got, want)
-		}
+		got := text(err)
+		assert.True(t, strings.HasSuffix(got, want) && (want == "") == (err == nil), "%s: error %q, want %q", answer, got, want)
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%s: %v are left, %v", answer, left, err)
 		}
 		called, err := os.ReadFile(calls)
-		if err != nil || string(called) != "create\ndelete\n" {
-			t.Errorf("%s: called %q, %v", answer, called, err)
-		}
+		assert.True(t, err == nil && string(called) == "create\ndelete\n", "%s: called %q, %v", answer, called, err)
 		assert.Must(t, os.Remove(calls))
 	}
 }

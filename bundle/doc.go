@@ -28,7 +28,7 @@
 // certs.d/ (registry configuration, by the user), containerd.log, and the two
 // locks.
 //
-// try.go finds the OCI runtime crun on this machine, and tries whether it can make
+// extract.go also finds the OCI runtime crun on this machine, and tries whether it can make
 // containers here. crun is written in C and takes less of a CPU to make a container than runc,
 // which lifepod carries. It is the distribution's: lifepod uses it only where it is asked to.
 //

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"slices"
 	"time"
 
+	leasesapi "github.com/containerd/containerd/api/services/leases/v1"
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -129,3 +132,49 @@ func (r *Runtime) importArchive(ctx context.Context, path string) (names []strin
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return LoadImages(ctx, r.paths.Socket(), f)
 }
+
+// untagPatience is how long CRI may take to hear of names that are gone.
+const untagPatience = 10 * time.Second
+
+func awaitUntagged(ctx context.Context, client runtimeapi.ImageServiceClient, imageID string, names []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, untagPatience, errors.New("the names were removed, but CRI still lists them"))
+	defer cancel()
+	for {
+		answer, err := client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imageID}})
+		if err == nil && !slices.ContainsFunc(names, func(name string) bool {
+			return slices.Contains(answer.GetImage().GetRepoTags(), name) || slices.Contains(answer.GetImage().GetRepoDigests(), name)
+		}) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(2 * time.Millisecond): // containerd's event reaches CRI a moment later
+		}
+	}
+}
+
+// leaseTime is how long containerd keeps what an import that was killed left.
+const leaseTime = 24 * time.Hour
+
+// leased makes all that is done with the context safe from containerd's garbage
+// collector until release is called. Streams need it as well: the collector
+// looks for those in use only in namespaces that hold something already, so in
+// a new state folder its first turn closes every stream without a lease.
+func leased(ctx context.Context, conn *grpc.ClientConn) (_ context.Context, release func(), err error) {
+	client := leasesapi.NewLeasesClient(conn)
+	id := newLeaseID()
+	_, err = client.Create(ctx, &leasesapi.CreateRequest{ID: id, Labels: map[string]string{
+		"containerd.io/gc.expire": time.Now().Add(leaseTime).Format(time.RFC3339),
+	}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("lease the images: %w", err)
+	}
+	release = func() {
+		// A lease that stays expires.
+		_, _ = client.Delete(context.WithoutCancel(ctx), &leasesapi.DeleteRequest{ID: id})
+	}
+	return metadata.AppendToOutgoingContext(ctx, "containerd-lease", id), release, nil
+}
+
+func newLeaseID() string { return "lifepod-" + rand.Text() }

@@ -119,7 +119,5 @@ func (c *cable) want(t *testing.T, text string) {
 	t.Helper()
 	got := make([]byte, 100)
 	n, _, err := c.machine.ReadFrom(got)
-	if err != nil || string(got[:n]) != text {
-		t.Fatalf("the machine hears %q, error %v; want %q", got[:n], err, text)
-	}
+	assert.Require(t, err == nil && string(got[:n]) == text, "the machine hears %q, error %v; want %q", got[:n], err, text)
 }

@@ -22,9 +22,7 @@ func TestLock(t *testing.T) {
 	first, err := tryLock(path, unix.LOCK_SH)
 	assert.Must(t, err)
 	second, err := tryLock(path, unix.LOCK_SH)
-	if err != nil {
-		t.Fatalf("a second shared lock: %v", err)
-	}
+	assert.Require(t, err == nil, "a second shared lock: %v", err)
 	if _, err := tryLock(path, unix.LOCK_EX); !errors.Is(err, errLocked) {
 		t.Errorf("exclusive beside shared: error %v, want %v", err, errLocked)
 	}
@@ -80,8 +78,6 @@ func TestLockOfStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock(t.Context(), path, unix.LOCK_SH)
 		want := fmt.Sprintf("process %d, a lifepod, is suspended and holds ", pid)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "error %v, want one with %q", err, want)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -106,25 +107,51 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 	}
 	assert.Deep(t, "shims after it", []string{"asked", "known", "made"}, alive())
 	for _, id := range []string{"foreign", "cleanup"} {
-		if _, err := pidfd.Find(shims[id].Process.Pid); err != nil {
-			t.Errorf("the process %s: %v", id, err)
-		}
+		_, err := pidfd.Find(shims[id].Process.Pid)
+		assert.True(t, err == nil, "the process %s: %v", id, err)
 	}
 }
 
 // Without a shim that starts or ends no process is looked at.
 func TestOldSocketsAreNotLookedAt(t *testing.T) {
 	p := shortPaths(t)
-	if p.shimsChange() {
-		t.Error("shims change without a folder of their sockets")
-	}
+	assert.True(t, !p.shimsChange(), "shims change without a folder of their sockets")
 	assert.Must(t, os.Mkdir(p.shimSockets(), 0o700))
-	if !p.shimsChange() {
-		t.Error("a new folder is no change")
-	}
+	assert.True(t, p.shimsChange(), "a new folder is no change")
 	past := time.Now().Add(-time.Minute)
 	assert.Must(t, os.Chtimes(p.shimSockets(), past, past))
-	if p.shimsChange() {
-		t.Error("what is a minute old is a change")
+	assert.True(t, !p.shimsChange(), "what is a minute old is a change")
+}
+
+// The end of a container is added to containerd's record of one that runs, all else
+// stays as it was; what has ended already, never ran or is written in another way is
+// not touched (B-RST-15). That containerd reads it as its own, the tests of killed
+// containerds show.
+func TestSavedExit(t *testing.T) {
+	for name, test := range map[string]struct{ record, want string }{
+		"runs": {
+			`{"Version":"v1","Pid":7,"CreatedAt":1,"StartedAt":2,"FinishedAt":0,"ExitCode":0,"Reason":"","Resources":{"linux":{"cpu_shares":2}}}`,
+			`{"CreatedAt":1,"ExitCode":88,"FinishedAt":3000000004,"Pid":0,"Reason":"","Resources":{"linux":{"cpu_shares":2}},"StartedAt":2,"Version":"v1"}`,
+		},
+		"has ended":       {`{"Version":"v1","StartedAt":2,"FinishedAt":3}`, ""},
+		"never ran":       {`{"Version":"v1","CreatedAt":1}`, ""},
+		"another version": {`{"Version":"v2","StartedAt":2}`, ""},
+		"torn":            {`{"Version":"v1","StartedAt"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "id", "status")
+			assert.Must(t, replaceFile(path, []byte(test.record)))
+			exit, running := readExit(path)
+			assert.Require(t, running == (test.want != ""), "runs: %t", running)
+			if !running {
+				return
+			}
+			if err := exit.save(88, time.Unix(3, 4)); err != nil || exit.id != "id" {
+				t.Fatalf("save the exit of %q: %v", exit.id, err)
+			}
+			if got, err := os.ReadFile(path); string(got) != test.want || err != nil {
+				t.Errorf("record\n%s, %v; want\n%s", got, err, test.want)
+			}
+		})
 	}
 }

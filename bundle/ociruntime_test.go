@@ -39,9 +39,8 @@ func TestCrunStaysForItsPods(t *testing.T) {
 	p := locate(t, t.TempDir())
 	choose := func(wanted, want string) {
 		t.Helper()
-		if got, err := (&daemon{paths: p, crun: wanted}).chooseCrun(); err != nil || got != want {
-			t.Errorf("wanted %q: %q, %v, want %q", wanted, got, err, want)
-		}
+		got, err := (&daemon{paths: p, crun: wanted}).chooseCrun()
+		assert.True(t, err == nil && got == want, "wanted %q: %q, %v, want %q", wanted, got, err, want)
 	}
 	choose("", "")
 	choose("/usr/bin/crun", "/usr/bin/crun")
@@ -58,9 +57,8 @@ func TestCrunStaysForItsPods(t *testing.T) {
 func TestOCIRuntimeFlag(t *testing.T) {
 	var o OCIRuntime
 	for text, valid := range map[string]bool{"runc": true, "crun": true, "": false, "kata": false} {
-		if err := o.Set(text); (err == nil) != valid || valid && o.String() != text {
-			t.Errorf("%q: %q, %v", text, o, err)
-		}
+		err := o.Set(text)
+		assert.True(t, (err == nil) == valid && (!valid || o.String() == text), "%q: %q, %v", text, o, err)
 	}
 }
 
@@ -72,7 +70,5 @@ func TestCrunIsNotThere(t *testing.T) {
 		t.Errorf("runc: %q, %v", program, err)
 	}
 	_, err := p.settleCrun(t.Context(), Crun)
-	if err == nil || !strings.HasPrefix(err.Error(), "--runtime crun: crun is not installed; without that flag") {
-		t.Errorf("error %v", err)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "--runtime crun: crun is not installed; without that flag"), "error %v", err)
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle/manifest"
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // completeName marks an unpacked folder as whole. It is written last, before
@@ -147,4 +149,19 @@ func (p *Paths) sweepPartial() {
 			_ = os.RemoveAll(filepath.Join(p.bundles(), e.Name()))
 		}
 	}
+}
+
+// replaceFile gives the file at path new content in one step, durably. It leaves an
+// equal file alone.
+func replaceFile(path string, content []byte) error {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := wholefile.WriteMode(path, content, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }

@@ -106,9 +106,7 @@ func TestUnpackOnceAndKeep(t *testing.T) {
 	unpackTo(t, root, someFiles(t, "1"))
 	after, err := os.Stat(p.Containerd())
 	assert.Must(t, err)
-	if !os.SameFile(before, after) {
-		t.Error("the program was unpacked a second time")
-	}
+	assert.True(t, os.SameFile(before, after), "the program was unpacked a second time")
 }
 
 func TestUnpackAtOnce(t *testing.T) {
@@ -175,12 +173,9 @@ func TestUnpackRefusesDamagedArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Paths{Root: t.TempDir()}
 			_, err := p.unpack(t.Context(), test.archive)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
-			}
-			if got := folders(t, p); len(got) > 0 {
-				t.Errorf("left behind: %q", got)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), test.want), "error %v, want one with %q", err, test.want)
+			got := folders(t, p)
+			assert.True(t, len(got) == 0, "left behind: %q", got)
 		})
 	}
 }
@@ -191,9 +186,8 @@ func TestUnpackRemovesUnusedVersions(t *testing.T) {
 	held, err := old.unpack(t.Context(), someFiles(t, "1"))
 	assert.Must(t, err)
 	current := unpackTo(t, root, someFiles(t, "2"))
-	if got := folders(t, current); len(got) != 2 {
-		t.Fatalf("folders %q: want both, because the old one is in use", got)
-	}
+	got := folders(t, current)
+	assert.Require(t, len(got) == 2, "folders %q: want both, because the old one is in use", got)
 	assert.Must(t, held.Close())
 	unpackTo(t, root, someFiles(t, "2"))
 	assert.Deep(t, "folders", []string{filepath.Base(current.Bundle)}, folders(t, current))
@@ -201,15 +195,11 @@ func TestUnpackRemovesUnusedVersions(t *testing.T) {
 
 func TestWithoutAssets(t *testing.T) {
 	_, err := readAssets(fstest.MapFS{"assets/README.md": &fstest.MapFile{}}, manifest.Name, manifest.ArchiveName)
-	if !errors.Is(err, ErrNotBuilt) {
-		t.Errorf("error %v, want %v", err, ErrNotBuilt)
-	}
+	assert.True(t, errors.Is(err, ErrNotBuilt), "error %v, want %v", err, ErrNotBuilt)
 }
 
 func TestManifestRefusesEscape(t *testing.T) {
 	files := fstest.MapFS{"assets/manifest.json": &fstest.MapFile{Data: []byte(`{"files":[{"path":"../evil"}]}`)}}
 	_, err := readAssets(files, manifest.Name, manifest.ArchiveName)
-	if err == nil || !strings.Contains(err.Error(), `"../evil" is not a relative path`) {
-		t.Errorf("error %v, want the path refused", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), `"../evil" is not a relative path`), "error %v, want the path refused", err)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/apiserver"
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
 	"github.com/lifepod/lifepod/cluster/pki"
-	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/internal/garbage"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
 )
@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := errors.Join(l.rememberNode(), l.rememberVersion(version.DefaultKubeBinaryVersion)); err != nil { // of nothing that is refused
 		return err
 	}
-	footprint.AllowGarbage()
+	garbage.Allow(garbage.Seldom)
 	quiet(c.Log)
 	if err := l.setGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err

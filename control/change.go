@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -132,5 +133,86 @@ func (s *Server) setCondition(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.Post(lifecycle.ConditionSet{Condition: c})
 	answer(w, http.StatusOK, pod)
+	return nil
+}
+
+// stop asks for the pod's end, or for a sooner one (B-WRK-9).
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) error {
+	var options metav1.DeleteOptions
+	if err := read(r, &options); err != nil {
+		return err
+	}
+	grace := options.GracePeriodSeconds
+	if grace != nil && *grace < 0 {
+		return badRequest("gracePeriodSeconds %d: want 0 or more", *grace)
+	}
+	request := StopRequest(grace)
+	s.Object.StopRequested(time.Now(), request)
+	s.Post(request)
+	answer(w, http.StatusOK, s.Object.Pod())
+	return nil
+}
+
+// StopRequest is the request of lifepod stop: a nil grace is the pod's own, 0 kills.
+func StopRequest(graceSeconds *int64) lifecycle.StopRequested {
+	if graceSeconds != nil && *graceSeconds == 0 {
+		return lifecycle.StopRequested{Force: true, Because: "lifepod stop --force"}
+	}
+	return lifecycle.StopRequested{GraceSeconds: graceSeconds, Because: "lifepod stop"}
+}
+
+// restart asks for a restart without an exit: of one container, or of all in
+// place (KEP-5532).
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
+	pod := s.Object.Pod()
+	if err := living(pod); err != nil {
+		return err
+	}
+	container := r.URL.Query().Get("container")
+	if container != "" {
+		if err := restartable(pod, container); err != nil {
+			return err
+		}
+		if flag(r, "graceful") {
+			return badRequest("graceful is for the restart of all containers: a single one is always stopped gracefully")
+		}
+	}
+	s.Post(lifecycle.RestartRequested{Container: container, Graceful: flag(r, "graceful"), Because: "lifepod restart"})
+	answer(w, http.StatusOK, pod)
+	return nil
+}
+
+// living refuses what cannot be done to a pod that is ending.
+func living(pod *v1.Pod) error {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return conflict("pod %s is being stopped", pod.Name)
+	case lifecycle.Terminal(pod.Status.Phase):
+		return conflict("pod %s has ended, its phase is %s", pod.Name, pod.Status.Phase)
+	}
+	return nil
+}
+
+// Restartable are the containers that can be restarted by themselves: regular
+// ones and sidecars.
+func Restartable(pod *v1.Pod) (names []string) {
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if lifecycle.IsSidecar(&c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func restartable(pod *v1.Pod, container string) error {
+	if err := known(pod, container); err != nil {
+		return err
+	}
+	if names := Restartable(pod); !slices.Contains(names, container) {
+		return badRequest("container %s cannot be restarted by itself: it is an init or an ephemeral container; want one of %s, or all", container, strings.Join(names, ", "))
+	}
 	return nil
 }

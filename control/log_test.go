@@ -109,9 +109,7 @@ func TestFollowLog(t *testing.T) {
 				s.status(v1.PodSucceeded, terminated(2, 0))
 			}
 			text, err := io.ReadAll(response.Body)
-			if string(text) != "zero\none\ntwo\n" || err != nil {
-				t.Errorf("%q, %v", text, err)
-			}
+			assert.True(t, string(text) == "zero\none\ntwo\n" && err == nil, "%q, %v", text, err)
 		})
 	}
 }

@@ -65,15 +65,11 @@ func TestSlowWatcher(t *testing.T) {
 	for range 2 * watchAhead {
 		o.Status(v1.PodStatus{})
 	}
-	if changes, lost := w.Take(); len(changes) != watchAhead || !lost {
-		t.Errorf("%d changes, lost %v, want %d and true", len(changes), lost, watchAhead)
-	}
-	if got := take(left); len(got) != 1 {
-		t.Errorf("a watcher that has left got %v", got)
-	}
-	if len(o.watchers) != 0 {
-		t.Errorf("%d watchers are kept", len(o.watchers))
-	}
+	changes, lost := w.Take()
+	assert.True(t, len(changes) == watchAhead && lost, "%d changes, lost %v, want %d and true", len(changes), lost, watchAhead)
+	got := take(left)
+	assert.True(t, len(got) == 1, "a watcher that has left got %v", got)
+	assert.True(t, len(o.watchers) == 0, "%d watchers are kept", len(o.watchers))
 }
 
 // The deletion of the API: a timestamp that only comes nearer (B-WRK-9), and one
@@ -121,7 +117,6 @@ func TestEvents(t *testing.T) {
 	for i := range 2 * maxEvents {
 		o.Event(at, lifecycle.RecordEvent{Message: fmt.Sprint(i)})
 	}
-	if n := len(o.Events()); n != maxEvents {
-		t.Errorf("%d events are kept, want %d", n, maxEvents)
-	}
+	n := len(o.Events())
+	assert.True(t, n == maxEvents, "%d events are kept, want %d", n, maxEvents)
 }

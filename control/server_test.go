@@ -128,9 +128,8 @@ func TestRequests(t *testing.T) {
 		t.Run(tc.request, func(t *testing.T) {
 			s := serveTest(t)
 			method, path, _ := strings.Cut(tc.request, " ")
-			if got := s.ask(method, path, tc.body); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
+			got := s.ask(method, path, tc.body)
+			assert.True(t, got == tc.want, "got  %s\nwant %s", got, tc.want)
 			assert.Equal(t, tc.fact, strings.Join(s.facts, " "), "posted")
 		})
 	}
@@ -144,9 +143,8 @@ func TestRequestsWhileEnding(t *testing.T) {
 	for _, request := range []string{"/restart", "/ephemeralcontainers", "/conditions"} {
 		assert.Equal(t, "409 pod web is being stopped", s.ask("POST", pod+request, ""), "%s", request)
 	}
-	if got := s.ask("DELETE", pod, `{"gracePeriodSeconds":0}`); got != "200" || len(s.facts) != 2 {
-		t.Errorf("a second stop: %s, posted %v", got, s.facts)
-	}
+	got := s.ask("DELETE", pod, `{"gracePeriodSeconds":0}`)
+	assert.True(t, got == "200" && len(s.facts) == 2, "a second stop: %s, posted %v", got, s.facts)
 	s.Object.Gone()
 	assert.Equal(t, "404 pod default/web is gone", s.ask("GET", pod, ""), "gone")
 }

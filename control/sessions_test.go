@@ -43,17 +43,13 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 			second <- leave
 		}()
 		synctest.Wait()
-		if len(second) > 0 {
-			t.Error("two begin in a container")
-		}
+		assert.True(t, len(second) == 0, "two begin in a container")
 		first()
 		leave := <-second
 		other, err := s.enter(t.Context(), "b")
 		assert.Must(t, err)
 		other()
 		leave()
-		if len(s.begun) > 0 {
-			t.Errorf("%d containers are kept", len(s.begun))
-		}
+		assert.True(t, len(s.begun) == 0, "%d containers are kept", len(s.begun))
 	})
 }

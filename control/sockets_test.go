@@ -70,9 +70,7 @@ func TestSocketIsRootsOnly(t *testing.T) {
 	s, folder := startServer(t)
 	for path, want := range map[string]fs.FileMode{folder: 0o700, s.path: 0o600} {
 		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v, want mode %v", path, info, err, want)
-		}
+		assert.True(t, err == nil && info.Mode().Perm() == want, "%s: %v, %v, want mode %v", path, info, err, want)
 	}
 	if os.Geteuid() != 0 {
 		assert.Equal(t, "403 Forbidden", statusAt(s.path), "this user")
@@ -121,9 +119,8 @@ func TestDeadSocket(t *testing.T) {
 	}
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(Dial(dead)), "dial the dead socket")
 	paths, err := Sockets(folder)
-	if diff := cmp.Diff([]string{s.path}, paths); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{s.path}, paths)
+	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
 	if paths, err := Sockets(filepath.Join(folder, "none")); paths != nil || err != nil {
 		t.Errorf("no folder: %v, %v", paths, err)
 	}
@@ -135,9 +132,7 @@ func TestBuryNobodyAlive(t *testing.T) {
 	s, folder := startServer(t)
 	bury(s.path)
 	conn, err := Dial(s.path)
-	if err != nil {
-		t.Fatalf("the pod can't be reached any more: %v", err)
-	}
+	assert.Require(t, err == nil, "the pod can't be reached any more: %v", err)
 	_ = conn.Close()
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v, want the socket alone", left, err)
@@ -149,9 +144,7 @@ func TestServeAgain(t *testing.T) {
 	s, folder := startServer(t)
 	assert.Must(t, os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600))
 	l, path, err := listen(folder, "uid-1")
-	if err != nil || path != s.path {
-		t.Fatalf("%s, %v", path, err)
-	}
+	assert.Require(t, err == nil && path == s.path, "%s, %v", path, err)
 	_ = l.Close()
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), suffix) {
 		t.Errorf("%v, %v, want the socket alone", left, err)

@@ -75,9 +75,7 @@ func TestTunnel(t *testing.T) {
 	}
 	_, _ = io.WriteString(conn, "hello\nbye\n")
 	text, err := io.ReadAll(in)
-	if string(text) != "echo hello\n" || err != nil {
-		t.Errorf("%q, %v", text, err)
-	}
+	assert.True(t, string(text) == "echo hello\n" && err == nil, "%q, %v", text, err)
 	<-over
 }
 
@@ -105,8 +103,7 @@ func TestTunnelRefused(t *testing.T) {
 	} {
 		_, response, _ := dialTunnel(t, address, func() {})
 		text, err := io.ReadAll(response.Body)
-		if got := fmt.Sprintf("%d %s", response.StatusCode, text); !strings.HasPrefix(got, want) || err != nil {
-			t.Errorf("%s: %q, %v, want %q", address, got, err, want)
-		}
+		got := fmt.Sprintf("%d %s", response.StatusCode, text)
+		assert.True(t, strings.HasPrefix(got, want) && err == nil, "%s: %q, %v, want %q", address, got, err, want)
 	}
 }

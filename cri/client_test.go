@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // answering is a runtime that says who it is.
@@ -51,9 +52,7 @@ func TestCheck(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
-			if err == nil && name != "mine" {
-				t.Errorf("name %q", name)
-			}
+			assert.True(t, err != nil || name == "mine", "name %q", name)
 		})
 	}
 }
@@ -77,11 +76,8 @@ func TestFeatures(t *testing.T) {
 		"a runtime too old to say": {&runtimeapi.StatusResponse{}, cri.Features{Handlers: map[string]cri.HandlerFeatures{}}},
 	} {
 		got, err := (&cri.Client{Runtime: answering{status: tc.answer}}).Features(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Require(t, err == nil, "%v", err)
+		diff := cmp.Diff(tc.want, got)
+		assert.True(t, diff == "", "%s (-want +got):\n%s", name, diff)
 	}
 }

@@ -3,6 +3,6 @@
 // means. It turns the runtime's words into facts of package lifecycle and
 // decides nothing.
 //
-// deadline.go has the deadline of each effect, and how often the runtime is asked for the pod.
-// It is pure, and real and simulated containers share it.
+// client.go has the deadline of each effect, and how often the runtime is asked for the pod.
+// They are pure, and real and simulated containers share them.
 package cri

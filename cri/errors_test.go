@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -47,9 +47,7 @@ func TestFailureOf(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, cri.FailureOf(test.ctx, test.err)); diff != "" {
-				t.Errorf("failure (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "failure", test.want, cri.FailureOf(test.ctx, test.err))
 		})
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // listener writes down what a stream tells.
@@ -50,9 +50,7 @@ func runSandbox(t *testing.T, r *crifake.Runtime, name string) string {
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: "uid-" + name},
 		Labels:   map[string]string{cri.PodUIDLabel: "uid-" + name},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	return out.PodSandboxId
 }
 
@@ -74,9 +72,7 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 			"100ms broken",
 			"245ms proven", "245ms event of b", "245ms event of b",
 		}
-		if diff := cmp.Diff(want, l.calls); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "told", want, l.calls)
 	})
 }
 
@@ -92,9 +88,7 @@ func TestStreamIsRefused(t *testing.T) {
 			"0s broken", "20ms broken", "60ms broken", "140ms broken", "300ms broken",
 			"620ms broken", "1.26s broken", "2.26s broken", // the next one holds
 		}
-		if diff := cmp.Diff(want, l.calls); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "told", want, l.calls)
 	})
 }
 
@@ -105,11 +99,8 @@ func TestStreamEnds(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := time.Now()
 		stop()
-		if took := time.Since(before); took != 0 {
-			t.Errorf("Run ended after %v", took)
-		}
-		if len(l.calls) > 0 {
-			t.Errorf("told %q, want nothing", l.calls)
-		}
+		took := time.Since(before)
+		assert.True(t, took == 0, "Run ended after %v", took)
+		assert.True(t, len(l.calls) == 0, "told %q, want nothing", l.calls)
 	})
 }

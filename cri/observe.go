@@ -2,10 +2,13 @@ package cri
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -126,4 +129,50 @@ func Time(nanoseconds int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, nanoseconds)
+}
+
+// Overview is a number for each pod that the runtime has something of. It differs
+// from an earlier one once a sandbox or container has come, has gone, or is in
+// another state. It takes two calls, however many pods there are.
+type Overview map[types.UID]uint64
+
+// Overlook makes an Overview.
+func Overlook(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) (Overview, error) {
+	sandboxes, err := runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list all sandboxes: %w", err)
+	}
+	containers, err := runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list all containers: %w", err)
+	}
+	o := Overview{}
+	for _, s := range sandboxes.GetItems() {
+		o.add(s.GetLabels(), s.GetId(), int32(s.GetState()))
+	}
+	for _, c := range containers.GetContainers() {
+		o.add(c.GetLabels(), c.GetId(), int32(c.GetState()))
+	}
+	return o, nil
+}
+
+// add counts one in. The sum is the same in whatever order they are listed.
+func (o Overview) add(labels map[string]string, id string, state int32) {
+	digest := fnv.New64a()
+	_, _ = fmt.Fprintf(digest, "%s %d", id, state) // it never fails
+	o[types.UID(labels[PodUIDLabel])] += digest.Sum64()
+}
+
+// PID is the machine's number of a container's first process, 0 if the runtime
+// doesn't say: CRI leaves what a verbose status has in it to the runtime.
+func PID(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, containerID string) int {
+	status, err := runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID, Verbose: true})
+	if err != nil {
+		return 0
+	}
+	var info struct{ PID int }
+	if json.Unmarshal([]byte(status.GetInfo()["info"]), &info) != nil {
+		return 0
+	}
+	return info.PID
 }

@@ -1,17 +1,21 @@
 package cri_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -21,9 +25,7 @@ func makeContainer(t *testing.T, r *crifake.Runtime, pod, sandboxID, name string
 		Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: 3},
 		Labels:   map[string]string{cri.PodUIDLabel: "uid-" + pod},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	if start {
 		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: out.ContainerId}); err != nil {
 			t.Fatal(err)
@@ -54,9 +56,7 @@ func TestObserve(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Require(t, err == nil, "%v", err)
 		startedAt := before.Add(24 * time.Millisecond) // created in 4, in the middle of its start's 40
 		want := lifecycle.Observed{
 			Began:     began,
@@ -72,9 +72,7 @@ func TestObserve(t *testing.T) {
 				},
 			},
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" {
-			t.Errorf("snapshot (-want +got):\n%s", diff)
-		}
+		assert.Deep(t, "snapshot", want, got, cmpopts.EquateApproxTime(0))
 	})
 }
 
@@ -111,9 +109,7 @@ func TestIPs(t *testing.T) {
 	status := &runtimeapi.PodSandboxStatus{Network: &runtimeapi.PodSandboxNetworkStatus{
 		Ip: "10.0.0.1", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::1"}},
 	}}
-	if diff := cmp.Diff([]string{"10.0.0.1", "fd00::1"}, cri.IPs(status)); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "addresses", []string{"10.0.0.1", "fd00::1"}, cri.IPs(status))
 	status.Network.AdditionalIps[0].Ip = "fd00::x"
 	if got := cri.IPs(status); got != nil {
 		t.Errorf("addresses of a sandbox one of whose is none: %q", got)
@@ -121,4 +117,26 @@ func TestIPs(t *testing.T) {
 	if got := cri.IPs(&runtimeapi.PodSandboxStatus{}); got != nil {
 		t.Errorf("addresses of a sandbox without network: %q", got)
 	}
+}
+
+// dying is a runtime that is being started again until a moment.
+type dying struct {
+	runtimeapi.RuntimeServiceClient
+	until time.Time
+}
+
+func (d dying) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
+	if time.Now().Before(d.until) {
+		return nil, status.Error(codes.Unavailable, "connection refused")
+	}
+	return &runtimeapi.StatusResponse{Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true}}, nil
+}
+
+// A runtime that dies while a lifepod starts is asked again (B-RST-9).
+func TestFeaturesOfDyingRuntime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := cri.Client{Runtime: dying{until: time.Now().Add(3 * time.Second)}}
+		features, err := client.Features(t.Context())
+		assert.True(t, err == nil && features.SupplementalGroupsPolicy, "features %+v, %v", features, err)
+	})
 }

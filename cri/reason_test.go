@@ -1,6 +1,10 @@
 package cri
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
@@ -10,8 +14,7 @@ func TestReason(t *testing.T) {
 		`worker exited 1 → restart now (restartPolicy OnFailure, 1st failure)`: `worker exited 1 → restart now (restartPolicy OnFailure, 1st failure)`,
 		`exec: "bash": executable file not found in $PATH`:                     `exec: "bash": executable file not found in $PATH`,
 	} {
-		if got := Reason(text); got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
-		}
+		got := Reason(text)
+		assert.True(t, got == want, "%s\ngot  %s\nwant %s", text, got, want)
 	}
 }

@@ -29,9 +29,8 @@ func TestGarbageAtStartOver(t *testing.T) {
 	if os.Getenv(variable) == "" { // what a process has allowed stays allowed
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGarbageAtStartOver$")
 		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC=")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.True(t, err == nil, "%v: %s", err, out)
 		return
 	}
 	for _, test := range []struct {

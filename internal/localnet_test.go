@@ -7,6 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/localnet"
 )
 
@@ -38,15 +39,10 @@ func TestWholeDump(t *testing.T) {
 				}
 				return []int{1, 2}, c.after
 			})
-			if !errors.Is(err, c.err) || asked != c.asked {
-				t.Errorf("after %d lists: %v, want %v after %d", asked, err, c.err, c.asked)
-			}
-			if want := []int{1, 2}; c.err == nil && !slices.Equal(all, want) {
-				t.Errorf("the list is %v, want %v", all, want)
-			}
-			if c.err != nil && all != nil {
-				t.Errorf("a list beside an error: %v", all)
-			}
+			assert.True(t, errors.Is(err, c.err) && asked == c.asked, "after %d lists: %v, want %v after %d", asked, err, c.err, c.asked)
+			want := []int{1, 2}
+			assert.True(t, c.err != nil || slices.Equal(all, want), "the list is %v, want %v", all, want)
+			assert.True(t, c.err == nil || all == nil, "a list beside an error: %v", all)
 		})
 	}
 }

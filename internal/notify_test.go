@@ -39,9 +39,8 @@ func TestNotifyTake(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "3000000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	service := notify.Take(discard)
-	if sent, err := daemon.SdNotify(true, daemon.SdNotifyReady); sent || err != nil {
-		t.Errorf("another has told systemd something: %t, %v", sent, err)
-	}
+	sent, err := daemon.SdNotify(true, daemon.SdNotifyReady)
+	assert.True(t, !sent && err == nil, "another has told systemd something: %t, %v", sent, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	service.Watch(ctx, func() error { return nil }, discard)
@@ -85,9 +84,8 @@ func TestNotifyWatch(t *testing.T) {
 	}
 	<-ended
 	service.Ready(t.Context())
-	if got := next(); got != "READY=1" {
-		t.Errorf("told %q while the service was not alive", got)
-	}
+	got := next()
+	assert.True(t, got == "READY=1", "told %q while the service was not alive", got)
 }
 
 // A service whose unit has no watchdog has nothing to tell.

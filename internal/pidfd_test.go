@@ -66,7 +66,18 @@ func TestPIDFDProgram(t *testing.T) {
 	self, err := procfs.NewProc(os.Getpid())
 	assert.Must(t, err)
 	assert.Equal(t, want, pidfd.Program(self), "program")
-	if got := pidfd.Arguments(os.Getpid()); !slices.Equal(got, os.Args) {
-		t.Errorf("command line %q, want %q", got, os.Args)
+	got := pidfd.Arguments(os.Getpid())
+	assert.True(t, slices.Equal(got, os.Args), "command line %q, want %q", got, os.Args)
+}
+
+func TestPIDFDKillChildren(t *testing.T) {
+	child := exec.Command("sleep", "1000")
+	assert.Must(t, child.Start())
+	self, err := pidfd.OpenPID(os.Getpid())
+	assert.Must(t, err)
+	defer self.Close()
+	self.KillChildren()
+	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {
+		t.Errorf("the child ended with %v, want it killed", err)
 	}
 }

@@ -15,9 +15,7 @@ import (
 // TestRootFolderCheck: a folder of another user, one that others can write to, one below such, and links to such or
 // of others are refused.
 func TestRootFolderCheck(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("only root can give folders to others")
-	}
+	assert.Require(t, os.Geteuid() == 0, "only root can give folders to others")
 	const other = 4242
 	for name, test := range map[string]struct {
 		mode       os.FileMode

@@ -121,13 +121,6 @@ func remove(dir string, locks *locks) (err error) {
 		return fmt.Errorf("journal: %w", err)
 	}
 	defer func() { err = errors.Join(err, locks.release(dir)) }()
-	release, err := earlierLock(dir, unix.LOCK_EX)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return nil
-	case err == nil:
-		defer release()
-	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

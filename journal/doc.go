@@ -14,8 +14,7 @@
 // a full disk has cut. Folders of pods that are gone stay for some
 // days, or until all of them together are too large.
 //
-// The lifepod that leads a pod holds its lock, a byte of the file <journal>.lock (locks.go). Lifepods of before locked pod.json
-// in its place: readers and writers heed that, too.
+// The lifepod that leads a pod holds its lock, a byte of the file <journal>.lock (locks.go).
 //
 // Only its owner can read the journal, because it contains the ends of logs.
 //

@@ -55,9 +55,8 @@ func TestEndOnAFullDisk(t *testing.T) {
 	assert.ErrorIs(t, unix.ENOSPC, KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)))
 	assert.Deep(t, "ends", []uint32{0, 1}, attemptsOf(t, disk, "u", "main"))
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf((Folder{Dir: disk}).Log("u", "main", 1)), "its log")
-	if left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new"))
+	assert.True(t, len(left) == 0, "left behind: %q", left)
 }
 
 // TestChain: an end has what led to it and what was decided, also of entries of a lifepod before.
@@ -89,9 +88,7 @@ func TestChain(t *testing.T) {
 	}
 	want := []string{"fact RestartRequested", "decided restart requested", "begun StopContainer", "fact ContainerExited", "decided exited 143"}
 	assert.Deep(t, "chain", want, chain)
-	if end.Container != "main" || end.Exit.Code != 143 {
-		t.Errorf("end %+v", end)
-	}
+	assert.True(t, end.Container == "main" && end.Exit.Code == 143, "end %+v", end)
 	assert.Deep(t, "what is not kept yet", []End{end}, w.Unkept())
 	assert.Must(t, KeepEnd(w.Dir(), end, nil))
 	assert.Empty(t, w.Unkept(), "not kept")

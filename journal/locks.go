@@ -101,26 +101,8 @@ func (f Folder) locked(dir string) (bool, error) {
 			return true, nil
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no lifepod has written that has such locks
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nobody has written yet
 		return false, fmt.Errorf("lock of %s: %w", dir, err)
 	}
-	release, err := earlierLock(dir, unix.LOCK_SH)
-	if err != nil {
-		return errors.Is(err, unix.EWOULDBLOCK), nil
-	}
-	release()
 	return false, nil
-}
-
-// earlierLock takes the lock of a pod that a lifepod of before holds as long as it leads the pod, which is that of its podFile, or
-// fails with unix.EWOULDBLOCK. Others that look have it for a moment, too.
-func earlierLock(dir string, how int) (release func(), err error) {
-	file, err := os.Open(filepath.Join(dir, podFile))
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return func() { _ = file.Close() }, nil // which unlocks
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/internal/slots"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Folder is a journal: a folder with one of each pod.
@@ -94,13 +96,13 @@ func (f Folder) Read(uid string) (*Record, error) {
 	for i := 1; i < len(r.Entries); i++ {
 		r.Left += r.Entries[i].ID - r.Entries[i-1].ID - 1
 	}
-	now, _, err := readSlots(filepath.Join(dir, nowFile))
+	now, err := readNow(filepath.Join(dir, nowFile))
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if now != nil {
+	if now.Content != nil {
 		r.Now = &Now{}
-		if err := json.Unmarshal(now, r.Now); err != nil {
+		if err := json.Unmarshal(now.Content, r.Now); err != nil {
 			return nil, fmt.Errorf("journal: %s: %w", filepath.Join(dir, nowFile), err)
 		}
 	}
@@ -146,4 +148,68 @@ func newestFile(dir string) string {
 		return found[len(found)-1]
 	}
 	return filepath.Join(dir, firstFile)
+}
+
+// Several are journals that are read as one.
+type Several []Source
+
+// Together are several folders.
+func Together(folders []Folder) (all Several) {
+	for _, one := range folders {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Pods lists the pods of all of them, each once. With an error, which names what can't be read, it lists the others.
+func (s Several) Pods() (all []Pod, err error) {
+	known := map[string]bool{}
+	for _, one := range s {
+		pods, damaged := one.Pods()
+		err = errors.Join(err, damaged)
+		for _, p := range pods {
+			if !known[p.UID] {
+				known[p.UID], all = true, append(all, p)
+			}
+		}
+	}
+	return all, err
+}
+
+// Read returns what the first that has a pod has of it.
+func (s Several) Read(uid string) (*Record, error) {
+	for _, one := range s {
+		r, err := one.Read(uid)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+	}
+	return nil, fmt.Errorf("journal of pod %s: %w", uid, fs.ErrNotExist)
+}
+
+var nowSlots = slots.Format{Slot: 256 << 10, Header: 48}
+
+// readNow is what the file of a pod's state had last; nothing without an error: it is not there, or was never written whole.
+func readNow(path string) (slots.Entry, error) {
+	now, err := nowSlots.Read(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, slots.ErrDamaged) {
+		return slots.Entry{}, nil
+	}
+	return now, err
+}
+
+// ObjectGone notes that the API server has removed the object of a pod of which nothing is left on the node.
+func (f Folder) ObjectGone(uid string) error {
+	path := filepath.Join(f.of(uid), nowFile)
+	last, err := readNow(path)
+	var now Now
+	if err != nil || json.Unmarshal(last.Content, &now) != nil || now.Stage != lifecycle.Gone.String() || len(now.Waits) == 0 {
+		return err
+	}
+	now.Waits = nil
+	content, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return nowSlots.Write(path, slots.Entry{Sequence: last.Sequence + 1, Content: content})
 }

@@ -35,9 +35,7 @@ func podOn(node, name string, conditions ...v1.PodCondition) v1.Pod {
 func TestCluster(t *testing.T) {
 	c := newCluster(t, journal.Folder{Dir: t.TempDir()})
 	pods, err := c.Pods()
-	if err != nil || len(pods) != 5 {
-		t.Fatalf("%d pods, %v", len(pods), err)
-	}
+	assert.Require(t, err == nil && len(pods) == 5, "%d pods, %v", len(pods), err)
 	type answer struct {
 		entries int
 		waits   string

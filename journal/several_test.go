@@ -22,9 +22,7 @@ func TestSeveral(t *testing.T) {
 	}
 	all := journal.Several{first, journal.Folder{Dir: filepath.Join(t.TempDir(), "none")}, second}
 	pods, err := all.Pods()
-	if err != nil || len(pods) != 2 || pods[0].Name != "pod-a" || pods[1].Name != "pod-b" {
-		t.Errorf("pods %+v, %v", pods, err)
-	}
+	assert.True(t, err == nil && len(pods) == 2 && pods[0].Name == "pod-a" && pods[1].Name == "pod-b", "pods %+v, %v", pods, err)
 	for _, uid := range []string{"a", "b"} {
 		if r, err := all.Read(uid); err != nil || r.Pod.UID != uid || len(r.Entries) != 1 {
 			t.Errorf("%s: %+v, %v", uid, r, err)

@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -56,7 +55,8 @@ type Writer struct {
 	limit int64
 	torn  bool // the last write was cut off
 
-	now slots
+	now     uint64 // the sequence of what nowFile has
+	lastNow []byte // what was written there last, but for its time
 }
 
 // Create goes on with the pod's journal, or begins it, and keeps it until Close. If another
@@ -76,7 +76,7 @@ func (all *Writers) Create(pod Pod) (*Writer, error) {
 	return w, nil
 }
 
-// Whoever removes what is too old has the lock for a moment, and a reader that of lifepods of before.
+// Whoever removes what is too old has the lock for a moment.
 const (
 	lockTries = 20
 	lockPause = 5 * time.Millisecond
@@ -101,26 +101,10 @@ func (w *Writer) tryLock() error {
 		return err
 	}
 	w.locked = true
-	if err := w.begin(); err != nil {
+	if _, err := os.Stat(w.dir); err != nil { // it was removed before it was locked
 		return errors.Join(err, w.Close())
 	}
 	return nil
-}
-
-// begin makes the podFile, unless a lifepod of before leads the pod.
-func (w *Writer) begin() error {
-	file, err := os.OpenFile(filepath.Join(w.dir, podFile), os.O_WRONLY|os.O_CREATE, 0o600) // or the folder was removed before it was locked
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
-		return err
-	}
-	release, err := earlierLock(w.dir, unix.LOCK_EX)
-	if err == nil {
-		release()
-	}
-	return err
 }
 
 func (w *Writer) open() error {
@@ -130,7 +114,9 @@ func (w *Writer) open() error {
 	}
 	w.recorder, w.torn = NewRecorder(entries), torn
 	w.remember(entries)
-	w.now.open(filepath.Join(w.dir, nowFile))
+	if now, err := readNow(filepath.Join(w.dir, nowFile)); err == nil {
+		w.now = now.Sequence
+	}
 	return w.goOn(newestFile(w.dir))
 }
 
@@ -233,18 +219,18 @@ func (w *Writer) Now(now Now) error {
 	at := now.At
 	now.At = time.Time{}
 	content, err := json.Marshal(now)
-	if err != nil || bytes.Equal(content, w.now.last) {
+	if err != nil || bytes.Equal(content, w.lastNow) {
 		return err
 	}
 	last := content
 	now.At = at
 	if content, err = json.Marshal(now); err == nil {
-		err = w.now.write(content)
+		err = nowSlots.Write(filepath.Join(w.dir, nowFile), slots.Entry{Sequence: w.now + 1, Content: content})
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	w.now.last = last
+	w.now, w.lastNow = w.now+1, last
 	return nil
 }
 

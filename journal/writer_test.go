@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -58,9 +60,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d to %d, %d left out of %d", first, last, r.Left, len(r.Entries))
 	}
 	one, err := measure(filepath.Join(dir, "u"))
-	if most := int64(firstSize + 2*newestSize + 16<<10); err != nil || one.bytes > most {
-		t.Errorf("%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
-	}
+	most := int64(firstSize + 2*newestSize + 16<<10)
+	assert.True(t, err == nil && one.bytes <= most, "%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
 }
 
 // TestGoesOn: another lifepod goes on where the last one was, and only one at a time.
@@ -94,16 +95,13 @@ func TestFullDisk(t *testing.T) {
 	for ; err == nil && written < 1000; written++ {
 		err = report(w, 1000)
 	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	assert.Require(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
 	assert.ErrorIs(t, unix.ENOSPC, report(w, 1000), "the disk is still full")
 	assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
 	assert.Must(t, report(w, 1000))
 	r := read(t, disk, "u")
-	if last := r.Entries[len(r.Entries)-1]; r.Left != 2 || last.ID != int64(written)+2 {
-		t.Errorf("%d left out, the last is %d of %d", r.Left, last.ID, written+2)
-	}
+	last := r.Entries[len(r.Entries)-1]
+	assert.True(t, r.Left == 2 && last.ID == int64(written)+2, "%d left out, the last is %d of %d", r.Left, last.ID, written+2)
 }
 
 // TestSweep: pods without a lifepod go when they are too old or too many, the oldest first.
@@ -130,9 +128,7 @@ func TestSweep(t *testing.T) {
 		for _, p := range pods {
 			got = append(got, p.UID)
 		}
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%v stay, want %v; %v", got, want, err)
-		}
+		assert.True(t, err == nil && fmt.Sprint(got) == fmt.Sprint(want), "%v stay, want %v; %v", got, want, err)
 	}
 	stay(Bounds{Age: 24 * time.Hour, Bytes: 1 << 20}, "0", "1", "2", "3")
 	stay(Bounds{Age: 90 * time.Minute, Bytes: 1 << 20}, "0", "1", "3")
@@ -146,19 +142,6 @@ func TestSweepLeavesBeginnings(t *testing.T) {
 	assert.Must(t, os.Mkdir(begun, 0o700))
 	assert.Must(t, (Folder{Dir: dir}).Sweep(time.Now(), Usual))
 	assert.NoError(t, assert.ErrorOf(os.Stat(begun)))
-}
-
-// TestReaderDoesNotKeepWriterOut: a reader holds the lock for a moment only, for which a writer waits.
-func TestReaderDoesNotKeepWriterOut(t *testing.T) {
-	dir := t.TempDir()
-	assert.Must(t, create(t, dir, "u").Close())
-	file, err := os.Open(filepath.Join(dir, "u", podFile))
-	if err == nil {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_SH)
-	}
-	assert.Must(t, err)
-	time.AfterFunc(2*lockPause, func() { _ = file.Close() }) // which unlocks
-	create(t, dir, "u")
 }
 
 // TestKilled: what was written before a kill -9, at whatever moment, is read after it.
@@ -178,9 +161,7 @@ func TestKilled(t *testing.T) {
 		assert.Must(t, err)
 		lines := bufio.NewScanner(out)
 		for range rand.IntN(2000) + 1 {
-			if !lines.Scan() {
-				t.Fatal("it has ended by itself")
-			}
+			assert.Require(t, lines.Scan(), "it has ended by itself")
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
 		}
 		if r := read(t, dir, "u"); !r.Living {
@@ -193,12 +174,9 @@ func TestKilled(t *testing.T) {
 		}
 		_ = command.Wait() // killed
 		r := read(t, dir, "u")
-		if last := r.Entries[len(r.Entries)-1].ID; last < known {
-			t.Fatalf("entry %d was written, the last one is %d", known, last)
-		}
-		if r.Living {
-			t.Error("its lifepod was killed")
-		}
+		last := r.Entries[len(r.Entries)-1].ID
+		assert.Require(t, last >= known, "entry %d was written, the last one is %d", known, last)
+		assert.True(t, !r.Living, "its lifepod was killed")
 	}
 }
 
@@ -222,9 +200,46 @@ func TestObjectGone(t *testing.T) {
 	for stage, left := range map[string]int{"gone": 0, "terminating": 1} {
 		assert.Must(t, w.Now(Now{Stage: stage, Phase: "Failed", Waits: held}))
 		assert.Must(t, (Folder{Dir: dir}).ObjectGone("u"))
-		if r := read(t, dir, "u"); len(r.Now.Waits) != left || r.Now.Phase != "Failed" || r.Now.Stage != stage {
-			t.Errorf("%s: %+v", stage, r.Now)
+		r := read(t, dir, "u")
+		assert.True(t, len(r.Now.Waits) == left && r.Now.Phase == "Failed" && r.Now.Stage == stage, "%s: %+v", stage, r.Now)
+		w.now++ // which ObjectGone has written
+	}
+}
+
+// TestDeletedInTheAPI: that a pod was deleted is known by its object, with what is left of its grace period.
+func TestDeletedInTheAPI(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	then := []lifecycle.Effect{lifecycle.StopSandbox{ID: 1}}
+	for _, test := range []struct {
+		until *metav1.Time
+		want  string
+	}{{nil, ""}, {&metav1.Time{Time: at.Add(6500 * time.Millisecond)}, "7"}, {&metav1.Time{Time: at.Add(-time.Minute)}, "1"}} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: test.until}}
+		if got := NewRecorder(nil).Step(at, lifecycle.PodUpdated{Pod: pod}, then)[0]; got.Detail[DetailGrace] != test.want {
+			t.Errorf("deleted until %v: %q seconds are left, want %q", test.until, got.Detail[DetailGrace], test.want)
 		}
-		w.now.open(w.now.path)
+	}
+}
+
+// TestExitInASnapshot: the runtime's list may show an exit before its event comes. It follows from what was begun to
+// end the instance all the same.
+func TestExitInASnapshot(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	first := []lifecycle.ObservedContainer{{Name: "main", ID: "c0"}}
+	second := []lifecycle.ObservedContainer{{Name: "main", ID: "c0"}, {Name: "main", ID: "c1", Attempt: 1}}
+	exit := func(code int32) []lifecycle.Effect {
+		return []lifecycle.Effect{lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindExited, Code: code, Rule: "A-RST-1"}}}
+	}
+	r := NewRecorder(nil)
+	r.Step(at, lifecycle.Observed{Containers: first}, nil)
+	stopped := r.Step(at, lifecycle.RestartRequested{Container: "main"}, []lifecycle.Effect{lifecycle.StopContainer{ID: 1, Container: "main", ContainerID: "c0"}})
+	asked := stopped[len(stopped)-1]
+	ended := r.Step(at, lifecycle.Observed{Containers: first}, exit(0))
+	if decided := ended[len(ended)-1]; asked.Name != "StopContainer" || decided.Cause != asked.ID {
+		t.Errorf("the decision %+v does not follow from %+v", decided, asked)
+	}
+	crashed := r.Step(at, lifecycle.Observed{Containers: second}, exit(1))
+	if decided := crashed[len(crashed)-1]; decided.Cause != crashed[0].ID {
+		t.Errorf("the decision %+v follows from more than the snapshot", decided)
 	}
 }

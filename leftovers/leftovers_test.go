@@ -119,9 +119,8 @@ func TestNoPlaceFindsNothing(t *testing.T) {
 	s := fakeSystem(t)
 	assert.Must(t, os.MkdirAll(filepath.Join(s.cgroup, "memory", "x"), 0o755))
 	for _, place := range []Place{{}, {CgroupParent: "/"}, {CgroupParent: ".."}, {Root: "/", RunDir: "/"}} {
-		if found, err := s.find(t.Context(), place); len(found) > 0 || err != nil {
-			t.Errorf("place %+v: want nothing, got %v, %v", place, found, err)
-		}
+		found, err := s.find(t.Context(), place)
+		assert.True(t, len(found) == 0 && err == nil, "place %+v: want nothing, got %v, %v", place, found, err)
 	}
 }
 
@@ -145,4 +144,21 @@ func TestSweepSparesAnotherProcessOfThatPID(t *testing.T) {
 	assert.Must(t, err)
 	self.StartTicks++
 	assert.NoError(t, Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}), "the process that asks")
+}
+
+// What unattended pods use is no leftover; folders of others are.
+func TestWithout(t *testing.T) {
+	found := []Leftover{
+		{Kind: Process, Name: "7"}, {Kind: Cgroup, Name: "/lifepod"}, {Kind: Mount, Name: "/r/pods/u1/volumes/v"}, {Kind: Bridge, Name: "lp0"},
+		{Kind: PodFolder, Name: "/r/pods/u1"}, {Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: LogFolder, Name: "/r/logs/default_web_u1"},
+		{Kind: PodRecord, Name: "/r/runs/u1.json"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}, {Kind: RunFolder, Name: "/run/lifepod"},
+	}
+	want := []Leftover{{Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}}
+	assert.Deep(t, "", want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{}))
+	if got := Without(found, []string{"u1"}, false); len(got) != 6 {
+		t.Errorf("while none of them runs: %v", got)
+	}
+	if got := Without(found, nil, false); len(got) != len(found) {
+		t.Errorf("without unattended pods: %v", got)
+	}
 }

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"github.com/prometheus/procfs"
 
+	"github.com/lifepod/lifepod/internal/loopdevice"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -91,4 +93,52 @@ func selfAndParents(fs procfs.FS) []int {
 		pid = stat.PPID
 	}
 	return pids
+}
+
+// findLoops lists the loop devices of files below the two folders, which may have been deleted.
+func findLoops(place Place) (found []Leftover, err error) {
+	files, err := loopdevice.Files()
+	for device, file := range files {
+		if file = strings.TrimSuffix(file, " (deleted)"); place.holds(file) {
+			found = append(found, Leftover{Kind: LoopDevice, Name: device, Detail: file})
+		}
+	}
+	return found, err
+}
+
+// sweepLoop detaches a device that is still of the same file. Most are detached with their
+// mount, and may be another's by now.
+func sweepLoop(device, file string) error {
+	files, err := loopdevice.Files()
+	if err != nil || strings.TrimSuffix(files[device], " (deleted)") != file {
+		return err
+	}
+	return loopdevice.Detach(device)
+}
+
+// findMounts lists the mounts below the two folders, the last one first, which
+// is the order in which they can be taken away. loops are the loop devices of
+// files below them.
+func findMounts(place Place, loops []Leftover) ([]Leftover, error) {
+	ours := func(mount *mountinfo.Info) bool {
+		return slices.ContainsFunc(loops, func(l Leftover) bool { return l.Name == mount.Source })
+	}
+	mounts, err := mountinfo.GetMounts(func(mount *mountinfo.Info) (skip, stop bool) {
+		return !place.holds(mount.Mountpoint) || isDisk(mount) && !ours(mount), false
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find mounts: %w", err)
+	}
+	var found []Leftover
+	for _, mount := range slices.Backward(mounts) {
+		found = append(found, Leftover{Kind: Mount, Name: mount.Mountpoint, Detail: mount.FSType})
+	}
+	return found, nil
+}
+
+// isDisk tells whether this is a whole file system of a device, which an
+// administrator mounted there to hold the data; lifepod mounts only overlays,
+// memory, namespaces and single folders, and volumes that are files of its own.
+func isDisk(mount *mountinfo.Info) bool {
+	return mount.Root == "/" && strings.HasPrefix(mount.Source, "/dev/")
 }

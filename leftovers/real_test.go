@@ -185,9 +185,8 @@ func (s *fixture) makeFilter(t *testing.T) {
 		{"nft", "add table ip " + s.place.FilterTable},
 		append([]string{"iptables", "-w", "-t", "nat", "-A"}, rule...),
 	} {
-		if out, err := exec.Command(call[0], call[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v %s", call, err, out)
-		}
+		out, err := exec.Command(call[0], call[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%q: %v %s", call, err, out)
 	}
 	t.Cleanup(func() {
 		_ = exec.Command("nft", "delete table ip "+s.place.FilterTable).Run()
@@ -221,9 +220,8 @@ func TestFindAndSweepReal(t *testing.T) {
 
 	found, err := Find(t.Context(), s.place)
 	assert.Must(t, err)
-	if diff := cmp.Diff(s.want(shim.Process.Pid), lines(found)); diff != "" {
-		t.Fatalf("found (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(s.want(shim.Process.Pid), lines(found))
+	assert.Require(t, diff == "", "found (-want +got):\n%s", diff)
 	assert.Must(t, Sweep(t.Context(), found))
 	after, err := Find(t.Context(), s.place)
 	assert.Must(t, err)
@@ -275,9 +273,7 @@ func TestLoops(t *testing.T) {
 	loop := func(image string) string {
 		run := func(name string, args ...string) string {
 			out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v: %s", name, err, out)
-			}
+			assert.Require(t, err == nil, "%s: %v: %s", name, err, out)
 			return strings.TrimSpace(string(out))
 		}
 		write(t, image, "")
@@ -296,9 +292,8 @@ func TestLoops(t *testing.T) {
 	want, got := []string{"loop device " + mounted, "loop device " + used, "mount " + target, "run folder " + s.place.RunDir}, lines(found)
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("found (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.Require(t, diff == "", "found (-want +got):\n%s", diff)
 	for range 2 {
 		assert.Must(t, Sweep(t.Context(), found))
 	}
@@ -307,9 +302,8 @@ func TestLoops(t *testing.T) {
 	late := time.After(time.Minute)
 	attached := func(device string) bool { return strings.HasPrefix(files[device], s.place.Root) }
 	for {
-		if files, err = loopdevice.Files(); err != nil {
-			t.Fatal(err)
-		}
+		files, err = loopdevice.Files()
+		assert.Must(t, err)
 		if !attached(mounted) && !attached(used) {
 			break
 		}
@@ -319,9 +313,8 @@ func TestLoops(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	if file := files[disk]; file == "" {
-		t.Errorf("%s, which is of a file elsewhere, is detached", disk)
-	}
+	file := files[disk]
+	assert.True(t, file != "", "%s, which is of a file elsewhere, is detached", disk)
 }
 
 // A folder with something still mounted in it stays, whoever mounted it.

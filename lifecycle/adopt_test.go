@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // An adopted container has what its status and the runtime say about it: the published
@@ -43,9 +45,7 @@ func TestAdoptedStatusIsComplete(t *testing.T) {
 			tr.m, tr.pending = Adopt(pod, tr.m.options, seen), nil
 			tr.feed(Resumed{})
 			tr.settle(t, nil)
-			if diff := cmp.Diff(before, tr.m.Status().ContainerStatuses); diff != "" {
-				t.Errorf("status of the adopted container (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "status of the adopted container", before, tr.m.Status().ContainerStatuses)
 		})
 	}
 }
@@ -60,9 +60,8 @@ func TestSnapshotTellsTheStart(t *testing.T) {
 	seen := tr.runtime.snapshot(Result{}, tr.now)
 	seen.Containers[0].StartedAt = want
 	tr.feed(seen)
-	if got := tr.m.Status().ContainerStatuses[0].State.Running.StartedAt; !got.Time.Equal(want) {
-		t.Errorf("started at %v, want %v", got, want)
-	}
+	got := tr.m.Status().ContainerStatuses[0].State.Running.StartedAt
+	assert.True(t, got.Time.Equal(want), "started at %v, want %v", got, want)
 }
 
 // A static pod has no status: how its container ended the last time, only the runtime
@@ -82,9 +81,8 @@ func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
 	tr.feed(seen)
 	got := tr.m.Status().ContainerStatuses[0]
 	want := &v1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "containerd://a-0"}
-	if diff := cmp.Diff(want, got.LastTerminationState.Terminated); diff != "" || got.RestartCount != 1 {
-		t.Errorf("restarts %d, want 1; last state (-want +got):\n%s", got.RestartCount, diff)
-	}
+	diff := cmp.Diff(want, got.LastTerminationState.Terminated)
+	assert.True(t, diff == "" && got.RestartCount == 1, "restarts %d, want 1; last state (-want +got):\n%s", got.RestartCount, diff)
 }
 
 // An instance that began and ended while no agent ran is lastState nevertheless, whether
@@ -110,9 +108,8 @@ func TestAdoptedPodKnowsAnEndThatNobodyReported(t *testing.T) {
 			tr.feed(seen)
 			got := tr.m.Status().ContainerStatuses[0]
 			want := &v1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", ContainerID: "containerd://a-1"}
-			if diff := cmp.Diff(want, got.LastTerminationState.Terminated); diff != "" || got.RestartCount != 2 {
-				t.Errorf("restarts %d, want 2; last state (-want +got):\n%s", got.RestartCount, diff)
-			}
+			diff := cmp.Diff(want, got.LastTerminationState.Terminated)
+			assert.True(t, diff == "" && got.RestartCount == 2, "restarts %d, want 2; last state (-want +got):\n%s", got.RestartCount, diff)
 		})
 	}
 }
@@ -139,9 +136,7 @@ func TestAdoptedInstanceOfAnOldSandbox(t *testing.T) {
 			for _, e := range tr.pending {
 				got = append(got, effectText(e))
 			}
-			if diff := cmp.Diff([]string{test.want}, got); diff != "" {
-				t.Errorf("asked for (-want +got):\n%s", diff)
-			}
+			assert.Deep(t, "asked for", []string{test.want}, got)
 		})
 	}
 }
@@ -195,9 +190,7 @@ func TestAdoptedInvalidGroup(t *testing.T) {
 				reports++
 			}
 		}
-		if reports != want {
-			t.Errorf("answer %d: told %d times, want %d", i, reports, want)
-		}
+		assert.True(t, reports == want, "answer %d: told %d times, want %d", i, reports, want)
 	}
 }
 
@@ -229,9 +222,7 @@ func TestAdoptedTurn(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "one"}, {Name: "two"}}, Containers: []v1.Container{{Name: "main"}}}}
 			defaults(pod)
 			m := Adopt(pod, DefaultOptions(), Observed{Sandboxes: []ObservedSandbox{{ID: here, Ready: true, IPs: []string{"10.0.0.2"}}}, Containers: test.seen})
-			if m.kept.InitTurn != test.completed {
-				t.Errorf("%d init containers are through, want %d", m.kept.InitTurn, test.completed)
-			}
+			assert.True(t, m.kept.InitTurn == test.completed, "%d init containers are through, want %d", m.kept.InitTurn, test.completed)
 		})
 	}
 }
@@ -259,9 +250,8 @@ func TestAdoptedLastOfACutOffStart(t *testing.T) {
 			Sandboxes:  []ObservedSandbox{{ID: "sandbox", Ready: true, IPs: []string{"10.0.0.2"}}},
 			Containers: []ObservedContainer{instance(1, 128, reason), instance(2, 0, "Completed")},
 		})
-		if got := m.containers[0].Last.ContainerID; got != "containerd://"+want {
-			t.Errorf("%s: the previous end is that of %s, want %s", reason, got, want)
-		}
+		got := m.containers[0].Last.ContainerID
+		assert.True(t, got == "containerd://"+want, "%s: the previous end is that of %s, want %s", reason, got, want)
 	}
 }
 
@@ -279,9 +269,8 @@ func TestRanBefore(t *testing.T) {
 		"failed before that": {v1.PodStatus{Phase: v1.PodFailed}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := RanBefore(&v1.Pod{Status: test.status}); got != test.want {
-				t.Errorf("it has run before: %t, want %t", got, test.want)
-			}
+			got := RanBefore(&v1.Pod{Status: test.status})
+			assert.True(t, got == test.want, "it has run before: %t, want %t", got, test.want)
 		})
 	}
 }

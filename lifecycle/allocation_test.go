@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A checkpoint before version 3 lists the resources of containers only: those of the pod
@@ -20,35 +22,23 @@ func TestAllocationsOfVersion2(t *testing.T) {
 	c := m.containers[1]
 	c.Position, c.ID, c.Actuated = running, "a-0", v1.ResourceRequirements{}
 	text, err := json.Marshal(m.Checkpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	was := strings.Replace(string(text), `"version":4`, `"version":2`, 1)
 	was = strings.Replace(was, `"containers":`, `"resize":{"desired":[{"name":"i","resources":{}},{"name":"a","resources":{"requests":{"cpu":"1"}}}],`+
 		`"held":[[{"name":"i","resources":{}},{"name":"a","resources":{}}]]},"containers":`, 1)
-	if was == string(text) || !strings.Contains(was, "desired") {
-		t.Fatalf("no resize in %s", text)
-	}
+	assert.Require(t, was != string(text) && strings.Contains(was, "desired"), "no resize in %s", text)
 	var read Checkpoint
-	if err := json.Unmarshal([]byte(was), &read); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal([]byte(was), &read))
 	got, err := Restore(pod, DefaultOptions(), read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, requested := range map[string]*v1.Pod{"restored": got.RequestedPod(), "shown": read.Object(pod)} {
-		if diff := cmp.Diff(&own, requested.Spec.Resources); diff != "" {
-			t.Errorf("%s: the pod as a whole (-want +got):\n%s", name, diff)
-		}
-		if cpu := requested.Spec.Containers[0].Resources.Requests.Cpu(); cpu.String() != "1" {
-			t.Errorf("%s: the container asks for %s", name, cpu)
-		}
+		diff := cmp.Diff(&own, requested.Spec.Resources)
+		assert.True(t, diff == "", "%s: the pod as a whole (-want +got):\n%s", name, diff)
+		cpu := requested.Spec.Containers[0].Resources.Requests.Cpu()
+		assert.True(t, cpu.String() == "1", "%s: the container asks for %s", name, cpu)
 	}
-	if held := got.resize.Held; len(held) != 1 || !equality.Semantic.DeepEqual(held[0], allocation(pod)) {
-		t.Errorf("held %+v", held)
-	}
-	if has := got.containers[1].Actuated.Limits.Memory(); has.String() != "256Mi" { // A-ACT-17: else it would seem to get another one
-		t.Errorf("the container has the limit %s, want the pod's", has)
-	}
+	held := got.resize.Held
+	assert.True(t, len(held) == 1 && equality.Semantic.DeepEqual(held[0], allocation(pod)), "held %+v", held)
+	has := got.containers[1].Actuated.Limits.Memory()
+	assert.True(t, has.String() == "256Mi", "the container has the limit %s, want the pod's", has) // A-ACT-17: else it would seem to get another one
 }

@@ -11,10 +11,11 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // volatile are the parts of the state that do not outlive lifepod, by type or by
@@ -36,15 +37,11 @@ func TestEverythingSurvives(t *testing.T) {
 		c.Name = c.spec.Name
 	}
 	got, err := Restore(pod, DefaultOptions(), throughJSON(t, was.Checkpoint()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := survival{t: t, used: map[string]bool{}}
 	c.compare("Machine", reflect.ValueOf(was).Elem(), reflect.ValueOf(got).Elem())
 	for _, name := range volatile {
-		if !c.used[name] {
-			t.Errorf("volatile names %s, which the state does not have", name)
-		}
+		assert.True(t, c.used[name], "volatile names %s, which the state does not have", name)
 	}
 }
 
@@ -221,20 +218,14 @@ func TestChangedSpecSurvives(t *testing.T) {
 	m := New(checkpointPod(), DefaultOptions())
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m.Step(Event{At: now, Fact: Accepted{}})
-	if m.Checkpoint().Spec != nil {
-		t.Error("an unchanged spec is in the checkpoint")
-	}
+	assert.True(t, m.Checkpoint().Spec == nil, "an unchanged spec is in the checkpoint")
 	added := v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e", Image: "img:1"}}
 	m.Step(Event{At: now, Fact: EphemeralContainerAdded{Container: added}})
 	m.Step(Event{At: now, Fact: ConditionSet{Condition: v1.PodCondition{Type: "example.com/gate", Status: v1.ConditionTrue}}})
 	for range 2 { // a machine that was restored is saved again
 		restored, err := Restore(checkpointPod(), DefaultOptions(), throughJSON(t, m.Checkpoint()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(m.Pod(), restored.Pod()); diff != "" {
-			t.Errorf("pod (-want +got):\n%s", diff)
-		}
+		assert.Must(t, err)
+		assert.Deep(t, "pod", m.Pod(), restored.Pod())
 		m = restored
 	}
 }
@@ -253,9 +244,7 @@ func namesOf[T interface {
 }](t *testing.T, last T, read func([]byte) (T, error)) {
 	for v := T(0); v <= last; v++ {
 		name, err := v.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if got, err := read(name); got != v || err != nil {
 			t.Errorf("%T %s is read as %v, %v", v, name, got, err)
 		}
@@ -279,23 +268,17 @@ func TestRestoreRefuses(t *testing.T) {
 		{"sandbox", `"state":"none"`, `"state":"gone"`, `checkpoint has the unknown word "gone"`},
 	}
 	text, err := json.Marshal(New(checkpointPod(), DefaultOptions()).Checkpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			spoiled := strings.Replace(string(text), test.was, test.now, 1)
-			if spoiled == string(text) {
-				t.Fatalf("%s is not in %s", test.was, text)
-			}
+			assert.Require(t, spoiled != string(text), "%s is not in %s", test.was, text)
 			var c Checkpoint
 			err := json.Unmarshal([]byte(spoiled), &c)
 			if err == nil {
 				_, err = Restore(checkpointPod(), DefaultOptions(), c)
 			}
-			if err == nil || err.Error() != test.want {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
+			assert.True(t, err != nil && err.Error() == test.want, "got %v, want %s", err, test.want)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What a machine does after it was copied is not the copy's: neither has the other's back-off of images.
@@ -18,12 +20,8 @@ func TestCloneIsIndependent(t *testing.T) {
 	if now := string(textOf(t, tr.m.Checkpoint())); now != before {
 		t.Errorf("after a step of its copy the machine is\n%s\nbefore\n%s", now, before)
 	}
-	if sameMemory(clone.derived.containers, tr.m.derived.containers) {
-		t.Error("the copy changes what the machine shows of its containers")
-	}
-	if clone.Checkpoint().ImageBack["img:1"].Delay == 0 {
-		t.Error("the copy has no back-off of its image")
-	}
+	assert.True(t, !sameMemory(clone.derived.containers, tr.m.derived.containers), "the copy changes what the machine shows of its containers")
+	assert.True(t, clone.Checkpoint().ImageBack["img:1"].Delay != 0, "the copy has no back-off of its image")
 }
 
 // A copy in the memory of a machine that had more containers has no more than its original.
@@ -32,7 +30,6 @@ func TestCloneInMemoryOfAnother(t *testing.T) {
 	unused.settle(t, nil)
 	m := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}).m
 	want, got := string(textOf(t, m.Checkpoint())), string(textOf(t, m.CloneInto(unused.m).Checkpoint()))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the machine (-), its copy (+):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "", "the machine (-), its copy (+):\n%s", diff)
 }

@@ -48,7 +48,7 @@
 //	liveness   undecided ─▶ succeeded ─▶ failed: the container is killed
 //	readiness  undecided ─▶ succeeded ◀─▶ failed: "ready" or not
 //
-// The schedule is the machine's (probe_schedule.go): the one timer wakes it for
+// The schedule is the machine's (probe.go): the one timer wakes it for
 // the next attempt of any probe, and the caller makes that one attempt. An
 // attempt that could not be made, or that failed because lifepod was late, does not
 // count and is repeated at once, up to three attempts in all.
@@ -127,5 +127,5 @@
 // backoff_policy.go calculates the growing delays with which Kubernetes retries containers
 // and image pulls.
 //
-// resources.go compares the resources of containers, for resizes (KEP-1287).
+// resize.go compares the resources of containers, for resizes (KEP-1287).
 package lifecycle

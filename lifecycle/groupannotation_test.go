@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
@@ -25,8 +26,7 @@ func TestGroupPeer(t *testing.T) {
 		got, is := GroupPeer(&metav1.ObjectMeta{Annotations: map[string]string{
 			GroupAnnotation: LedByMembers, GroupSizeAnnotation: test.size, MemberAttemptAnnotation: test.attempt, MemberBeganAnnotation: test.began,
 		}})
-		if diff := cmp.Diff(test.want, got); !is || diff != "" {
-			t.Errorf("%s: %t (-want +got):\n%s", name, is, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		assert.True(t, is && diff == "", "%s: %t (-want +got):\n%s", name, is, diff)
 	}
 }

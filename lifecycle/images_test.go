@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A-IMG-1.
@@ -28,8 +30,21 @@ func TestWithDefaultTag(t *testing.T) {
 		if err != nil {
 			gotErr = err.Error()
 		}
-		if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr}); diff != "" {
-			t.Errorf("WithDefaultTag(%q) (-want +got):\n%s", c.image, diff)
+		diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr})
+		assert.True(t, diff == "", "WithDefaultTag(%q) (-want +got):\n%s", c.image, diff)
+	}
+}
+
+// withImages: a container is created with the images of exactly the image volumes
+// that it mounts (A-IMG-10).
+func (l *invariants) withImages(w *walk, e CreateContainer) {
+	mounts := len(w.m.containerNamed(e.Container).spec.VolumeMounts) // of the one volume that random pods have
+	if len(e.Volumes) != mounts {
+		l.t.Fatalf("%s is created with %d images for %d mounts", e.Container, len(e.Volumes), mounts)
+	}
+	for _, v := range e.Volumes {
+		if v.Image.ID == "" {
+			l.t.Fatalf("%s is created without the image of volume %s", e.Container, v.Volume)
 		}
 	}
 }

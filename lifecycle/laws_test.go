@@ -95,8 +95,16 @@ func (l *invariants) waitingSaysWhy(s v1.PodStatus) {
 // soonGone: if everything works, a pod that must end is gone when its grace is over and
 // what had failed before was retried.
 func (l *invariants) soonGone(w *walk, asked time.Time) {
-	latest := later(asked, w.m.StopDeadline()).Add(2 * time.Minute)
+	latest := later(asked, w.m.stopDeadline()).Add(2 * time.Minute)
 	if w.now.After(latest) {
-		l.t.Fatalf("the pod was gone %v after its deadline", w.now.Sub(w.m.StopDeadline()))
+		l.t.Fatalf("the pod was gone %v after its deadline", w.now.Sub(w.m.stopDeadline()))
 	}
+}
+
+// stopDeadline is when the grace of a terminating pod ends; zero before.
+func (m *Machine) stopDeadline() time.Time {
+	if m.kept.Stage == Syncing {
+		return time.Time{} // only the containers of a lost sandbox may be stopping
+	}
+	return m.onWall(m.stop.Deadline)
 }

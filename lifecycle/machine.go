@@ -228,14 +228,6 @@ func (m *Machine) Pod() *v1.Pod { return m.pod }
 // PodChanged says whether the last Step changed Pod.
 func (m *Machine) PodChanged() bool { return m.podIsNew }
 
-// StopDeadline is when the grace of a terminating pod ends; zero before.
-func (m *Machine) StopDeadline() time.Time {
-	if m.kept.Stage == Syncing {
-		return time.Time{} // only the containers of a lost sandbox may be stopping
-	}
-	return m.onWall(m.stop.Deadline)
-}
-
 // changePod replaces the machine's pod by a copy, once in a step, which the step may change.
 func (s *step) changePod() {
 	if s.podCopied {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // BenchmarkProbed measures one attempt of each probe with unchanged results: the timer that
@@ -35,16 +37,13 @@ func TestProbesCostNothing(t *testing.T) {
 			probes = append(probes, p)
 		}
 	}
-	if len(probes) != 3 {
-		t.Fatalf("%d probes are due, want 3", len(probes))
-	}
+	assert.Require(t, len(probes) == 3, "%d probes are due, want 3", len(probes))
 	answer := func() { // the first call is AllocsPerRun's own
 		answered(t, m, now, probes[0])
 		probes = probes[1:]
 	}
-	if got := testing.AllocsPerRun(1, answer); got > 5 {
-		t.Errorf("the answer to a probe allocates %v times, want at most 5: is a status derived?", got)
-	}
+	got := testing.AllocsPerRun(1, answer)
+	assert.True(t, got <= 5, "the answer to a probe allocates %v times, want at most 5: is a status derived?", got)
 }
 
 // probedPod is a pod of three containers, each ready and probed every second.
@@ -65,17 +64,15 @@ func probedPod(t testing.TB) (*Machine, time.Time) {
 			}
 		}
 	}
-	if status := m.Status(); !isTrue(status.Conditions, v1.PodReady) {
-		t.Fatalf("the pod is not ready: %+v", status)
-	}
+	status := m.Status()
+	assert.Require(t, isTrue(status.Conditions, v1.PodReady), "the pod is not ready: %+v", status)
 	return m, now
 }
 
 func answered(t testing.TB, m *Machine, now time.Time, p Probe) {
 	for _, e := range m.Step(Event{At: now, Fact: Probed{Result: Result{ID: p.ID}}}) {
-		if _, ok := e.(WakeAt); !ok {
-			t.Fatalf("a probe that goes as before leads to %T", e)
-		}
+		_, ok := e.(WakeAt)
+		assert.Require(t, ok, "a probe that goes as before leads to %T", e)
 	}
 }
 
@@ -89,9 +86,7 @@ func TestUnshownCostsNothing(t *testing.T) {
 			m.derived.containers[i].status.ImageID = "mark"
 		}
 		effects := step(m, fact)
-		if slices.ContainsFunc(effects, func(e Effect) bool { _, is := e.(Publish); return is }) {
-			t.Errorf("a status is derived after %T", fact)
-		}
+		assert.True(t, !slices.ContainsFunc(effects, func(e Effect) bool { _, is := e.(Publish); return is }), "a status is derived after %T", fact)
 		return effects
 	}
 	fresh := func() (*Machine, []Effect) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A probe goes to the pod's primary address; without one it is sent nevertheless, and
@@ -32,9 +34,8 @@ func TestProbeAddress(t *testing.T) {
 		tr.feed(Accepted{})
 		tr.settle(t, []string{"Probe"})
 		want := []Effect{Probe{ID: tr.m.kept.LastID, Container: "main", ContainerID: "main-0", Kind: LivenessProbe, PodIP: c.want}}
-		if diff := cmp.Diff(want, tr.pending); diff != "" {
-			t.Errorf("%s: probes under way (-want +got):\n%s", name, diff)
-		}
+		diff := cmp.Diff(want, tr.pending)
+		assert.True(t, diff == "", "%s: probes under way (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -45,9 +46,8 @@ func TestProbedKinds(t *testing.T) {
 	for k, want := range map[kind]bool{initContainer: false, sidecarContainer: true, regularContainer: true, ephemeralContainer: false} {
 		c := &container{role: role{spec: spec, kind: k}}
 		for _, probe := range []ProbeKind{StartupProbe, LivenessProbe, ReadinessProbe} {
-			if got := c.probeSpec(probe) != nil; got != want {
-				t.Errorf("kind %d, %s probe: probed %t, want %t", k, probe, got, want)
-			}
+			got := c.probeSpec(probe) != nil
+			assert.True(t, got == want, "kind %d, %s probe: probed %t, want %t", k, probe, got, want)
 		}
 	}
 }
@@ -61,8 +61,7 @@ func TestWords(t *testing.T) {
 		strings.Repeat("ä", 200):   strings.Repeat("ä", 200),
 		strings.Repeat("ä", 10000): strings.Repeat("ä", 200) + "…",
 	} {
-		if got := words(output); got != want {
-			t.Errorf("words(%q) = %q, want %q", output, got, want)
-		}
+		got := words(output)
+		assert.True(t, got == want, "words(%q) = %q, want %q", output, got, want)
 	}
 }

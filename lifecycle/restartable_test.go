@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A rule of one container may restart any of them; without rules each is judged by its policy (A-RST-1, A-RST-2).
@@ -16,9 +18,8 @@ func TestMayRestart(t *testing.T) {
 	}}
 	may := func(name string, code int32, want bool) {
 		t.Helper()
-		if got := MayRestart(pod, name, code); got != want {
-			t.Errorf("%s after exit code %d: %t", name, code, got)
-		}
+		got := MayRestart(pod, name, code)
+		assert.True(t, got == want, "%s after exit code %d: %t", name, code, got)
 	}
 	may("init", 0, false)
 	may("init", 1, true)
@@ -34,16 +35,10 @@ func TestMayRestart(t *testing.T) {
 // The API server lets any container of a pod with a rule that restarts all run again, and others by their policy (A-API-4).
 func TestAPIAllowsRestart(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main"}, {Name: "other"}}}}
-	if APIAllowsRestart(pod, "main", 1) {
-		t.Error("Never")
-	}
+	assert.True(t, !APIAllowsRestart(pod, "main", 1), "Never")
 	pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
-	if !APIAllowsRestart(pod, "main", 1) || APIAllowsRestart(pod, "main", 0) {
-		t.Error("OnFailure")
-	}
+	assert.True(t, APIAllowsRestart(pod, "main", 1) && !APIAllowsRestart(pod, "main", 0), "OnFailure")
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	pod.Spec.Containers[1].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
-	if !APIAllowsRestart(pod, "main", 1) {
-		t.Error("a rule restarts all containers")
-	}
+	assert.True(t, APIAllowsRestart(pod, "main", 1), "a rule restarts all containers")
 }

@@ -89,3 +89,83 @@ func shortDuration(d time.Duration) string {
 	}
 	return text
 }
+
+// The pace of restarts of all containers that directly follow each other. Kubernetes 1.37 has no back-off for
+// them (B-RAC-18), and pods that take their next task this way depend on that, but a loop
+// must not harm its node.
+const (
+	restartAllBurst    = 10
+	restartAllInterval = time.Second
+)
+
+// delayNextRestartAll says when the containers may start again: a burst of restarts at once,
+// then one per second. With the annotation, its curve applies to the container that
+// caused the restart instead.
+func delayNextRestartAll(s *step) {
+	s.restartAll.NotBefore = s.now
+	for _, c := range s.containers {
+		if c.triggersRestartAll() && s.tuning.restartAll != nil {
+			backOffRestartAll(s, c, *s.tuning.restartAll)
+		}
+	}
+	if s.tuning.restartAll != nil || !slices.ContainsFunc(s.containers, (*container).triggersRestartAll) {
+		return
+	}
+	start := later(s.now, s.restartAll.Allowance.Add(-(restartAllBurst-1)*restartAllInterval))
+	s.restartAll.Allowance = later(s.restartAll.Allowance, start).Add(restartAllInterval)
+	s.restartAll.NotBefore = start
+}
+
+func backOffRestartAll(s *step, c *container, policy BackoffPolicy) {
+	delay := policy.CrashDelay(c.RestartAllBackOff, c.EndedAt)
+	c.RestartAllBackOff = BackoffPlace{Delay: policy.Next(delay), From: s.now}
+	due := c.EndedAt.Add(delay)
+	s.restartAll.NotBefore = later(s.restartAll.NotBefore, due)
+	if due.After(s.now) {
+		crashLoops(s, c, delay)
+	}
+}
+
+// applyRestartRequested restarts one container, or all in place, because somebody asked:
+// whatever their policies say, and without a back-off.
+func applyRestartRequested(s *step, f RestartRequested) {
+	because := Because{Text: f.Because}
+	report := Report{Subject: ofPod, Kind: KindRestartRequested, Because: because, Rule: "B-RAC-1"}
+	c := s.containerNamed(f.Container)
+	switch {
+	case s.kept.Stage != Syncing:
+		report.Outcome = "the-pod-is-ending"
+		tell(s, report)
+	case f.Container == "":
+		beginRestartAll(s, because, f.Graceful)
+	case s.restartAll.Active:
+		report.Outcome = thenAlready
+		tell(s, report)
+	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:
+		report.On, report.Outcome = f.Container, "not-by-itself"
+		tell(s, report)
+	default:
+		restartOne(s, c, because)
+	}
+}
+
+// restartOne stops the container like any single container, with its hook and its grace.
+// One that waits for a restart, or has ended, starts now.
+func restartOne(s *step, c *container, because Because) {
+	again := verdict{Restart: true, Because: because, Rule: "A-RST-4"}
+	report := Report{Subject: c.spec.Name, Kind: KindRestartRequested, Because: because, Rule: "A-RST-4"}
+	c.RetryAt, c.Image.RetryAt = time.Time{}, time.Time{}
+	delete(s.kept.ImageBack, c.spec.Image)
+	switch c.Position {
+	case running:
+		killContainer(s, c, kill{
+			Message:   "Container " + c.spec.Name + " restart requested, will be restarted",
+			Deadline:  s.now.Add(s.specGrace()),
+			Requested: true, Verdict: &again, report: report,
+		})
+		return
+	case exited:
+		c.Verdict, c.Requested, c.Failure = again, true, nil
+	}
+	tell(s, report)
+}

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A status is the same if the API can't tell the difference, and else another one.
@@ -34,9 +36,8 @@ func TestSameStatus(t *testing.T) {
 		"a second later":        {func(s *v1.PodStatus) { s.StartTime = &metav1.Time{Time: time.Unix(1001, 0)} }, false},
 		"a condition":           {func(s *v1.PodStatus) { s.Conditions[0].Message = "because" }, false},
 	} {
-		if got := sameStatus(status(func(*v1.PodStatus) {}), status(c.change)); got != c.same {
-			t.Errorf("%s: same %t, want %t", name, got, c.same)
-		}
+		got := sameStatus(status(func(*v1.PodStatus) {}), status(c.change))
+		assert.True(t, got == c.same, "%s: same %t, want %t", name, got, c.same)
 	}
 }
 
@@ -46,19 +47,13 @@ func TestSameStatus(t *testing.T) {
 func TestSameStatusHasAllFields(t *testing.T) {
 	full := &v1.PodStatus{}
 	populate(reflect.ValueOf(full).Elem())
-	if !sameStatus(full, full.DeepCopy()) {
-		t.Fatal("a copy is another status")
-	}
+	assert.Require(t, sameStatus(full, full.DeepCopy()), "a copy is another status")
 	changed, n := full.DeepCopy(), 0
 	eachChange(reflect.ValueOf(changed).Elem(), "status", func(path string) {
 		n++
-		if sameStatus(full, changed) || sameStatus(changed, full) {
-			t.Errorf("%s: the same after a change", path)
-		}
+		assert.True(t, !sameStatus(full, changed) && !sameStatus(changed, full), "%s: the same after a change", path)
 	})
-	if n < 200 {
-		t.Errorf("%d changes are too few", n)
-	}
+	assert.True(t, n >= 200, "%d changes are too few", n)
 }
 
 // populate gives everything below a value something.
@@ -164,9 +159,7 @@ func TestSameInstance(t *testing.T) {
 		"state of resources": func(c *v1.ContainerStatus) { c.AllocatedResourcesStatus = []v1.ResourceStatus{{Name: "gpu"}} },
 	} {
 		before, now := v1.ContainerStatus{}, v1.ContainerStatus{}
-		if !sameInstance(&before, &now) {
-			t.Fatal("nothing has changed")
-		}
+		assert.Require(t, sameInstance(&before, &now), "nothing has changed")
 		if change(&now); sameInstance(&before, &now) {
 			t.Errorf("%s: no news", name)
 		}

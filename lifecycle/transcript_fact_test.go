@@ -16,6 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A walk logs its life as a transcript, which plays it again without the walk's world: the
@@ -35,9 +37,7 @@ func (tr *transcript) playFact(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	at, err := time.ParseDuration(stringArg(d, "at"))
-	if err != nil {
-		t.Fatalf("%s: at: %v", d.Pos, err)
-	}
+	assert.Require(t, err == nil, "%s: at: %v", d.Pos, err)
 	tr.now = tr.start.Add(at)
 	f := tr.factArg(t, d)
 	tr.answeredBy(f)
@@ -229,4 +229,26 @@ func withoutNulls(tree any) any {
 		}
 	}
 	return tree
+}
+
+// crash kills the lifepod of the transcript: only the checkpoint that it wrote last
+// remains. What it had asked the runtime for was carried out or not.
+func (tr *transcript) crash(t *testing.T, d *datadriven.TestData) {
+	var done []string
+	for _, a := range d.CmdArgs {
+		if a.Key == "done" {
+			done = a.Vals
+		}
+	}
+	for _, e := range tr.pending {
+		what := "lost"
+		if slices.Contains(done, effectName(e)) {
+			tr.runtime.carryOut(t, e, tr.now)
+			what = "done"
+		}
+		tr.printf("%s: %s\n", what, effectText(e))
+	}
+	restored, err := Restore(tr.accepted, tr.m.options, throughJSON(t, tr.saved.Checkpoint()))
+	assert.Require(t, err == nil, "%s: %v", d.Pos, err)
+	tr.m, tr.pending, tr.wakeAt = restored, nil, time.Time{}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // playProbe carries out the verbs of probes and conditions:
@@ -34,9 +36,7 @@ func (tr *transcript) playProbe(t *testing.T, d *datadriven.TestData) {
 		tr.feed(ConditionSet{Condition: c})
 	case "oversleep":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
-		if err != nil {
-			t.Fatalf("%s: %v", d.Pos, err)
-		}
+		assert.Require(t, err == nil, "%s: %v", d.Pos, err)
 		tr.now, tr.wakeAt = tr.now.Add(by), time.Time{}
 		tr.feed(Woke{})
 	default:
@@ -50,9 +50,7 @@ func (tr *transcript) answerProbe(t *testing.T, d *datadriven.TestData) {
 		p, ok := e.(Probe)
 		return ok && endpointKey(p) == key
 	})
-	if i < 0 {
-		t.Fatalf("%s: no attempt of %s is under way", d.Pos, key)
-	}
+	assert.Require(t, i >= 0, "%s: no attempt of %s is under way", d.Pos, key)
 	f := probedArg(t, d)
 	f.ID = tr.pending[i].EffectID()
 	tr.pending = slices.Delete(tr.pending, i, i+1)
@@ -77,15 +75,12 @@ func probedArg(t *testing.T, d *datadriven.TestData) Probed {
 		"success": ProbeSuccess, "warning": ProbeWarning, "failure": ProbeFailure, "error": ProbeError,
 	}
 	outcome, ok := outcomes[d.CmdArgs[2].Key]
-	if !ok {
-		t.Fatalf("%s: unknown outcome %q", d.Pos, d.CmdArgs[2].Key)
-	}
+	assert.Require(t, ok, "%s: unknown outcome %q", d.Pos, d.CmdArgs[2].Key)
 	f := Probed{Outcome: outcome, Output: stringArg(d, "output")}
 	if late := stringArg(d, "late"); late != "" {
 		var err error
-		if f.Late, err = time.ParseDuration(late); err != nil {
-			t.Fatalf("%s: %v", d.Pos, err)
-		}
+		f.Late, err = time.ParseDuration(late)
+		assert.Require(t, err == nil, "%s: %v", d.Pos, err)
 	}
 	return f
 }

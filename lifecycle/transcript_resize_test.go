@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // playResize carries out the verbs of resizes:
@@ -52,9 +54,7 @@ func (tr *transcript) playResize(t *testing.T, d *datadriven.TestData) {
 
 func resizeOf(t *testing.T, text string) ResizeRequested {
 	byName := map[string]v1.ResourceRequirements{}
-	if err := yaml.UnmarshalStrict([]byte(text), &byName); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(text), &byName))
 	var f ResizeRequested
 	for name, resources := range byName {
 		if name == "pod" {
@@ -68,17 +68,13 @@ func resizeOf(t *testing.T, text string) ResizeRequested {
 
 func requirements(t *testing.T, text string) *v1.ResourceRequirements {
 	r := &v1.ResourceRequirements{}
-	if err := yaml.UnmarshalStrict([]byte(text), r); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(text), r))
 	return r
 }
 
 func (tr *transcript) takePending(t *testing.T, text string) Effect {
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return strings.HasPrefix(effectText(e), text) })
-	if i < 0 {
-		t.Fatalf("no pending %s", text)
-	}
+	assert.Require(t, i >= 0, "no pending %s", text)
 	e := tr.pending[i]
 	tr.pending = slices.Delete(tr.pending, i, i+1)
 	return e

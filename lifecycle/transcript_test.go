@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTranscripts plays testdata/*: each file shows one behaviour as verbs and the
@@ -109,9 +111,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.advance(t, d.CmdArgs[0].Key)
 	case "clock":
 		by, err := time.ParseDuration(stringArg(d, "by"))
-		if err != nil {
-			t.Fatalf("%s: %v", d.Pos, err)
-		}
+		assert.Require(t, err == nil, "%s: %v", d.Pos, err)
 		tr.now, tr.start = tr.now.Add(by), tr.start.Add(by)
 		tr.feed(ClockChanged{By: by})
 	case "stop":
@@ -189,9 +189,7 @@ func (tr *transcript) printf(format string, args ...any) { fmt.Fprintf(&tr.out, 
 
 func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(d.Input), pod))
 	defaults(pod)
 	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, optionsOf(d.HasArg("keep"))), accepted: pod, endpoints: map[string]Probed{}}
 	tr.now = tr.start
@@ -331,9 +329,7 @@ func (tr *transcript) succeed(t *testing.T, i int) {
 // advance lets time pass; timers fire exactly when they were asked for.
 func (tr *transcript) advance(t *testing.T, d string) {
 	by, err := time.ParseDuration(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	end := tr.now.Add(by)
 	for !tr.wakeAt.IsZero() && !tr.wakeAt.After(end) {
 		tr.now, tr.wakeAt = later(tr.now, tr.wakeAt), time.Time{}

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // playUpdate carries out the verbs of pods that have a source:
@@ -60,9 +62,7 @@ func (tr *transcript) adopts(pod *v1.Pod, seen Observed) {
 
 func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(d.Input), pod))
 	if d.Input == "" {
 		pod = tr.m.RequestedPod()
 	}
@@ -77,4 +77,27 @@ func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {
 		}
 	}
 	tr.feed(PodUpdated{Pod: pod})
+}
+
+// ephemeral adds an ephemeral container, given as YAML.
+func (tr *transcript) ephemeral(t *testing.T, text string) {
+	c := v1.EphemeralContainer{}
+	assert.Must(t, yaml.UnmarshalStrict([]byte(text), &c))
+	tr.feed(EphemeralContainerAdded{Container: withDefaults(c)})
+}
+
+func namedEphemeral(name, target string) v1.EphemeralContainer {
+	return withDefaults(v1.EphemeralContainer{
+		EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name}, TargetContainerName: target,
+	})
+}
+
+func withDefaults(c v1.EphemeralContainer) v1.EphemeralContainer {
+	if c.Image == "" {
+		c.Image = "debug:1"
+	}
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = v1.PullIfNotPresent
+	}
+	return c
 }

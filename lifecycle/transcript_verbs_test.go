@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // pretendedRuntime remembers what effects have made, so that snapshots can be taken.
@@ -123,9 +125,7 @@ func (r *pretendedRuntime) idOf(t *testing.T, name string) string {
 			id = c.ID
 		}
 	}
-	if id == "" {
-		t.Fatalf("the pretended runtime has no container named %q", name)
-	}
+	assert.Require(t, id != "", "the pretended runtime has no container named %q", name)
 	return id
 }
 
@@ -164,9 +164,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool {
 		return effectName(e) == name && (container == "" || strings.Contains(effectText(e), " "+container))
 	})
-	if i < 0 {
-		t.Fatalf("%s: no pending %s %s", d.Pos, name, container)
-	}
+	assert.Require(t, i >= 0, "%s: no pending %s %s", d.Pos, name, container)
 	failure := failureArg(t, d)
 	switch {
 	case failure != nil && d.HasArg("done"): // it was carried out, the answer was lost
@@ -249,9 +247,7 @@ func stringArg(d *datadriven.TestData, key string) string {
 
 func intArg(t *testing.T, d *datadriven.TestData, key string) int64 {
 	n, err := strconv.ParseInt(stringArg(d, key), 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %s: %v", d.Pos, key, err)
-	}
+	assert.Require(t, err == nil, "%s: %s: %v", d.Pos, key, err)
 	return n
 }
 
@@ -282,9 +278,7 @@ func (tr *transcript) loop(t *testing.T, d *datadriven.TestData) {
 	for range intArg(t, d, "times") {
 		tr.settle(t, nil)
 		for tr.m.containerNamed(d.CmdArgs[0].Key).Position != running {
-			if tr.wakeAt.IsZero() {
-				t.Fatalf("%s: %s is not going to run", d.Pos, d.CmdArgs[0].Key)
-			}
+			assert.Require(t, !tr.wakeAt.IsZero(), "%s: %s is not going to run", d.Pos, d.CmdArgs[0].Key)
 			tr.advance(t, tr.wakeAt.Sub(tr.now).String())
 			tr.settle(t, nil)
 		}

@@ -1,11 +1,15 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // storage answers the MeasureStorage under way; names are volumes and containers:
@@ -13,9 +17,7 @@ import (
 //	storage name=bytes … [took=D]
 func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "MeasureStorage" })
-	if i < 0 {
-		t.Fatalf("%s: no pending MeasureStorage", d.Pos)
-	}
+	assert.Require(t, i >= 0, "%s: no pending MeasureStorage", d.Pos)
 	asked := tr.pending[i].(MeasureStorage)
 	tr.pending = slices.Delete(tr.pending, i, i+1)
 	answer := StorageMeasured{Result: Result{ID: asked.ID}}
@@ -24,9 +26,7 @@ func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
 		switch {
 		case a.Key == "took":
 			took, err := time.ParseDuration(a.Vals[0])
-			if err != nil {
-				t.Fatalf("%s: %v", d.Pos, err)
-			}
+			assert.Require(t, err == nil, "%s: %v", d.Pos, err)
 			answer.Took = took
 			continue
 		case slices.Contains(asked.Volumes, a.Key):
@@ -54,4 +54,30 @@ func (tr *transcript) volumesFound(t *testing.T, d *datadriven.TestData) {
 // changesObjects edits a ConfigMap or the pod's labels.
 func (w *walk) changesObjects() {
 	w.feed(ObjectsChanged{Labels: map[string]string{"edited": "yes"}})
+}
+
+// devices tells which health the one device of each container has: devices main=Healthy.
+// A container that is not named has none.
+func (tr *transcript) devices(d *datadriven.TestData) {
+	all := map[string][]v1.ResourceStatus{}
+	for _, arg := range d.CmdArgs {
+		all[arg.Key] = devicesOf(arg.Key, v1.ResourceHealthStatus(arg.Vals[0]))[arg.Key]
+	}
+	tr.feed(DevicesChanged{Containers: all})
+}
+
+// devicesOf is one device of a container.
+func devicesOf(container string, health v1.ResourceHealthStatus) map[string][]v1.ResourceStatus {
+	return map[string][]v1.ResourceStatus{container: {{
+		Name: "example.com/gpu", Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: health}},
+	}}}
+}
+
+func devicesText(list []v1.ResourceStatus) (text string) {
+	for _, s := range list {
+		for _, r := range s.Resources {
+			text += fmt.Sprintf(" %s/%s=%s", s.Name, r.ResourceID, r.Health)
+		}
+	}
+	return text
 }

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // An update of the object that asks for other resources is a resize, and a negative grace may be replaced (A-API-4, A-ACT-15).
@@ -22,9 +24,8 @@ func TestUpdatedSpec(t *testing.T) {
 	if !slices.ContainsFunc(tr.pending, func(e Effect) bool { _, is := e.(AdmitResize); return is }) {
 		t.Errorf("nobody is asked whether there is room: %v", tr.pending)
 	}
-	if grace := tr.m.pod.Spec.TerminationGracePeriodSeconds; *grace != 1 {
-		t.Errorf("grace %d", *grace)
-	}
+	grace := tr.m.pod.Spec.TerminationGracePeriodSeconds
+	assert.True(t, *grace == 1, "grace %d", *grace)
 }
 
 // A deletion that moves nearer in the API moves the deadline by as much, whenever the node hears of it (B-DEL-4).
@@ -41,7 +42,6 @@ func TestDeletionMovesNearer(t *testing.T) {
 	deletedBy(30, 30)
 	tr.advance(t, "9s")
 	deletedBy(15, 10) // asked for after 5 s
-	if left := tr.m.stop.Deadline.Sub(began); left != 15*time.Second {
-		t.Errorf("the deadline is %v after the deletion, want 15s", left)
-	}
+	left := tr.m.stop.Deadline.Sub(began)
+	assert.True(t, left == 15*time.Second, "the deadline is %v after the deletion, want 15s", left)
 }

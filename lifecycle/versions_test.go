@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // keptCheckpoint is a file of checkpoints/versionN: what a lifepod of that version
@@ -41,37 +43,24 @@ func TestEarlierVersionsAreRead(t *testing.T) {
 
 func readKept(t *testing.T, file string, version int) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var kept keptCheckpoint
 	var from Checkpoint
-	if err := json.Unmarshal(data, &kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(kept.Checkpoint, &from); err != nil {
-		t.Fatal(err)
-	}
-	if from.Version != version {
-		t.Errorf("it says that it is of version %d", from.Version)
-	}
+	assert.Must(t, json.Unmarshal(data, &kept))
+	assert.Must(t, json.Unmarshal(kept.Checkpoint, &from))
+	assert.True(t, from.Version == version, "it says that it is of version %d", from.Version)
 	options := DefaultOptions()
 	for _, ip := range from.Reported.HostIPs {
 		options.HostIPs = append(options.HostIPs, ip.IP)
 	}
 	m, err := Restore(kept.Pod, options, from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	next := m.Checkpoint()
 	next.Clock = from.Clock // the caller's
 	again, err := json.Marshal(next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(facts(t, kept.Checkpoint), facts(t, again), cmp.FilterPath(ofAnEarlierVersion, cmp.Ignore())); diff != "" {
-		t.Errorf("what was said, and what became of it (-was +is):\n%s", diff)
-	}
+	assert.Must(t, err)
+	diff := cmp.Diff(facts(t, kept.Checkpoint), facts(t, again), cmp.FilterPath(ofAnEarlierVersion, cmp.Ignore()))
+	assert.True(t, diff == "", "what was said, and what became of it (-was +is):\n%s", diff)
 	for _, e := range m.Step(Event{At: from.StartTime.Add(time.Hour), Fact: Resumed{}}) {
 		if status, published := e.(Publish); published && !equality.Semantic.DeepEqual(status.Status, from.Reported) {
 			t.Errorf("the status flips:\n%s", cmp.Diff(from.Reported, status.Status))
@@ -80,9 +69,7 @@ func readKept(t *testing.T, file string, version int) {
 }
 
 func facts(t *testing.T, checkpoint []byte) (all map[string]any) {
-	if err := json.Unmarshal(checkpoint, &all); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(checkpoint, &all))
 	return all
 }
 
@@ -107,9 +94,7 @@ func TestVersionRisesWithTheFields(t *testing.T) {
 	slices.Sort(lines)
 	got := strings.Join(lines, "\n") + "\n"
 	if flag.Lookup("rewrite").Value.String() == "true" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	if want, err := os.ReadFile(path); err != nil || string(want) != got {
 		t.Errorf("%s (%v) is not what a checkpoint has now (-file +now):\n%s\nIf a released lifepod writes that version, raise CheckpointVersion and keep checkpoints of the version before.",

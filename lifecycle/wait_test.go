@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // printWaits prints what the pod and its containers wait for.
@@ -50,19 +52,13 @@ func waitsAreLawful(t fataler, m *Machine) {
 // TestEveryKindOfWaitIsShown: each of them is in a transcript.
 func TestEveryKindOfWaitIsShown(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "wait.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	paths, err := filepath.Glob("testdata/waits_*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var shown strings.Builder
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		shown.Write(text)
 	}
 	kinds := 0
@@ -72,16 +68,39 @@ func TestEveryKindOfWaitIsShown(t *testing.T) {
 			return true
 		}
 		kind, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		kinds++
-		if !strings.Contains(shown.String(), ": "+kind+" ") {
-			t.Errorf("no transcript shows that anything waits for %q", kind)
-		}
+		assert.True(t, strings.Contains(shown.String(), ": "+kind+" "), "no transcript shows that anything waits for %q", kind)
 		return true
 	})
-	if kinds < 30 {
-		t.Errorf("only %d kinds of waits were found", kinds)
+	assert.True(t, kinds >= 30, "only %d kinds of waits were found", kinds)
+}
+
+// A pod is blocked by what the runtime has refused, and waits for a runtime that says nothing.
+func TestFailureBlocks(t *testing.T) {
+	for class, want := range map[FailureClass]bool{Failed: true, NotFound: true, Uncertain: false, Unavailable: false, Cancelled: false} {
+		got := (&Failure{Class: class}).blocks()
+		assert.True(t, got == want, "class %d blocks: %t", class, got)
+	}
+}
+
+// What each further attempt reports again is marked, so that the pod's story has it once.
+func TestFailedAttemptsAreReportedOnce(t *testing.T) {
+	for _, call := range []string{"EnsureCgroup", "MountVolumes", "CreateSandbox", "CreateContainer", "StartContainer"} {
+		for _, class := range []FailureClass{Failed, Uncertain, Unavailable} {
+			tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+			tr.settle(t, []string{call})
+			reports := 0
+			for _, e := range tr.m.Step(Event{At: tr.now, Fact: AnswerTo(tr.pending[0], &Failure{Class: class, Message: "busy"})}) {
+				tell, is := e.(Tell)
+				if !is || tell.Report.Message != "busy" {
+					continue
+				}
+				if reports++; !tell.Report.Again {
+					t.Errorf("%s, class %d: %q is told at each attempt", call, class, tell.Report)
+				}
+			}
+			assert.True(t, reports == 1, "%s, class %d: told %d times", call, class, reports)
+		}
 	}
 }

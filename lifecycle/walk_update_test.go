@@ -125,7 +125,7 @@ func (w *walk) deletesObject() {
 // wholeGrace: a pod that was not being deleted when this lifepod first saw it has
 // its whole grace, whatever clock the API server has (B-DEL-4).
 func (l *invariants) wholeGrace(w *walk, grace int64) {
-	if left := w.m.StopDeadline().Sub(w.now); left < time.Duration(grace-1)*time.Second || left > time.Duration(grace+1)*time.Second {
+	if left := w.m.stopDeadline().Sub(w.now); left < time.Duration(grace-1)*time.Second || left > time.Duration(grace+1)*time.Second {
 		l.t.Fatalf("a grace of %ds leaves %v", grace, left)
 	}
 }

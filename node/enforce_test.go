@@ -42,17 +42,12 @@ kubeReservedCgroup: /kube.slice
 	assert.Must(t, err)
 	capacity := node.Node().Status.Capacity
 	pids := all[podcgroup.ResourcePIDs]
-	if pids.Value() != 29_700 || all.Memory().Value() != capacity.Memory().Value()-1<<30 {
-		t.Errorf("A-RES-6 all pods: %v", all)
-	}
+	assert.True(t, pids.Value() == 29_700 && all.Memory().Value() == capacity.Memory().Value()-1<<30, "A-RES-6 all pods: %v", all)
 	c.Kubelet.EnforceNodeAllocatable = nil
-	if all, err = podsLimit(c, node, host.Kernel{Proc: proc}); err != nil {
-		t.Fatal(err)
-	}
+	all, err = podsLimit(c, node, host.Kernel{Proc: proc})
+	assert.Must(t, err)
 	pids = all[podcgroup.ResourcePIDs]
-	if pids.Value() != 30_000 || all.Memory().Cmp(*capacity.Memory()) != 0 {
-		t.Errorf("A-RES-6 all pods, not enforced: %v", all)
-	}
+	assert.True(t, pids.Value() == 30_000 && all.Memory().Cmp(*capacity.Memory()) == 0, "A-RES-6 all pods, not enforced: %v", all)
 }
 
 // While pods use more than they may together, the limit is tried again (A-RES-6).
@@ -70,8 +65,7 @@ func TestLimitIsTriedAgain(t *testing.T) {
 		p.run(t.Context())
 		failed := `Warning FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": device or resource busy`
 		want := []string{failed, failed, "Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods"}
-		if diff := cmp.Diff(want, events); diff != "" || time.Since(began) != 2*time.Minute {
-			t.Errorf("after %s (-want +got):\n%s", time.Since(began), diff)
-		}
+		diff := cmp.Diff(want, events)
+		assert.True(t, diff == "" && time.Since(began) == 2*time.Minute, "after %s (-want +got):\n%s", time.Since(began), diff)
 	})
 }

@@ -2,9 +2,12 @@ package node
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
+	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -43,4 +46,34 @@ func (s *setup) figures(c *cluster, view view, all *stats.Stats) server.Figures 
 		Metrics: counts.Handler(), Probes: counts.ProbesHandler(), SLIs: counts.SLIsHandler(healthy), Count: counts.HTTP, Trace: s.traces.Served,
 		Resource: all.ResourceHandler(), CAdvisor: all.CAdvisorHandler(), Summary: all.SummaryHandler(),
 	}
+}
+
+// census is where each pod stands, for metrics (B-WRK-26).
+func (v view) census() []stats.MetricsPod {
+	var list []stats.MetricsPod
+	for _, view := range v.Views() {
+		list = append(list, stats.MetricsPod{
+			Status: &view.Pod.Status, Priority: ptr.Deref(view.Pod.Spec.Priority, 0), Static: view.Source.Static(),
+			Desired: view.Wanted, Runtime: view.Source == roster.Runtime, Lifecycle: asWorker(view),
+		})
+	}
+	return list
+}
+
+// asWorker is how far a pod has come, as the kubelet tells it of its workers.
+func asWorker(view roster.View) string {
+	ends := view.Pod.DeletionTimestamp != nil || lifecycle.Terminal(view.Pod.Status.Phase) || view.Source == roster.Runtime || view.Evicted
+	switch view.Position {
+	case roster.Over:
+		return "terminated"
+	case roster.Unheard, roster.Waiting:
+		return ""
+	case roster.Leaving:
+		return "terminating"
+	case roster.Looking, roster.Living, roster.Paused:
+	}
+	if ends {
+		return "terminating"
+	}
+	return "sync"
 }

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"fmt"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -41,6 +43,24 @@ func checkKernel(c *config.Config, kernel host.Kernel) error {
 	}
 	if len(unexpected) > 0 {
 		return refuse("protectKernelDefaults", true, strings.Join(unexpected, "; "))
+	}
+	return nil
+}
+
+// settleProcess gives lifepod's own process its cgroup and its OOM score, before
+// anything is started that inherits them (A-RES-3).
+func settleProcess(c *config.Config) error {
+	if group := c.Kubelet.KubeletCgroups; group != "" {
+		if err := host.EnterCgroup(group); err != nil {
+			return fmt.Errorf("kubeletCgroups %q: %w", group, err)
+		}
+	}
+	if !c.Set("oomScoreAdj") {
+		return nil // it is that of the service
+	}
+	score := fmt.Sprint(*c.Kubelet.OOMScoreAdj)
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0); err != nil {
+		return fmt.Errorf("oomScoreAdj %s: %w", score, err)
 	}
 	return nil
 }

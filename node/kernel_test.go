@@ -1,10 +1,16 @@
 package node
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/assert"
@@ -85,9 +91,7 @@ func TestThisKernel(t *testing.T) {
 	unexpected, err := kernel.Unexpected()
 	assert.NoError(t, err)
 	for _, sentence := range unexpected {
-		if !strings.Contains(sentence, ": should be ") {
-			t.Error(sentence)
-		}
+		assert.True(t, strings.Contains(sentence, ": should be "), "%v", sentence)
 	}
 }
 
@@ -101,4 +105,55 @@ func TestCheckCgroup(t *testing.T) {
 	assert.NoError(t, (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c), "with another runtime")
 	whole, _ := configured(t, "cgroupRoot: /\n")
 	assert.NoError(t, (Options{Bundled: true}).checkCgroup(whole), "with the kubelet's default")
+}
+
+// asProcess is set for a run of this test as the process that is settled.
+const asProcess = "LIFEPOD_TEST_SETTLE"
+
+// lifepod's own process gets the score and the cgroup that a file asks for, and none
+// otherwise (A-RES-3).
+func TestSettleProcess(t *testing.T) {
+	if content, is := os.LookupEnv(asProcess); is {
+		settled(t, content)
+		return
+	}
+	group := fmt.Sprintf("/lifepod-test-agent-%d/inner", os.Getpid())
+	t.Cleanup(func() { removeCgroup(t, group) })
+	score, err := os.ReadFile("/proc/self/oom_score_adj")
+	assert.Must(t, err)
+	for content, want := range map[string]struct{ score, group string }{
+		"":                         {string(bytes.TrimSpace(score)), ""},
+		"oomScoreAdj: 321":         {"321", ""},
+		"kubeletCgroups: " + group: {string(bytes.TrimSpace(score)), group},
+	} {
+		command := exec.Command(os.Args[0], "-test.run=^TestSettleProcess$", "-test.v")
+		command.Env = append(os.Environ(), asProcess+"="+content)
+		out, err := command.CombinedOutput()
+		assert.Require(t, err == nil, "%q: %v\n%s", content, err, out)
+		assert.True(t, strings.Contains(string(out), "score "+want.score+"\n"), "A-RES-3 %q: want score %s\n%s", content, want.score, out)
+		in := strings.Contains(string(out), group)
+		assert.True(t, in == (want.group != ""), "A-RES-3 %q: in %s: %t\n%s", content, group, in, out)
+	}
+}
+
+// settled is the process: it prints what it has become.
+func settled(t *testing.T, content string) {
+	c, _ := configured(t, content)
+	assert.Must(t, settleProcess(c))
+	score, err := os.ReadFile("/proc/self/oom_score_adj")
+	assert.Must(t, err)
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	assert.Must(t, err)
+	fmt.Printf("score %s%s", score, groups)
+}
+
+func removeCgroup(t *testing.T, path string) {
+	t.Helper()
+	for _, p := range []string{path, path[:strings.LastIndex(path, "/")]} {
+		m, err := manager.New(&cgroups.Cgroup{Path: p, Resources: &cgroups.Resources{}})
+		if err == nil {
+			err = m.Destroy()
+		}
+		assert.NoError(t, err)
+	}
 }

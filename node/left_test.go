@@ -34,19 +34,14 @@ func TestLeft(t *testing.T) {
 		t.Errorf("while the agent runs: %v, running %v", left, Running(root))
 	}
 	release()
-	if Running(root) {
-		t.Error("the agent does not run any more")
-	}
+	assert.True(t, !Running(root), "the agent does not run any more")
 	left := Left(root)
-	if len(left) != 1 {
-		t.Fatalf("%d pods, want 1", len(left))
-	}
+	assert.Require(t, len(left) == 1, "%d pods, want 1", len(left))
 	p := left[0]
 	got := []string{p.FullName(), p.Command, p.LogDir, string(p.Status.Phase), p.Status.Reason}
 	assert.Deep(t, "", []string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got)
-	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it") {
-		t.Error(text)
-	}
+	text := p.Status.Message
+	assert.True(t, strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it"), "%v", text)
 	staged := filepath.Join(root, "plugins/kubernetes.io/csi/d/hash/vol_data.json") // of a volume whose mounts were taken away
 	err = os.MkdirAll(filepath.Dir(staged), 0o700)
 	if err == nil {
@@ -60,7 +55,6 @@ func TestLeft(t *testing.T) {
 	if left := Left(root); left != nil {
 		t.Errorf("after all were ended: %v", left)
 	}
-	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != pods.LockFile {
-		t.Errorf("left in the memory: %v", entries)
-	}
+	entries, _ := os.ReadDir(m.Dir)
+	assert.True(t, len(entries) == 1 && entries[0].Name() == pods.LockFile, "left in the memory: %v", entries)
 }

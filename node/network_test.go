@@ -57,9 +57,8 @@ func TestNetworkAwaitsTraffic(t *testing.T) {
 				began := time.Now()
 				err := (&network{runtime: connected{}, traffic: traffic}).Ready(t.Context(), pod)
 				assert.Equal(t, test.takes, time.Since(began), "it took")
-				if refused := err != nil; refused != test.refuse || refused && !strings.Contains(err.Error(), "default/kubernetes") {
-					t.Errorf("error %v", err)
-				}
+				refused := err != nil
+				assert.True(t, refused == test.refuse && (!refused || strings.Contains(err.Error(), "default/kubernetes")), "error %v", err)
 			})
 		})
 	}

@@ -83,7 +83,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Reclaimer: short, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Allocator: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		RuntimeChanged: node.RuntimeChanged, Allocator: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health, changes: changes, figures: figures}
 	server, err := s.newServer(cluster, view, changes, figures)

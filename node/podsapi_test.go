@@ -28,8 +28,7 @@ func TestEffective(t *testing.T) {
 		pod := &v1.Pod{Status: *test.is.DeepCopy()}
 		got := effective(roster.View{Pod: pod, Published: test.published})
 		assert.Deep(t, fmt.Sprintf("A-NODE-8 %s", name), test.want, got.Status)
-		if diff := cmp.Diff(test.is, pod.Status); diff != "" {
-			t.Errorf("%s: the roster's pod was changed (-was +is):\n%s", name, diff)
-		}
+		diff := cmp.Diff(test.is, pod.Status)
+		assert.True(t, diff == "", "%s: the roster's pod was changed (-was +is):\n%s", name, diff)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/internal/garbage"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/register"
@@ -55,10 +55,8 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer traces.Close(ctx)
-	rest := footprint.NewRest(restTime)
-	defer rest.Stop()
 	s := &setup{
-		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
+		options: o, name: name, config: c, runtime: runtime, log: o.Log,
 		counts: stats.NewMetrics(stats.MetricsConfig{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
 	}
 	endMetrics, err := telemetry.SendMetrics(ctx, s.counts.All(), "kubelet", name) // the kubelet's, as its spans are (A-TRC-1)
@@ -81,7 +79,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	if !o.Embedded {
-		defer footprint.NewPace().Stop()
+		garbage.Allow(garbage.Little)
 	}
 	return s.run(ctx, ready)
 }
@@ -177,10 +175,5 @@ type setup struct {
 	features        cri.Features
 	counts          *stats.Metrics
 	traces          *tracing.Traces // nil: nothing is traced
-	stir            func()          // to be called whenever something has happened to a pod
 	log             *slog.Logger
 }
-
-// restTime is for how long nothing has happened to any pod when memory that only
-// beginnings and ends of pods need is given back.
-const restTime = 5 * time.Second

@@ -21,9 +21,7 @@ func TestTimeouts(t *testing.T) {
 	for content, want := range map[string]time.Duration{"": 2 * time.Minute, "runtimeRequestTimeout: 30s": 30 * time.Second} {
 		c, _ := configured(t, content)
 		got := timeouts(c)
-		if got.Call != want || got.Sandbox != 2*want || got.Pull < time.Hour {
-			t.Errorf("A-RES-4 %q: %+v, want %s for a call", content, got, want)
-		}
+		assert.True(t, got.Call == want && got.Sandbox == 2*want && got.Pull >= time.Hour, "A-RES-4 %q: %+v, want %s for a call", content, got, want)
 	}
 }
 
@@ -48,9 +46,8 @@ func TestPodCIDR(t *testing.T) {
 		c, _ := configured(t, test.content)
 		runtime := &finding{}
 		s := &setup{config: c, options: Options{Kubeconfig: test.kubeconfig}, runtime: &host.Runtime{}, calls: &cri.Client{Runtime: runtime}}
-		if _, err := s.newPodNetwork(t.Context()); err != nil || runtime.cidr != test.want {
-			t.Errorf("A-RES-5 %+v: %q, %v", test, runtime.cidr, err)
-		}
+		_, err := s.newPodNetwork(t.Context())
+		assert.True(t, err == nil && runtime.cidr == test.want, "A-RES-5 %+v: %q, %v", test, runtime.cidr, err)
 	}
 }
 
@@ -75,14 +72,10 @@ func TestImageServiceEndpoint(t *testing.T) {
 	c, _ := configured(t, "imageServiceEndpoint: unix://"+socket)
 	s := &setup{config: c, runtime: &host.Runtime{Endpoint: "unix:///run/runtime.sock"}, calls: &cri.Client{}, counts: stats.NewMetrics(stats.MetricsConfig{})}
 	done, err := s.useImageService()
-	if err != nil || !s.imagesElsewhere {
-		t.Fatalf("A-RES-4 elsewhere: %t, %v", s.imagesElsewhere, err)
-	}
+	assert.Require(t, err == nil && s.imagesElsewhere, "A-RES-4 elsewhere: %t, %v", s.imagesElsewhere, err)
 	defer done()
 	list, err := s.calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
-	if err != nil || len(list.Images) != 1 || list.Images[0].Id != "elsewhere" {
-		t.Errorf("A-RES-4 images: %v, %v", list, err)
-	}
+	assert.True(t, err == nil && len(list.Images) == 1 && list.Images[0].Id == "elsewhere", "A-RES-4 images: %v, %v", list, err)
 	s.calls, s.imagesElsewhere, s.runtime.Endpoint = &cri.Client{}, false, "unix://"+socket
 	if _, err := s.useImageService(); s.imagesElsewhere || err != nil || s.calls.Images != nil {
 		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)

@@ -37,18 +37,14 @@ func newTraces(t *testing.T, endpoint string, perMillion int32) *tracing.Traces 
 func onlySpan(t *testing.T, c *otlptest.Collector) otlptest.Span {
 	t.Helper()
 	spans := c.Spans()
-	if len(spans) != 1 {
-		t.Fatalf("the collector has %d spans: %+v", len(spans), spans)
-	}
+	assert.Require(t, len(spans) == 1, "the collector has %d spans: %+v", len(spans), spans)
 	return spans[0]
 }
 
 // Without a configuration nothing is wrapped (A-TRC-1).
 func TestNoTraces(t *testing.T) {
 	traces, err := tracing.New(t.Context(), nil, "worker-1", nil)
-	if traces != nil || err != nil {
-		t.Fatalf("got %v, %v", traces, err)
-	}
+	assert.Require(t, traces == nil && err == nil, "got %v, %v", traces, err)
 	traces.Close(t.Context())
 	handler := http.NewServeMux()
 	if traces.Tracer() != nil || traces.Calls() != nil || traces.API(http.DefaultTransport) != http.DefaultTransport || traces.Served(false, handler) != http.Handler(handler) {
@@ -95,9 +91,8 @@ func TestCalls(t *testing.T) {
 	span := onlySpan(t, collector)
 	assert.Equal(t, "grpc.health.v1.Health/Check", span.Name, "the span")
 	assert.Equal(t, "00-"+span.Trace+"-"+span.ID+"-01", heard, "the other side was told")
-	if service, name := span.Resource["service.name"], span.Resource["host.name"]; service != "kubelet" || name != "worker-1" {
-		t.Errorf("the resource is %q on %q", service, name)
-	}
+	service, name := span.Resource["service.name"], span.Resource["host.name"]
+	assert.True(t, service == "kubelet" && name == "worker-1", "the resource is %q on %q", service, name)
 }
 
 // call returns the traceparent that came with a call.
@@ -154,9 +149,8 @@ func TestRequests(t *testing.T) {
 func TestRate(t *testing.T) {
 	collector := otlptest.New(t)
 	traces := newTraces(t, collector.Endpoint, 0)
-	if heard := call(t, traces); !strings.HasSuffix(heard, "-00") {
-		t.Errorf("the other side was told %q", heard)
-	}
+	heard := call(t, traces)
+	assert.True(t, strings.HasSuffix(heard, "-00"), "the other side was told %q", heard)
 	handler := traces.Served(false, http.NotFoundHandler())
 	for _, flags := range []string{"00", "01"} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -164,9 +158,8 @@ func TestRate(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	traces.Close(t.Context())
-	if span := onlySpan(t, collector); span.Trace != "0123456789abcdef0123456789abcdef" || span.Parent != "0123456789abcdef" {
-		t.Errorf("the span is %+v", span)
-	}
+	span := onlySpan(t, collector)
+	assert.True(t, span.Trace == "0123456789abcdef0123456789abcdef" && span.Parent == "0123456789abcdef", "the span is %+v", span)
 }
 
 // A collector that isn't there is reported once, and holds up the end for a moment only (A-TRC-1).
@@ -192,7 +185,6 @@ func TestNoCollector(t *testing.T) {
 		t.Fatal("the end waits for the collector")
 	}
 	otel.Handle(fmt.Errorf("again"))
-	if text := log.String(); strings.Count(text, "traces or metrics can't be sent") != 1 {
-		t.Errorf("the log is %q", text)
-	}
+	text := log.String()
+	assert.True(t, strings.Count(text, "traces or metrics can't be sent") == 1, "the log is %q", text)
 }

@@ -39,8 +39,6 @@ type Config struct {
 	Periods   []roster.Period // the lowest priority first; empty: nothing is ended then
 	Counts    Counts          // nil: nobody counts
 	Log       *slog.Logger
-	// Stir is called whenever something has happened to a pod; may be nil.
-	Stir func()
 	// RuntimeChanged is told when the runtime may have been lost, or is back; may be nil.
 	RuntimeChanged func()
 }
@@ -299,9 +297,6 @@ func (s *Shell) ask(what func(*roster.Machine)) {
 
 // changed announces that a pod or its status has changed, or that it has ended.
 func (s *Shell) changed(uid types.UID) {
-	if s.Stir != nil {
-		s.Stir()
-	}
 	if s.Cluster.Changed != nil {
 		s.Cluster.Changed(uid)
 	}

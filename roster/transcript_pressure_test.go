@@ -9,6 +9,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
 
@@ -27,9 +28,7 @@ func (tr *transcript) thresholds() pressure.Config {
 	list, err := pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{
 		EvictionHard: values("hard"), EvictionSoft: values("soft"), EvictionSoftGracePeriod: values("soft-grace"), EvictionMinimumReclaim: values("reclaim"),
 	})
-	if err != nil {
-		tr.t.Fatalf("%s: %v", tr.d.Pos, err)
-	}
+	assert.Require(tr.t, err == nil, "%s: %v", tr.d.Pos, err)
 	config := pressure.Config{Thresholds: list, Transition: time.Minute, MaxPodGrace: 20}
 	if tr.has("max-grace") {
 		config.MaxPodGrace = tr.number("max-grace")

@@ -170,9 +170,8 @@ func (tr *transcript) newRoster() {
 func (tr *transcript) periods() (list []Period) {
 	for _, period := range tr.list("shutdown", "") {
 		var p Period
-		if _, err := fmt.Sscanf(period, "%d:%d", &p.Priority, &p.GraceSeconds); err != nil {
-			tr.t.Fatalf("%s: shutdown=%s: %v", tr.d.Pos, period, err)
-		}
+		_, err := fmt.Sscanf(period, "%d:%d", &p.Priority, &p.GraceSeconds)
+		assert.Require(tr.t, err == nil, "%s: shutdown=%s: %v", tr.d.Pos, period, err)
 		list = append(list, p)
 	}
 	return list

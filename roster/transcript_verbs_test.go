@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -209,16 +210,12 @@ func (tr *transcript) attemptArg() uint32 {
 
 func (tr *transcript) number(key string) int64 {
 	n, err := strconv.ParseInt(tr.text(key, ""), 10, 64)
-	if err != nil {
-		tr.t.Fatalf("%s: %s: %v", tr.d.Pos, key, err)
-	}
+	assert.Require(tr.t, err == nil, "%s: %s: %v", tr.d.Pos, key, err)
 	return n
 }
 
 func (tr *transcript) duration(key string) time.Duration {
 	d, err := time.ParseDuration(tr.text(key, ""))
-	if err != nil {
-		tr.t.Fatalf("%s: %s: %v", tr.d.Pos, key, err)
-	}
+	assert.Require(tr.t, err == nil, "%s: %s: %v", tr.d.Pos, key, err)
 	return d
 }

@@ -1,13 +1,13 @@
 package roster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -209,3 +209,54 @@ func (m *Machine) leave(p *pod) {
 		m.drop(p)
 	}
 }
+
+// order are pods in the order of their creation, in which they begin (A-SYNC-1).
+type order []*pod
+
+// earlier compares pods by their creation. No two pods are equal.
+func earlier(a, b *pod) int {
+	return cmp.Or(
+		a.newest.CreationTimestamp.Compare(b.newest.CreationTimestamp.Time),
+		cmp.Compare(a.newest.Name, b.newest.Name), cmp.Compare(a.uid, b.uid),
+	)
+}
+
+func (o *order) add(p *pod) {
+	at, _ := slices.BinarySearchFunc(*o, p, earlier)
+	*o = slices.Insert(*o, at, p)
+}
+
+// remove takes a pod out. What it is sorted by must be as it was when it was added.
+func (o *order) remove(p *pod) {
+	if at, there := slices.BinarySearchFunc(*o, p, earlier); there {
+		*o = slices.Delete(*o, at, at+1)
+	}
+}
+
+// Source is where a pod comes from, as the annotation kubernetes.io/config.source
+// names it (B-STA-2).
+type Source string
+
+// The sources of pods.
+const (
+	API  Source = "api"
+	File Source = "file"
+	URL  Source = "http"
+	// Runtime marks a pod that only the runtime has and no source wants (B-WRK-21).
+	Runtime Source = "runtime"
+)
+
+// HashAnnotation has the hash of a static pod's manifest.
+const HashAnnotation = "kubernetes.io/config.hash"
+
+// Hash returns the hash of a static pod's manifest. It is empty for a pod of the API,
+// because anybody can write that pod's annotations.
+func (s Source) Hash(pod *v1.Pod) string {
+	if !s.Static() {
+		return ""
+	}
+	return pod.Annotations[HashAnnotation]
+}
+
+// Static says that the source's pods are static: the API server shows mirror pods of them.
+func (s Source) Static() bool { return s == File || s == URL }

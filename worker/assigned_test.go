@@ -30,9 +30,8 @@ func TestAssigners(t *testing.T) {
 	claims, devices := assigner{gives: criconfig.Assigned{CDIDevices: []string{"v/c=1"}}}, assigner{gives: criconfig.Assigned{CDIDevices: []string{"v/d=1"}}}
 	h := &executor{engine: &Engine{Assigners: []Assigner{claims, devices}}, pod: pod}
 	got, err := h.assigned(t.Context(), &pod.Spec.Containers[0])
-	if diff := cmp.Diff([]string{"v/c=1", "v/d=1"}, got.CDIDevices); diff != "" || err != nil {
-		t.Errorf("assigned (-want +got), error %v:\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{"v/c=1", "v/d=1"}, got.CDIDevices)
+	assert.True(t, diff == "" && err == nil, "assigned (-want +got), error %v:\n%s", err, diff)
 	h.engine.Assigners = append(h.engine.Assigners, assigner{err: errors.New("endpoint gone")})
 	assert.Fails(t, assert.ErrorOf(h.assigned(t.Context(), &pod.Spec.Containers[0])), "A-DEV-1: no error")
 }

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -64,9 +65,8 @@ func TestSnapshotsWhenTheClockIsSet(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				wall.ahead = by
 				pod.worker.relist.Send()
-				if at, limit := pod.await("restarted", restarts(1)), 20*time.Second; at > limit {
-					t.Errorf("restarted after %v, want %v at the latest", at, limit)
-				}
+				at, limit := pod.await("restarted", restarts(1)), 20*time.Second
+				assert.True(t, at <= limit, "restarted after %v, want %v at the latest", at, limit)
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -152,4 +153,21 @@ func (h *executor) observe(ctx context.Context, e lifecycle.Observe) lifecycle.F
 
 func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Result {
 	return lifecycle.Result{ID: id, Failure: cri.FailureOf(ctx, err)}
+}
+
+// statusFirst puts a step's status, which the step derives last, before its Kubernetes Events: an event does not come
+// before the status that it explains (A-EVT-7).
+func statusFirst(effects []lifecycle.Effect) []lifecycle.Effect {
+	event := slices.IndexFunc(effects, is[lifecycle.RecordEvent])
+	status := slices.IndexFunc(effects, is[lifecycle.Publish])
+	if event < 0 || status < event {
+		return effects
+	}
+	publish := effects[status]
+	return slices.Insert(slices.Delete(effects, status, status+1), event, publish)
+}
+
+func is[T lifecycle.Effect](e lifecycle.Effect) bool {
+	_, is := e.(T)
+	return is
 }

@@ -44,14 +44,12 @@ func TestEventsGoWrong(t *testing.T) {
 				s := newStory(t, test.fault)
 				s.Program("main", "exit=3 after=1s", "run")
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				if at := web.await("restarted", restarts(1)); at > test.restarted {
-					t.Errorf("restarted after %v, want %v at the latest", at, test.restarted)
-				}
+				at := web.await("restarted", restarts(1))
+				assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
 				time.Sleep(time.Minute)
 				status := web.last().ContainerStatuses[0]
-				if end := status.LastTerminationState.Terminated; end == nil || end.ExitCode != 3 || end.Reason != "Error" {
-					t.Errorf("last state %+v, want exit code 3", end)
-				}
+				end := status.LastTerminationState.Terminated
+				assert.True(t, end != nil && end.ExitCode == 3 && end.Reason == "Error", "last state %+v, want exit code 3", end)
 				if status.RestartCount != 1 || status.State.Running == nil {
 					t.Errorf("a minute later %+v, want it running and restarted once", status)
 				}
@@ -89,9 +87,8 @@ func TestSandboxEnds(t *testing.T) {
 				s.Fault(fault)
 				time.Sleep(time.Second)
 				s.EndSandbox("web")
-				if at := web.await("restarted", restarts(1)); at > 12*time.Second {
-					t.Errorf("restarted after %v, want at most a snapshot's delay", at)
-				}
+				at := web.await("restarted", restarts(1))
+				assert.True(t, at <= 12*time.Second, "restarted after %v, want at most a snapshot's delay", at)
 				time.Sleep(time.Minute)
 				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
 				assert.Deep(t, "what there is", want, s.Left())
@@ -118,9 +115,8 @@ func TestNoStream(t *testing.T) {
 		s.BreakStreams()
 		s.Program("main", "exit=1 after=5s", "run")
 		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		if at, limit := web.await("restarted", restarts(1)), 6*time.Second; at > limit {
-			t.Errorf("restarted after %v, want %v at the latest", at, limit)
-		}
+		at, limit := web.await("restarted", restarts(1)), 6*time.Second
+		assert.True(t, at <= limit, "restarted after %v, want %v at the latest", at, limit)
 	})
 }
 
@@ -160,9 +156,7 @@ func TestSnapshotsDoNotPileUp(t *testing.T) {
 				underWay++
 			}
 		}
-		if underWay > 2 {
-			t.Errorf("%d lists are under way at once, want one of the pod and one of all", underWay)
-		}
+		assert.True(t, underWay <= 2, "%d lists are under way at once, want one of the pod and one of all", underWay)
 	})
 }
 
@@ -177,9 +171,8 @@ func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
 				time.Sleep(time.Minute)
 				before := s.calls("ContainerStatus", "PodSandboxStatus")
 				time.Sleep(10 * time.Minute)
-				if more := s.calls("ContainerStatus", "PodSandboxStatus") - before; more > 0 {
-					t.Errorf("%d questions about a pod to which nothing happens", more)
-				}
+				more := s.calls("ContainerStatus", "PodSandboxStatus") - before
+				assert.True(t, more <= 0, "%d questions about a pod to which nothing happens", more)
 				s.Fault(fault)
 				ended := s.elapsed()
 				if fault == "lose STOPPED main" {
@@ -187,9 +180,8 @@ func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
 				} else {
 					s.EndSandbox("web")
 				}
-				if took := web.await("restarted", restarts(1)) - ended; took > 11*time.Second {
-					t.Errorf("restarted after %v, want at most a relist's delay", took)
-				}
+				took := web.await("restarted", restarts(1)) - ended
+				assert.True(t, took <= 11*time.Second, "restarted after %v, want at most a relist's delay", took)
 			})
 		})
 	}
@@ -231,8 +223,6 @@ func TestPodsWithoutWorker(t *testing.T) {
 		events.Add(s.node.NewWorker(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "known"}}, nil))
 		s.Fault("fail ListContainers times=3")
 		time.Sleep(time.Minute)
-		if len(calls) != 1 || calls["unknown"] == 0 {
-			t.Errorf("told of %v, want the unknown one alone", calls)
-		}
+		assert.True(t, len(calls) == 1 && calls["unknown"] != 0, "told of %v, want the unknown one alone", calls)
 	})
 }

@@ -199,13 +199,10 @@ func TestRemoveFiles(t *testing.T) {
 func TestTerminationMessageUnreadable(t *testing.T) {
 	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	path := h.terminationLog("main", 0)
-	if err := os.MkdirAll(path, 0o755); err != nil { // a folder has no content
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(path, 0o755)) // a folder has no content
 	got := h.describeExit(&runtimeapi.ContainerStatus{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}}).Message
-	if want := "Error on reading termination log " + path + ": "; !strings.HasPrefix(got, want) {
-		t.Errorf("message %q, want prefix %q", got, want)
-	}
+	want := "Error on reading termination log " + path + ": "
+	assert.True(t, strings.HasPrefix(got, want), "message %q, want prefix %q", got, want)
 }
 
 // The file for the message is empty and anybody's to write, for each instance anew,
@@ -226,9 +223,8 @@ func TestNewTerminationLog(t *testing.T) {
 // A stop may take its grace on top of what a call may take (B-SIG-5).
 func TestDeadlineOfStop(t *testing.T) {
 	h := &executor{engine: &Engine{Timeouts: DefaultTimeouts()}}
-	if got, want := h.deadline(lifecycle.StopContainer{TimeoutSeconds: 300}), 7*time.Minute; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got, want := h.deadline(lifecycle.StopContainer{TimeoutSeconds: 300}), 7*time.Minute
+	assert.True(t, got == want, "%v, want %v", got, want)
 }
 
 // A container that only wears the pod's labels harms nothing.
@@ -290,9 +286,8 @@ func TestConfigErrors(t *testing.T) {
 				web := s.run(pod)
 				web.await("waiting", waitingFor("CreateContainerConfigError"))
 				time.Sleep(time.Minute)
-				if got := web.last().ContainerStatuses[0].State.Waiting; got == nil || !strings.Contains(got.Message, test.message) {
-					t.Errorf("waiting %+v, want %q in its message", got, test.message)
-				}
+				got := web.last().ContainerStatuses[0].State.Waiting
+				assert.True(t, got != nil && strings.Contains(got.Message, test.message), "waiting %+v, want %q in its message", got, test.message)
 				assert.Deep(t, "calls", []string{"RunPodSandbox web attempt=0"}, s.Acted())
 				web.stop(30)
 				web.gone()

@@ -97,16 +97,14 @@ func TestOneCallGoesWrong(t *testing.T) {
 				other := podOf("other", v1.RestartPolicyAlways, "main")
 				other.Spec.Containers[0].Image = otherImage
 				assert.Equal(t, usual, s.run(other).await("restarted", restarts(1)), "the other pod restarted after")
-				if at := web.await("restarted", restarts(1)); at > test.restarted {
-					t.Errorf("restarted after %v, want %v at the latest", at, test.restarted)
-				}
+				at := web.await("restarted", restarts(1))
+				assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
 				web.await("restarted twice", restarts(2))
 				time.Sleep(time.Minute) // several snapshots
 				asked := s.elapsed()
 				web.stop(30)
-				if took := web.gone() - asked; took > test.gone {
-					t.Errorf("gone after %v, want %v at the latest", took, test.gone)
-				}
+				took := web.gone() - asked
+				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
 				left := slices.DeleteFunc(s.Left(), func(text string) bool { return strings.Contains(text, "other") })
 				if len(left) > 0 {
 					t.Errorf("left behind: %q; calls %q", left, s.Acted())
@@ -142,9 +140,7 @@ func TestRefusedCallShowsItsReason(t *testing.T) {
 				web.await("waiting with "+test.waiting, waitingFor(test.waiting))
 				web.await("running", running)
 				events := slices.Concat(web.reasons(v1.EventTypeWarning), web.reasons(v1.EventTypeNormal))
-				if !slices.Contains(events, test.event) {
-					t.Errorf("Events %q, want %s among them", events, test.event)
-				}
+				assert.True(t, slices.Contains(events, test.event), "Events %q, want %s among them", events, test.event)
 			})
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -27,12 +28,14 @@ type CheckpointFile struct {
 	slots [2]sync.Mutex // held while a slot is written or synced
 }
 
+var checkpoints = slots.Format{Slot: 4 << 20, Header: 64}
+
 // NewCheckpointFile is the file at path, which is not touched yet. What is saved supersedes
 // what is there.
 func NewCheckpointFile(path string) *CheckpointFile {
 	f := &CheckpointFile{path: path}
-	if newest, err := read(path); err == nil {
-		f.sequence = newest.sequence
+	if newest, err := checkpoints.Read(path); err == nil {
+		f.sequence = newest.Sequence
 	}
 	return f
 }
@@ -50,7 +53,7 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	if f.saved != nil && bytes.Equal(data, f.saved) {
 		return nil
 	}
-	next := entry{sequence: f.sequence + 1, data: data}
+	next := slots.Entry{Sequence: f.sequence + 1, Content: data}
 	if f.write(next) != nil { // there may be no room but that of the one before
 		err = errors.Join(f.discard(), f.write(next))
 	}
@@ -61,19 +64,11 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	return nil
 }
 
-func (f *CheckpointFile) write(e entry) error {
-	if len(e.data) > maxData {
-		return fmt.Errorf("%d bytes are more than %d", len(e.data), maxData)
-	}
-	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	slot := e.slot()
-	f.slots[slot].Lock()
-	defer f.slots[slot].Unlock()
-	_, err = file.WriteAt(e.encode(), int64(slot)*slotSize)
-	return errors.Join(err, file.Close())
+func (f *CheckpointFile) write(e slots.Entry) error {
+	slot := &f.slots[e.Slot()]
+	slot.Lock()
+	defer slot.Unlock()
+	return checkpoints.Write(f.path, e)
 }
 
 // Sync returns when what was saved last, or something newer, survives a power
@@ -84,7 +79,7 @@ func (f *CheckpointFile) Sync() error {
 		f.mu.Unlock()
 		return errors.New("sync checkpoint: it could not be saved")
 	}
-	slot := &f.slots[entry{sequence: f.sequence}.slot()]
+	slot := &f.slots[slots.Entry{Sequence: f.sequence}.Slot()]
 	slot.Lock()
 	defer slot.Unlock()
 	f.mu.Unlock()
@@ -126,9 +121,9 @@ func (f *CheckpointFile) discard() error {
 // fs.ErrNotExist if there is no file.
 func LoadCheckpoint(path string) (lifecycle.Checkpoint, error) {
 	var c lifecycle.Checkpoint
-	newest, err := read(path)
+	newest, err := checkpoints.Read(path)
 	if err == nil {
-		err = json.Unmarshal(newest.data, &c)
+		err = json.Unmarshal(newest.Content, &c)
 	}
 	if err != nil {
 		return lifecycle.Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -55,18 +58,16 @@ func TestSaveAndLoad(t *testing.T) {
 		assert.Must(t, file.Sync())
 		got, err := LoadCheckpoint(path)
 		assert.Must(t, err)
-		if diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got)); diff != "" {
-			t.Fatalf("%d (-want +got):\n%s", id, diff)
-		}
+		diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got))
+		assert.Require(t, diff == "", "%d (-want +got):\n%s", id, diff)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	assert.Must(t, file.Remove())
-	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := os.ReadDir(filepath.Dir(path))
+	assert.True(t, len(left) == 0, "left behind: %v", left)
 }
 
 // A longer checkpoint before leaves nothing in a shorter one after it.
@@ -85,9 +86,7 @@ func TestSaveUnchanged(t *testing.T) {
 	file := NewCheckpointFile(filepath.Join(t.TempDir(), "uid.checkpoint"))
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(1))
-	if file.sequence != 1 {
-		t.Errorf("written %d times", file.sequence)
-	}
+	assert.True(t, file.sequence == 1, "written %d times", file.sequence)
 }
 
 // A write that a kill -9 has cut short leaves the checkpoint before it.
@@ -96,15 +95,11 @@ func TestTornWrite(t *testing.T) {
 	file := NewCheckpointFile(path)
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(2))
-	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
-	written, err := os.OpenFile(path, os.O_WRONLY, 0)
-	assert.Must(t, err)
-	assert.Must(t, assert.ErrorOf(written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize)))
-	assert.Must(t, written.Close())
+	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 3, Content: []byte(`{"version":1}`)}))
+	assert.Must(t, os.Truncate(path, int64(checkpoints.Slot+checkpoints.Header+5)))
 	assert.Equal(t, 2, loaded(t, path), "loaded")
-	if next := NewCheckpointFile(path); next.sequence != 2 {
-		t.Errorf("goes on after %d, want 2", next.sequence)
-	}
+	next := NewCheckpointFile(path)
+	assert.True(t, next.sequence == 2, "goes on after %d, want 2", next.sequence)
 }
 
 // When a write fails, the checkpoint of before is not left to be believed, and
@@ -113,10 +108,9 @@ func TestSaveFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.checkpoint")
 	file, large := NewCheckpointFile(path), newCheckpoint(2)
 	save(t, file, newCheckpoint(1))
-	large.Stop.Message = strings.Repeat("x", maxData)
-	if err := file.Save(large); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint: ") {
-		t.Errorf("Save: %v", err)
-	}
+	large.Stop.Message = strings.Repeat("x", checkpoints.Slot)
+	err := file.Save(large)
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "save checkpoint: "), "Save: %v", err)
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(LoadCheckpoint(path)), "Load")
 	assert.Fails(t, file.Sync(), "Sync of nothing works")
 	save(t, file, newCheckpoint(1))
@@ -125,13 +119,15 @@ func TestSaveFails(t *testing.T) {
 
 // A file without a complete slot is an error, whatever it holds.
 func TestLoadDamaged(t *testing.T) {
-	wrong := entry{sequence: 1, data: []byte("{}")}.encode()
+	path := filepath.Join(t.TempDir(), "uid.checkpoint")
+	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 2, Content: []byte("{}")}))
+	wrong, err := os.ReadFile(path)
+	assert.Must(t, err)
 	wrong[len(wrong)-1]++
 	for name, content := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "long header": []byte(strings.Repeat("9", 100)),
 		"length": []byte("1 99999999999 0" + strings.Repeat(" ", 100)), "checksum": wrong,
 	} {
-		path := filepath.Join(t.TempDir(), "uid.checkpoint")
 		assert.Must(t, os.WriteFile(path, content, 0o600))
 		assert.Error(t, "read checkpoint: the file is damaged", assert.ErrorOf(LoadCheckpoint(path)), name)
 	}
@@ -142,5 +138,22 @@ func BenchmarkSave(b *testing.B) {
 	file := NewCheckpointFile(filepath.Join(b.TempDir(), "uid.checkpoint"))
 	for id := lifecycle.EffectID(1); b.Loop(); id++ {
 		save(b, file, newCheckpoint(id))
+	}
+}
+
+// TestFullDisk: on a disk that others have filled, a checkpoint takes the place
+// of the one before it, and the pod stays one that can be gone on with.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	path := filepath.Join(disk, "uid.checkpoint")
+	file := NewCheckpointFile(path)
+	save(t, file, newCheckpoint(1))
+	err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 1<<20), 0o600)
+	assert.Require(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
+	for id := range lifecycle.EffectID(5) {
+		save(t, file, newCheckpoint(id+2))
+		assert.Equal(t, id+2, loaded(t, path), "loaded")
 	}
 }

@@ -87,12 +87,9 @@ func TestJournalOfARestart(t *testing.T) {
 		if len(record.Ends) != 2 || record.Ends[0].Usage == nil || !strings.Contains(record.Ends[0].Chain[0].Line(s.start), "Probed main/0 failure failures=\"3\"") {
 			t.Errorf("ends %+v", record.Ends)
 		}
-		if record.Living || record.Left != 0 {
-			t.Errorf("living %v, %d entries left out", record.Living, record.Left)
-		}
-		if got := record.Now; got == nil || got.Stage != "gone" {
-			t.Errorf("now %+v", got)
-		}
+		assert.True(t, !record.Living && record.Left == 0, "living %v, %d entries left out", record.Living, record.Left)
+		got := record.Now
+		assert.True(t, got != nil && got.Stage == "gone", "now %+v", got)
 	})
 }
 
@@ -105,9 +102,8 @@ func TestJournalOfBackOff(t *testing.T) {
 		web := s.run(pod)
 		web.await("restarted twice", restarts(2))
 		s.compareJournal(in, pod, "backoff")
-		if record, err := in.Read(string(pod.UID)); err != nil || !record.Living {
-			t.Errorf("the pod has no lifepod: %+v, %v", record, err)
-		}
+		record, err := in.Read(string(pod.UID))
+		assert.True(t, err == nil && record.Living, "the pod has no lifepod: %+v, %v", record, err)
 	})
 }
 
@@ -126,9 +122,8 @@ func TestJournalOfPull(t *testing.T) {
 			assert.Must(t, err)
 			return record.Now.Pulls
 		}
-		if got := pulls(); len(got) != 1 || got[0].Image != image || got[0].Elapsed != 5*time.Second {
-			t.Errorf("pulls after 5.5 s: %+v", got)
-		}
+		got := pulls()
+		assert.True(t, len(got) == 1 && got[0].Image == image && got[0].Elapsed == 5*time.Second, "pulls after 5.5 s: %+v", got)
 		web.await("running", running)
 		assert.Empty(t, pulls(), "pulls of a pod that runs")
 	})

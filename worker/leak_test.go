@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Workers that are given up at any moment, with calls, probes and hooks under way,
@@ -33,14 +35,12 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		}
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		if most := len(inBubble()) - before; most < pods {
-			t.Fatalf("%d goroutines with %d pods: this proves nothing", most, pods)
-		}
+		most := len(inBubble()) - before
+		assert.Require(t, most >= pods, "%d goroutines with %d pods: this proves nothing", most, pods)
 		began := time.Now()
 		s.end()
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("giving up took %v", took)
-		}
+		took := time.Since(began)
+		assert.True(t, took <= 5*time.Second, "giving up took %v", took)
 		time.Sleep(time.Hour) // a hook that nobody awaits any more ends, too
 		synctest.Wait()
 		if left := inBubble(); len(left) > before {

@@ -83,9 +83,8 @@ func TestProbeEndsWithPod(t *testing.T) {
 		web.await("running", running)
 		asked := s.elapsed()
 		web.stop(30)
-		if took := web.gone() - asked; took > time.Second {
-			t.Errorf("gone after %v", took)
-		}
+		took := web.gone() - asked
+		assert.True(t, took <= time.Second, "gone after %v", took)
 	})
 }
 
@@ -117,9 +116,8 @@ func TestPreStop(t *testing.T) {
 				asked := s.elapsed()
 				web.stop(10)
 				assert.Equal(t, tc.gone, (web.gone() - asked).Round(time.Second), "gone after")
-				if acted := s.Acted(); !slices.Contains(acted, tc.stop) {
-					t.Errorf("calls %q, want %q", acted, tc.stop)
-				}
+				acted := s.Acted()
+				assert.True(t, slices.Contains(acted, tc.stop), "calls %q, want %q", acted, tc.stop)
 			})
 		})
 	}
@@ -133,9 +131,8 @@ func TestPostStart(t *testing.T) {
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm")}
 		s.run(pod)
 		s.awaitCall("StartContainer web/second")
-		if at := s.when("StartContainer web/second"); at[0] != 3*time.Second {
-			t.Errorf("the second was started at %v", at)
-		}
+		at := s.when("StartContainer web/second")
+		assert.True(t, at[0] == 3*time.Second, "the second was started at %v", at)
 	})
 }
 

@@ -64,9 +64,8 @@ func TestResizeInPlace(t *testing.T) {
 			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
 		}
 		assert.Deep(t, "calls", want, resizeCalls(s))
-		if got := web.last().ContainerStatuses[0].RestartCount; got != 0 {
-			t.Errorf("%d restarts, want none", got)
-		}
+		got := web.last().ContainerStatuses[0].RestartCount
+		assert.True(t, got == 0, "%d restarts, want none", got)
 		web.stop(1)
 		web.gone()
 	})
@@ -117,9 +116,8 @@ func TestRuntimeRefusesResize(t *testing.T) {
 					web.await("the error", func(status v1.PodStatus) bool { return resizeReason(status, v1.PodResizeInProgress) == tc.want })
 				}
 				web.await("the resize to end", resized(requirements("200m", "64Mi")))
-				if took := s.elapsed(); (took >= 10*time.Second) != (tc.want != "") {
-					t.Errorf("it took %v", took)
-				}
+				took := s.elapsed()
+				assert.True(t, (took >= 10*time.Second) == (tc.want != ""), "it took %v", took)
 				web.stop(1)
 				web.gone()
 			})
@@ -149,9 +147,8 @@ func TestResizeBelowUsage(t *testing.T) {
 		})
 		s.Uses(10 << 20)
 		web.await("the resize to end", resized(requirements("100m", "32Mi")))
-		if took := s.elapsed(); took < 10*time.Second {
-			t.Errorf("tried again after %v", took)
-		}
+		took := s.elapsed()
+		assert.True(t, took >= 10*time.Second, "tried again after %v", took)
 		web.stop(1)
 		web.gone()
 	})

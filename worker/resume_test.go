@@ -82,9 +82,8 @@ func TestResumeTouchesNothing(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		pod.resume()
 		pod.await("running", running)
-		if diff := cmp.Diff(before, pod.last(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("status (-before +after):\n%s", diff)
-		}
+		diff := cmp.Diff(before, pod.last(), cmpopts.EquateEmpty())
+		assert.True(t, diff == "", "status (-before +after):\n%s", diff)
 		time.Sleep(20 * time.Second)
 		assert.Empty(t, s.Acted()[acted:], "calls after the resume")
 		pod.await("restarted", restarts(1))
@@ -126,9 +125,8 @@ func TestResumeTermination(t *testing.T) {
 		pod.kill()
 		time.Sleep(7 * time.Second)
 		pod.resume()
-		if took := pod.gone() - asked; took < 20*time.Second || took > 21*time.Second {
-			t.Errorf("gone after %v, want 20s and the calls", took)
-		}
+		took := pod.gone() - asked
+		assert.True(t, took >= 20*time.Second && took <= 21*time.Second, "gone after %v, want 20s and the calls", took)
 		if want := "StopContainer web/main timeout=8"; !slices.Contains(s.Acted(), want) {
 			t.Errorf("calls %q, want %s", s.Acted(), want)
 		}
@@ -246,13 +244,9 @@ func TestConfirm(t *testing.T) {
 			if got.Failure != nil {
 				message = got.Failure.Message
 			}
-			if got.ID != 7 || message != want {
-				t.Errorf("got %+v %q, want %q", got, message, want)
-			}
+			assert.True(t, got.ID == 7 && message == want, "got %+v %q, want %q", got, message, want)
 			disk.saves++
 		}
-		if disk.syncs != 2 {
-			t.Errorf("synced %d times", disk.syncs)
-		}
+		assert.True(t, disk.syncs == 2, "synced %d times", disk.syncs)
 	})
 }

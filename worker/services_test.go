@@ -3,12 +3,16 @@ package worker
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 type services struct{ err error }
@@ -29,4 +33,22 @@ func TestServiceVariables(t *testing.T) {
 	assert.Deep(t, "environment", want, got.Env)
 	h.engine.API.Services = services{err: errors.New("unread")}
 	assert.Error(t, "unread", assert.ErrorOf(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)), "A-ENV-1")
+}
+
+// TestResolverOfEachSandbox: the machine's servers are those of the moment (A-NET-3), and a
+// configuration that can't be read fails the sandbox.
+func TestResolverOfEachSandbox(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "resolv.conf")
+	h := &executor{engine: &Engine{Cgroups: podcgroup.Driver{}}, pod: podOf("web", v1.RestartPolicyNever, "main"), results: &results{}}
+	h.pod.Spec.DNSPolicy = v1.DNSDefault
+	h.engine.DNS.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(path) }
+	if _, _, err := h.sandboxConfig(0, ""); err == nil {
+		t.Error("no error without the file")
+	}
+	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {
+		assert.Must(t, os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600))
+		config, _, err := h.sandboxConfig(0, "")
+		assert.Must(t, err)
+		assert.Deep(t, "servers", []string{server}, config.GetDnsConfig().GetServers())
+	}
 }

@@ -1,13 +1,18 @@
 package worker
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -58,18 +63,16 @@ func TestStopDuringStart(t *testing.T) {
 				}
 				asked := s.elapsed()
 				web.stop(30)
-				if took := web.gone() - asked; took > test.gone {
-					t.Errorf("gone after %v, want %v at the latest", took, test.gone)
-				}
+				took := web.gone() - asked
+				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
 				acted := s.Acted()
 				for i, text := range acted { // the sandbox and the pull begin side by side
 					if strings.HasPrefix(text, "PullImage") && i == 0 {
 						acted[0], acted[1] = acted[1], acted[0]
 					}
 				}
-				if diff := cmp.Diff(test.acted, acted); diff != "" && test.acted != nil {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				diff := cmp.Diff(test.acted, acted)
+				assert.True(t, diff == "" || test.acted == nil, "calls (-want +got):\n%s", diff)
 				for _, c := range s.Calls() {
 					if c.String() == test.during && test.fault != "" && c.At.Add(c.Took).Sub(s.start) != asked {
 						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
@@ -117,9 +120,8 @@ func TestStopHarder(t *testing.T) {
 					}
 				}
 				assert.Deep(t, "stops", test.calls, stops)
-				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
-					t.Errorf("ended as %+v, want 137", end)
-				}
+				end := web.last().ContainerStatuses[0].State.Terminated
+				assert.True(t, end != nil && end.ExitCode == 137, "ended as %+v, want 137", end)
 			})
 		})
 	}
@@ -146,5 +148,39 @@ func TestStopAfterSandboxWasRefused(t *testing.T) {
 		web.stop(30)
 		web.gone()
 		assert.Empty(t, s.Left(), "left behind")
+	})
+}
+
+// evictionsCounted keeps the evictions that were counted.
+type evictionsCounted struct {
+	mu      sync.Mutex
+	signals []string
+}
+
+func (c *evictionsCounted) Carried(_ *v1.Pod, effect lifecycle.Effect, _ lifecycle.Fact, _ time.Duration) {
+	if e, is := effect.(lifecycle.CountEviction); is {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.signals = append(c.signals, e.Signal)
+	}
+}
+
+// TestLocalStorageIsCounted: a pod that exceeds a limit of its own is evicted, and counted
+// once (B-LST-1).
+func TestLocalStorageIsCounted(t *testing.T) {
+	inStory(t, func(t *testing.T, s *story) {
+		var counted evictionsCounted
+		s.node.Watch = &counted
+		s.Program("main", "run")
+		pod := podOf("p", v1.RestartPolicyNever, "main")
+		pod.Spec.Volumes = []v1.Volume{{Name: "small", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(32<<10, resource.BinarySI)}}}}
+		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "small", MountPath: "/small"}}
+		l := s.run(pod)
+		l.await("Running", func(st v1.PodStatus) bool { return st.Phase == v1.PodRunning })
+		small := filepath.Join(s.node.Folders.Pods, string(pod.UID), "volumes", "kubernetes.io~empty-dir", "small")
+		assert.Must(t, os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600))
+		l.await("Failed", func(st v1.PodStatus) bool { return st.Phase == v1.PodFailed && st.Reason == "Evicted" })
+		want := []string{"emptydirfs.limit"}
+		assert.True(t, slices.Equal(counted.signals, want), "counted %q, want %q", counted.signals, want)
 	})
 }

@@ -35,7 +35,5 @@ func TestPack(t *testing.T) {
 		assert.Deep(t, fmt.Sprintf("%d: %q: packed", i, want.content), want.packed, pack(want.content))
 	}
 	assert.Must(t, os.Remove(archive))
-	if !pack("two") {
-		t.Error("without an archive nothing is packed")
-	}
+	assert.True(t, pack("two"), "without an archive nothing is packed")
 }

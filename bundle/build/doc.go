@@ -13,7 +13,7 @@
 // cmd/lifepod-demo beside the runtime, packs that below .cache/demo in a second, and writes
 // .cache/demo/overlay.json, with which `go build` embeds this archive alone.
 //
-// images_layout.go makes the images that lifepod carries, so that pods run
+// images.go makes the images that lifepod carries, so that pods run
 // without a registry: lifepod.dev/pause:1 holds a pod's namespaces, and
 // lifepod.dev/toolbox:1 is what examples and tests run.
 //

@@ -13,9 +13,8 @@ import (
 )
 
 func TestUnknownArchitecture(t *testing.T) {
-	if _, err := newTree("../..", "x86_64"); err == nil || !strings.Contains(err.Error(), `architecture "x86_64", only for amd64 and arm64`) {
-		t.Errorf("newTree: %v", err)
-	}
+	_, err := newTree("../..", "x86_64")
+	assert.True(t, err != nil && strings.Contains(err.Error(), `architecture "x86_64", only for amd64 and arm64`), "newTree: %v", err)
 }
 
 // TestForeignTree: what is built for another architecture leaves alone what is embedded
@@ -36,9 +35,7 @@ func TestForeignTree(t *testing.T) {
 	assert.Deep(t, "the overlay", want, overlay.Replace)
 	packing := tree.runtimePacking()
 	for _, path := range []string{packing.from, packing.to, tree.cluster(), tree.stampFile()} {
-		if !strings.HasPrefix(path, cache+string(filepath.Separator)) {
-			t.Errorf("%s is not below %s", path, cache)
-		}
+		assert.True(t, strings.HasPrefix(path, cache+string(filepath.Separator)), "%s is not below %s", path, cache)
 	}
 }
 

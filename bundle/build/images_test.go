@@ -56,9 +56,7 @@ func contents(t *testing.T, archive []byte) (lines []string, files map[string]st
 			return lines, files
 		}
 		assert.Must(t, err)
-		if !header.ModTime.Equal(time.Unix(0, 0)) {
-			t.Errorf("%s has time %v", header.Name, header.ModTime)
-		}
+		assert.True(t, header.ModTime.Equal(time.Unix(0, 0)), "%s has time %v", header.Name, header.ModTime)
 		line := fmt.Sprintf("%o %d:%d %s", header.Mode, header.Uid, header.Gid, header.Name)
 		if header.Linkname != "" {
 			line += " -> " + header.Linkname
@@ -85,9 +83,7 @@ func TestDockerSaveArchive(t *testing.T) {
 		tag, err := name.NewTag(tt.name)
 		assert.Must(t, err)
 		image, err := tarball.ImageFromPath(archive, &tag)
-		if err != nil {
-			t.Fatalf("read %s: %v", tt.name, err)
-		}
+		assert.Require(t, err == nil, "read %s: %v", tt.name, err)
 		if err := validate.Image(image); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -136,9 +132,8 @@ func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
 	dir := unpack(t, write(t, imagesBinaries(t)))
 	blobs, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
 	assert.Must(t, err)
-	if got, want := len(blobs), 6; got != want {
-		t.Errorf("%d blobs, want %d: manifest, config and layer of each image", got, want)
-	}
+	got, want := len(blobs), 6
+	assert.True(t, got == want, "%d blobs, want %d: manifest, config and layer of each image", got, want)
 	for _, blob := range blobs {
 		data, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
 		assert.Must(t, err)
@@ -168,9 +163,7 @@ func TestLayers(t *testing.T) {
 		assert.Must(t, err)
 		lines, files := contents(t, data)
 		assert.Deep(t, fmt.Sprint(saved[i].RepoTags), want, lines)
-		if i == 1 && files["bin/toolbox-net"] != "net program" {
-			t.Errorf("bin/toolbox-net holds %q", files["bin/toolbox-net"])
-		}
+		assert.True(t, i != 1 || files["bin/toolbox-net"] == "net program", "bin/toolbox-net holds %q", files["bin/toolbox-net"])
 	}
 }
 
@@ -179,9 +172,7 @@ func TestSameBinariesSameArchive(t *testing.T) {
 	assert.Must(t, err)
 	second, err := os.ReadFile(write(t, imagesBinaries(t)))
 	assert.Must(t, err)
-	if !bytes.Equal(first, second) {
-		t.Error("two archives of the same binaries differ")
-	}
+	assert.True(t, bytes.Equal(first, second), "two archives of the same binaries differ")
 }
 
 func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
@@ -198,9 +189,7 @@ func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
 			tt.damage(&b)
 			archive := filepath.Join(t.TempDir(), "images.tar")
 			err := WriteImages(archive, b)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q in it", err, tt.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want), "error %v, want %q in it", err, tt.want)
 			if _, err := os.Stat(archive); err == nil {
 				t.Error("an archive was written")
 			}

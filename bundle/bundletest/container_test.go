@@ -29,9 +29,7 @@ func watchRunc(t *testing.T, runc string) (program string, calls func() string) 
 	assert.Must(t, os.WriteFile(program, text, 0o700), os.Remove(runc), os.WriteFile(runc, []byte(script), 0o700))
 	return program, func() string {
 		said, err := os.ReadFile(log)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
+		assert.Require(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 		return string(said)
 	}
 }
@@ -45,17 +43,13 @@ func TestRuncIsNotExecuted(t *testing.T) {
 	answer, err := p.client.ExecSync(t.Context(), &cri.ExecSyncRequest{
 		ContainerId: p.container, Cmd: []string{"/bin/sh", "-c", "echo out; exit 7"}, Timeout: 60,
 	})
-	if err != nil || answer.GetExitCode() != 7 || string(answer.GetStdout()) != "out\n" {
-		t.Errorf("exec: %v, %v", answer, err)
-	}
+	assert.True(t, err == nil && answer.GetExitCode() == 7 && string(answer.GetStdout()) == "out\n", "exec: %v, %v", answer, err)
 	states := filepath.Join(r.Paths().RunDir, "runc/k8s.io")
 	if state := runcState(t, runc, states, p.container); state.Status != "running" || state.Pid != p.containerPID(t) || state.Bundle == "" {
 		t.Errorf("runc says of the container: %+v, want running with process %d", state, p.containerPID(t))
 	}
 	out, err := exec.Command(runc, "--root", states, "exec", p.container, "/bin/echo", "by runc").CombinedOutput()
-	if err != nil || string(out) != "by runc\n" {
-		t.Errorf("runc exec: %v: %s", err, out)
-	}
+	assert.True(t, err == nil && string(out) == "by runc\n", "runc exec: %v: %s", err, out)
 	if _, err := p.client.StopContainer(t.Context(), &cri.StopContainerRequest{ContainerId: p.container, Timeout: 60}); err != nil {
 		t.Error(err)
 	}
@@ -66,9 +60,8 @@ func TestRuncIsNotExecuted(t *testing.T) {
 		t.Errorf("the container is removed, runc still has %q, %v", left, err)
 	}
 	p.remove(t)
-	if called := calls(); called != "" {
-		t.Errorf("runc was executed:\n%s", called)
-	}
+	called := calls()
+	assert.True(t, called == "", "runc was executed:\n%s", called)
 	closeRuntime(t, r)
 }
 
@@ -79,9 +72,7 @@ func runcState(t *testing.T, runc, states, container string) (state struct {
 }) {
 	t.Helper()
 	out, err := exec.Command(runc, "--root", states, "state", container).CombinedOutput()
-	if err != nil || json.Unmarshal(out, &state) != nil {
-		t.Errorf("runc state: %v: %s", err, out)
-	}
+	assert.True(t, err == nil && json.Unmarshal(out, &state) == nil, "runc state: %v: %s", err, out)
 	return state
 }
 
@@ -91,9 +82,7 @@ func TestProgramIsMissing(t *testing.T) {
 	p := runPod(t, r)
 	_, err := p.client.ExecSync(t.Context(), &cri.ExecSyncRequest{ContainerId: p.container, Cmd: []string{"/bin/none"}, Timeout: 60})
 	const want = `exec failed: unable to start container process: exec: "/bin/none": stat /bin/none: no such file or directory`
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("exec: %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), want), "exec: %v", err)
 	p.remove(t)
 	closeRuntime(t, r)
 }

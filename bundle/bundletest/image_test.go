@@ -40,9 +40,8 @@ func gzipped(t *testing.T, content []byte) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
 	w := gzip.NewWriter(&buffer)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write(content)
+	assert.Must(t, err)
 	assert.Must(t, w.Close())
 	return buffer.Bytes()
 }
@@ -76,9 +75,7 @@ func TestLoadImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := bundle.LoadImages(t.Context(), r.Endpoint(), test.archive)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("error %v, want one with %q", err, test.err)
-				}
+				assert.True(t, err != nil && strings.Contains(err.Error(), test.err), "error %v, want one with %q", err, test.err)
 				return
 			}
 			assert.Must(t, err)

@@ -33,16 +33,14 @@ func TestLostShimIsEndedSoon(t *testing.T) {
 	root := newRoot(t)
 	r := open(t, root)
 	defer closeRuntime(t, r)
-	if _, err := r.ImportImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.ImportImages(t.Context())
+	assert.Must(t, err)
 	pid, id := loseShim(t, r, root)
 	awaitForgotten(t, r, id)
 	forgotten := time.Now()
 	awaitGone(t, fmt.Sprintf("/proc/%d/fd/0", pid))
-	if took := time.Since(forgotten); took > looks {
-		t.Errorf("the shim lived %v longer than its sandbox", took)
-	}
+	took := time.Since(forgotten)
+	assert.True(t, took <= looks, "the shim lived %v longer than its sandbox", took)
 }
 
 // awaitForgotten waits until containerd has deleted the container of a sandbox.

@@ -90,9 +90,7 @@ func (h *holder) hears(t *testing.T, want string) {
 		if line == want {
 			return
 		}
-		if strings.HasPrefix(line, "error:") {
-			t.Fatal(line)
-		}
+		assert.Require(t, !strings.HasPrefix(line, "error:"), "%v", line)
 	}
 	t.Fatalf("the holding process ended before it said %q", want)
 }

@@ -107,7 +107,6 @@ func (p *pod) remove(t *testing.T) {
 
 func wantFile(t *testing.T, path string) {
 	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat(path)
+	assert.NoError(t, err)
 }

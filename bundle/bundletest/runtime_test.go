@@ -27,9 +27,8 @@ func TestOpenAndClose(t *testing.T) {
 			t.Errorf("condition %s is false: %s", condition.GetType(), condition.GetMessage())
 		}
 	}
-	if pid := containerd(t, root); sessionOf(t, pid) != pid {
-		t.Error("containerd is in the session of who started it: Ctrl-C would reach it")
-	}
+	pid := containerd(t, root)
+	assert.True(t, sessionOf(t, pid) == pid, "containerd is in the session of who started it: Ctrl-C would reach it")
 	if _, err := r.Paths().Exclude(); !errors.Is(err, bundle.ErrInUse) {
 		t.Errorf("excluding others from an open root: error %v, want %v", err, bundle.ErrInUse)
 	}
@@ -43,18 +42,16 @@ func TestShare(t *testing.T) {
 	first := startHolder(t, root)
 	pid := containerd(t, root)
 	second := startHolder(t, root)
-	if again := containerd(t, root); again != pid {
-		t.Errorf("containerd has pid %d, then %d: the second process did not share it", pid, again)
-	}
+	again := containerd(t, root)
+	assert.True(t, again == pid, "containerd has pid %d, then %d: the second process did not share it", pid, again)
 	// Both hear of a restart, whoever supervises.
 	killContainerd(t, root)
 	first.hears(t, "restarted")
 	second.hears(t, "restarted")
 	first.close(t)
 	pid = containerd(t, root)
-	if got := sessionOf(t, pid); got != pid {
-		t.Errorf("containerd %d was stopped although the root is in use", pid)
-	}
+	got := sessionOf(t, pid)
+	assert.True(t, got == pid, "containerd %d was stopped although the root is in use", pid)
 	// The second one has taken over.
 	killContainerd(t, root)
 	second.hears(t, "restarted")
@@ -68,9 +65,8 @@ func TestTakeOverFromKilled(t *testing.T) {
 	pid := containerd(t, root)
 	first.kill(t)
 	third := startHolder(t, root)
-	if again := containerd(t, root); again != pid {
-		t.Errorf("containerd has pid %d, then %d: it was not adopted", pid, again)
-	}
+	again := containerd(t, root)
+	assert.True(t, again == pid, "containerd has pid %d, then %d: it was not adopted", pid, again)
 	killContainerd(t, root)
 	second.hears(t, "restarted")
 	third.hears(t, "restarted")
@@ -103,9 +99,8 @@ func TestRepair(t *testing.T) {
 			killed.kill(t)
 			test.damage(t, locate(t, root))
 			r := open(t, root)
-			if again := containerd(t, root); (again == pid) != test.adopts {
-				t.Errorf("containerd had pid %d and has %d; want adopted: %v", pid, again, test.adopts)
-			}
+			again := containerd(t, root)
+			assert.True(t, (again == pid) == test.adopts, "containerd had pid %d and has %d; want adopted: %v", pid, again, test.adopts)
 			if got := countContainerd(root); got != 1 {
 				t.Errorf("%d containerds run, want 1: %q", got, programsOf(root))
 			}

@@ -29,9 +29,8 @@ func (p *pod) sandboxPID(t *testing.T) int {
 func pidOf(t *testing.T, verbose map[string]string) int {
 	t.Helper()
 	var info struct{ PID int }
-	if err := json.Unmarshal([]byte(verbose["info"]), &info); err != nil || info.PID == 0 {
-		t.Fatalf("%v: %s", err, verbose["info"])
-	}
+	err := json.Unmarshal([]byte(verbose["info"]), &info)
+	assert.Require(t, err == nil && info.PID != 0, "%v: %s", err, verbose["info"])
 	return info.PID
 }
 
@@ -45,9 +44,7 @@ func (p *pod) state(t *testing.T) cri.PodSandboxState {
 func (p *pod) awaitNotReady(t *testing.T) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); p.state(t) == cri.PodSandboxState_SANDBOX_READY; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("the sandbox is still ready")
-		}
+		assert.Require(t, !time.Now().After(limit), "the sandbox is still ready")
 	}
 }
 
@@ -55,9 +52,7 @@ func (p *pod) awaitNotReady(t *testing.T) {
 func (p *pod) awaitExit(t *testing.T) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); p.status(t).GetState() == cri.ContainerState_CONTAINER_RUNNING; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("the container still runs")
-		}
+		assert.Require(t, !time.Now().After(limit), "the container still runs")
 	}
 }
 
@@ -71,9 +66,7 @@ func (p *pod) awaitRemoval(t *testing.T) {
 			p.sandbox = ""
 			return
 		}
-		if time.Now().After(limit) {
-			t.Fatalf("remove the sandbox: %v", err)
-		}
+		assert.Require(t, !time.Now().After(limit), "remove the sandbox: %v", err)
 	}
 }
 
@@ -99,9 +92,8 @@ func TestSandboxIsNoContainer(t *testing.T) {
 		}
 	}
 	cgroups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", holder))
-	if want := r.CgroupParent() + "/pod/" + p.sandbox; err != nil || !strings.Contains(string(cgroups), want) {
-		t.Errorf("it is not in cgroup %s: %v\n%s", want, err, cgroups)
-	}
+	want := r.CgroupParent() + "/pod/" + p.sandbox
+	assert.True(t, err == nil && strings.Contains(string(cgroups), want), "it is not in cgroup %s: %v\n%s", want, err, cgroups)
 	killContainerd(t, root)
 	<-r.Restarts()
 	if state := p.state(t); state != cri.PodSandboxState_SANDBOX_READY || p.sandboxPID(t) != holder {
@@ -114,9 +106,7 @@ func TestSandboxIsNoContainer(t *testing.T) {
 	p = runPod(t, r)
 	holder = p.sandboxPID(t)
 	shim, id := awaitShim(t, r.Paths())
-	if id != p.sandbox {
-		t.Fatalf("the shim is of sandbox %s", id)
-	}
+	assert.Require(t, id == p.sandbox, "the shim is of sandbox %s", id)
 	kill(t, shim)
 	p.awaitNotReady(t)
 	p.awaitExit(t)
@@ -153,9 +143,8 @@ func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
 		change(config)
 		answer, err := p.client.RunPodSandbox(t.Context(), &cri.RunPodSandboxRequest{Config: config})
 		p.sandbox = answer.GetPodSandboxId()
-		if text, failed := os.ReadFile(canary); failed != nil || string(text) != "as before" {
-			t.Errorf("%s: a file of the machine is %q, %v; the request: %v", name, text, failed, err)
-		}
+		text, failed := os.ReadFile(canary)
+		assert.True(t, failed == nil && string(text) == "as before", "%s: a file of the machine is %q, %v; the request: %v", name, text, failed, err)
 		p.remove(t)
 	}
 }

@@ -93,9 +93,7 @@ func wantNothingLeft(t *testing.T, root string) {
 	for limit := time.Now().Add(time.Minute); len(got) > 0 && time.Now().Before(limit); got = programsOf(root) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if len(got) > 0 {
-		t.Errorf("processes left: %q", got)
-	}
+	assert.True(t, len(got) == 0, "processes left: %q", got)
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		return !strings.HasPrefix(m.Mountpoint, root) && !strings.HasPrefix(m.Mountpoint, p.RunDir), false
 	})
@@ -112,16 +110,13 @@ func wantNothingLeft(t *testing.T, root string) {
 	if name := strings.TrimPrefix(p.CgroupParent(), "/"); name != "" {
 		v1, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 		v2, _ := filepath.Glob("/sys/fs/cgroup/" + name)
-		if left := slices.Concat(v1, v2); len(left) > 0 {
-			t.Errorf("cgroups left: %q", left)
-		}
+		left := slices.Concat(v1, v2)
+		assert.True(t, len(left) == 0, "cgroups left: %q", left)
 	}
 	for _, listing := range [][]string{{"nft", "list", "tables"}, {"iptables", "-w", "-t", "nat", "-S"}} {
 		out, _ := exec.Command(listing[0], listing[1:]...).Output()
 		name := strings.TrimPrefix(p.CgroupParent(), "/lifepod-")
-		if strings.Contains(string(out), name) || strings.Contains(string(out), "cni_hostport") {
-			t.Errorf("%s: rules left:\n%s", listing[0], out)
-		}
+		assert.True(t, !strings.Contains(string(out), name) && !strings.Contains(string(out), "cni_hostport"), "%s: rules left:\n%s", listing[0], out)
 	}
 }
 

@@ -35,9 +35,7 @@ func TestSuspendedSupervisor(t *testing.T) {
 	killContainerd(t, root)
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
 	want := fmt.Sprintf("process %d, a lifepod that supervises this state folder's runtime, does not answer: if it is suspended, resume it", first.cmd.Process.Pid)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("without containerd: error %v, want one with %q", err, want)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), want), "without containerd: error %v, want one with %q", err, want)
 	assert.Must(t, syscall.Kill(first.cmd.Process.Pid, unix.SIGCONT))
 	first.hears(t, "restarted")
 	first.close(t)
@@ -57,8 +55,7 @@ func TestHungContainerd(t *testing.T) {
 	closeRuntime(t, r)
 	first.kill(t)
 	second := open(t, root)
-	if pid := containerd(t, root); pid == hung {
-		t.Errorf("containerd has pid %d still: it was not replaced", pid)
-	}
+	pid := containerd(t, root)
+	assert.True(t, pid != hung, "containerd has pid %d still: it was not replaced", pid)
 	closeRuntime(t, second)
 }

@@ -76,9 +76,7 @@ func TestFind(t *testing.T) {
 		} else {
 			got = string(pod.UID)
 		}
-		if got != tc.want {
-			t.Errorf("%s, -n %q:\ngot  %s\nwant %s", tc.name, tc.namespace, got, tc.want)
-		}
+		assert.True(t, got == tc.want, "%s, -n %q:\ngot  %s\nwant %s", tc.name, tc.namespace, got, tc.want)
 	}
 }
 
@@ -88,9 +86,8 @@ func TestNoPods(t *testing.T) {
 		t.Errorf("%v, %v, %v", pods, silent, err)
 	}
 	_, err := c.Find(t.Context(), "web", "")
-	if diff := cmp.Diff(`no pod "web": no pod runs with the state folder /root`, err.Error()); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(`no pod "web": no pod runs with the state folder /root`, err.Error())
+	assert.True(t, diff == "", "%v", diff)
 }
 
 // A lifepod that doesn't answer is told of, and does not hide the others.
@@ -101,9 +98,7 @@ func TestSilentLifepod(t *testing.T) {
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = hung.Close() })
 	pods, silent, err := c.Pods(t.Context())
-	if len(pods) != 1 || len(silent) != 1 || err != nil {
-		t.Fatalf("%d pods, %v silent, %v, want one each", len(pods), silent, err)
-	}
+	assert.Require(t, len(pods) == 1 && len(silent) == 1 && err == nil, "%d pods, %v silent, %v, want one each", len(pods), silent, err)
 	_, err = c.Find(t.Context(), "db", "")
 	assert.ErrorContains(t, "2.sock does not answer", err)
 }
@@ -120,9 +115,7 @@ func TestRefusal(t *testing.T) {
 			assert.NoError(t, assert.ErrorOf(w.Write([]byte(answer))))
 		})
 		_, silent, err := c.Pods(t.Context())
-		if err != nil || len(silent) != 1 || silent[0].Err.Error() != want {
-			t.Errorf("%v, %v, want %q", silent, err, want)
-		}
+		assert.True(t, err == nil && len(silent) == 1 && silent[0].Err.Error() == want, "%v, %v, want %q", silent, err, want)
 	}
 }
 
@@ -184,9 +177,7 @@ func TestAskedAtOnce(t *testing.T) {
 	c := New(folder, "/root")
 	c.atOnce = atOnce
 	list, silent, err := c.Pods(t.Context())
-	if err != nil || len(list) != pods || len(silent) > 0 {
-		t.Errorf("%d pods, silent %v, %v", len(list), silent, err)
-	}
+	assert.True(t, err == nil && len(list) == pods && len(silent) == 0, "%d pods, silent %v, %v", len(list), silent, err)
 	if most.Load() > atOnce {
 		t.Errorf("%d were asked at the same time, want %d at most", most.Load(), atOnce)
 	}

@@ -50,9 +50,7 @@ func TestEnded(t *testing.T) {
 		t.Helper()
 		_, err := c.Find(t.Context(), name, "")
 		left, is := errors.AsType[*UnattendedError](err)
-		if !is {
-			t.Fatal(err)
-		}
+		assert.Require(t, is, "%v", err)
 		return left
 	}
 	old, newest := find("b"), find("old")
@@ -63,9 +61,7 @@ func TestEnded(t *testing.T) {
 		len(s.ContainerStatuses) != 1 || s.ContainerStatuses[0].State.Terminated.ExitCode != 4 {
 		t.Errorf("status %+v", s)
 	}
-	if len(old.Events) != 1 || old.Events[0].InvolvedObject.FieldPath != "spec.containers{main}" {
-		t.Errorf("events %+v", old.Events)
-	}
+	assert.True(t, len(old.Events) == 1 && old.Events[0].InvolvedObject.FieldPath == "spec.containers{main}", "events %+v", old.Events)
 	c.Elsewhere = func(_ context.Context, name string) ([]v1.Pod, error) {
 		uid, there := map[string]types.UID{"gated": "g", "old": "b"}[name]
 		if !there {
@@ -90,9 +86,8 @@ func TestEnded(t *testing.T) {
 		}
 	}
 	pods, _, err := c.Pods(t.Context())
-	if list := c.Ended(pods, nil); err != nil || len(list) != 2 || list[0].UID != "b" {
-		t.Errorf("%+v, %v", list, err)
-	}
+	list := c.Ended(pods, nil)
+	assert.True(t, err == nil && len(list) == 2 && list[0].UID == "b", "%+v, %v", list, err)
 	if err := old.Forget(); err != nil || len(c.Ended(pods, nil)) != 1 {
 		t.Errorf("forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
 	}

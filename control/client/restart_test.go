@@ -117,9 +117,8 @@ func TestAwaitEnd(t *testing.T) {
 		"exited at once": {inState(t, "a a exited:7")},
 	} {
 		pod := watched(t, states...)
-		if code, err := pod.AwaitEnd(t.Context(), "a", 0); code != 7 || err != nil {
-			t.Errorf("%s: %d, %v, want 7", name, code, err)
-		}
+		code, err := pod.AwaitEnd(t.Context(), "a", 0)
+		assert.True(t, code == 7 && err == nil, "%s: %d, %v, want 7", name, code, err)
 	}
 	pod := watched(t, inState(t, "a a running"))
 	assert.Fails(t, assert.ErrorOf(pod.AwaitEnd(t.Context(), "a", 0)), "the pod has gone without its exit, and that is no error")

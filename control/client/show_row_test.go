@@ -179,16 +179,12 @@ func TestPlain(t *testing.T) {
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("%s has control characters: %q", what, text)
 		}
-		if strings.Contains(text, "\nRunning") {
-			t.Errorf("%s has a line of the pod's: %q", what, text)
-		}
+		assert.True(t, !strings.Contains(text, "\nRunning"), "%s has a line of the pod's: %q", what, text)
 	}
-	if n := strings.Count(table.String(), "\n"); n != 2 {
-		t.Errorf("the table has %d lines:\n%s", n, table.String())
-	}
-	if want := "Ready   False   <unknown>   ^[[2J\\r\\u009b31mowned Running yes: ^[[2J"; !strings.Contains(described.String(), want) {
-		t.Errorf("no %q in\n%s", want, described.String())
-	}
+	n := strings.Count(table.String(), "\n")
+	assert.True(t, n == 2, "the table has %d lines:\n%s", n, table.String())
+	want := "Ready   False   <unknown>   ^[[2J\\r\\u009b31mowned Running yes: ^[[2J"
+	assert.True(t, strings.Contains(described.String(), want), "no %q in\n%s", want, described.String())
 }
 
 // The wide row has the columns of kubectl get pods -o wide.

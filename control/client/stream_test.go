@@ -87,8 +87,7 @@ func TestLogBreaksOff(t *testing.T) {
 	log, err := pod.Log(t.Context(), LogOptions{Follow: true})
 	assert.Must(t, err)
 	text, err := io.ReadAll(log)
-	if _, is := errors.AsType[*LostError](err); !is || string(text) != "one\n" {
-		t.Errorf("%q, %v", text, err)
-	}
+	_, is := errors.AsType[*LostError](err)
+	assert.True(t, is && string(text) == "one\n", "%q, %v", text, err)
 	_ = log.Close() // only read
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,4 +115,122 @@ var ofPod = regexp.MustCompile(`( in)? pod[= ][a-z0-9.-]+_[a-z0-9-]+\([0-9a-z-]+
 func firstLine(message string) string {
 	line, _, _ := strings.Cut(cri.Reason(message), "\n")
 	return ofPod.ReplaceAllString(line, "")
+}
+
+// Table writes rows below their heads, in columns three spaces apart, which wrap where they are wider than the terminal.
+func Table(w io.Writer, heads []string, rows [][]string) error {
+	return TableLike(w, &plain.Table{}, append([][]string{heads}, rows...))
+}
+
+// TableLike writes rows in the columns of those that were written before.
+func TableLike(w io.Writer, table *plain.Table, rows [][]string) error {
+	table.Columns = plain.Columns(w)
+	if all := lines(table, rows, plain.Colours(w)); len(all) > 0 {
+		_, err := fmt.Fprintln(w, strings.Join(all, "\n"))
+		return err
+	}
+	return nil
+}
+
+// lines has what a cell says on one line, without control characters, and words for how something is in colours.
+func lines(table *plain.Table, rows [][]string, coloured bool) []string {
+	table.Gap = "   "
+	for r, row := range rows {
+		rows[r] = slices.Clone(row)
+		for i, cell := range row {
+			rows[r][i] = toneOf(cell).Paint(coloured, plain.Line(cell))
+		}
+	}
+	return table.Lines(rows)
+}
+
+// toneOf is the tone of kubectl's words for how a pod, a container or an event is; others have none.
+func toneOf(word string) plain.Tone {
+	switch word {
+	case "Running", "Completed", "Succeeded", "ready", "done":
+		return plain.Good
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Unattended", "not ready", "not started", "False":
+		return plain.Busy
+	case "Error", "Failed", "OOMKilled", "Evicted", "DeadlineExceeded", "StartError", "Warning":
+		return plain.Bad
+	}
+	if !strings.Contains(word, " ") && (strings.HasSuffix(word, "BackOff") || strings.Contains(word, "Err") && strings.HasSuffix(word, "Pull") || strings.HasSuffix(word, "Error")) {
+		return plain.Bad
+	}
+	return ""
+}
+
+// Containers has a row for each container in the order in which they start, and
+// one more for what the instance before ended with.
+func Containers(pod *v1.Pod, now time.Time) (list [][]string) {
+	kinds := map[string]string{}
+	for _, c := range pod.Spec.InitContainers {
+		kinds[c.Name] = "init"
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			kinds[c.Name] = "sidecar"
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		kinds[c.Name] = "ephemeral"
+	}
+	for _, statuses := range [][]v1.ContainerStatus{
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses,
+	} {
+		for i := range statuses {
+			c := &statuses[i]
+			list = append(list, []string{c.Name, kinds[c.Name], readyText(c), restartText(c.RestartCount), stateText(&c.State, now)})
+			if last := c.LastTerminationState.Terminated; last != nil {
+				list = append(list, []string{"", "", "", "", "last state: " + exitText(last, now)})
+			}
+		}
+	}
+	return list
+}
+
+func stateText(s *v1.ContainerState, now time.Time) string {
+	switch {
+	case s.Running != nil:
+		return "running for " + age(s.Running.StartedAt.Time, now)
+	case s.Terminated != nil:
+		return exitText(s.Terminated, now)
+	case s.Waiting != nil:
+		return "waiting: " + because(s.Waiting.Reason, firstLine(s.Waiting.Message))
+	}
+	return "waiting"
+}
+
+func exitText(t *v1.ContainerStateTerminated, now time.Time) string {
+	text := fmt.Sprintf("exited %d", t.ExitCode)
+	if t.Reason != "" {
+		text += " " + t.Reason
+	}
+	if !t.FinishedAt.IsZero() {
+		text += ", " + age(t.FinishedAt.Time, now) + " ago"
+	}
+	if t.Message != "" {
+		text += ": " + firstLine(t.Message)
+	}
+	return text
+}
+
+func readyText(c *v1.ContainerStatus) string {
+	switch {
+	case c.Ready && c.State.Terminated != nil:
+		return "done"
+	case c.Ready:
+		return "ready"
+	case c.State.Running != nil && (c.Started == nil || !*c.Started):
+		return "not started"
+	}
+	return "not ready"
+}
+
+func restartText(n int32) string {
+	switch n {
+	case 0:
+		return "0 restarts"
+	case 1:
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", n)
 }

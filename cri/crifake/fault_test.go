@@ -8,20 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestParseFault(t *testing.T) {
 	got, err := parseFault("carry-out-late StartContainer web/main#2 times=3 by=1m code=Internal message=it_broke")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	want := &fault{
 		verb: late, what: "StartContainer", subject: "web/main", nth: 2, times: 3, by: time.Minute,
 		err: status.Error(codes.Internal, "it broke"),
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(fault{}), cmpopts.EquateErrors()); diff != "" {
-		t.Errorf("fault (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "fault", want, got, cmp.AllowUnexported(fault{}), cmpopts.EquateErrors())
 	for _, text := range []string{
 		"", "hang", "explode X", "hang X a b", "hang X a#b", "fail X code=Nope", "slow X by=soon", "lose X times=many", "lose X why=so",
 	} {
@@ -49,24 +47,19 @@ func TestFaultHitsTheOnesThatItNames(t *testing.T) {
 		{"STOPPED", "web/main", false},
 	}
 	for i, test := range tests {
-		if got := r.faultOf(test.what, test.subject) != nil; got != test.hit {
-			t.Errorf("%d: %s %s hit: %v, want %v", i, test.what, test.subject, got, test.hit)
-		}
+		got := r.faultOf(test.what, test.subject) != nil
+		assert.True(t, got == test.hit, "%d: %s %s hit: %v, want %v", i, test.what, test.subject, got, test.hit)
 	}
 }
 
 func TestParseProgram(t *testing.T) {
 	got, err := ParseProgram("exit=3 after=2s term=1s term-code=7 oom message=good_bye says=ready")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	want := Program{
 		Exits: true, After: 2 * time.Second, Code: 3, TermTakes: time.Second, TermCode: 7,
 		OOM: true, Message: "good bye", Says: "ready",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("program (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "program", want, got)
 	for _, text := range []string{"jump", "exit=", "after=soon", "term=never", "term-code=x"} {
 		if p, err := ParseProgram(text); err == nil {
 			t.Errorf("%q is taken as %+v", text, p)

@@ -1,7 +1,11 @@
 package crifake
 
 import (
+	"cmp"
 	"context"
+	"path/filepath"
+	"slices"
+	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -58,4 +62,88 @@ func (r *Runtime) PullImage(ctx context.Context, in *runtimeapi.PullImageRequest
 		return nil, err
 	}
 	return out, nil
+}
+
+// ListContainers lists containers by label.
+func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContainersRequest, _ ...callOption) (*runtimeapi.ListContainersResponse, error) {
+	out := &runtimeapi.ListContainersResponse{}
+	err := r.do(ctx, call{rpc: "ListContainers", effect: func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, c := range r.containersFor(in.GetFilter().GetLabelSelector()) {
+			if c.fits(in.GetFilter()) {
+				out.Containers = append(out.Containers, &runtimeapi.Container{
+					Id: c.id, PodSandboxId: c.sandbox.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: nanoseconds(c.createdAt),
+					Labels: c.config.Labels, Annotations: c.config.Annotations, Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
+				})
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fits says whether a filter asks for the container.
+func (c *container) fits(f *runtimeapi.ContainerFilter) bool {
+	return (f.GetId() == "" || f.GetId() == c.id) && (f.GetPodSandboxId() == "" || f.PodSandboxId == c.sandbox.id) &&
+		(f.GetState() == nil || f.State.State == c.state) && has(c.config.Labels, f.GetLabelSelector())
+}
+
+// containersFor are those that a selector of labels may mean, in the order of their creation; needs mu.
+func (r *Runtime) containersFor(selector map[string]string) (list []*container) {
+	for _, s := range r.sandboxesFor(selector) {
+		list = append(list, s.containers...)
+	}
+	slices.SortFunc(list, func(a, b *container) int { return cmp.Compare(a.order, b.order) })
+	return list
+}
+
+// ContainerStatus is one container.
+func (r *Runtime) ContainerStatus(ctx context.Context, in *runtimeapi.ContainerStatusRequest, _ ...callOption) (*runtimeapi.ContainerStatusResponse, error) {
+	out := &runtimeapi.ContainerStatusResponse{}
+	err := r.do(ctx, call{rpc: "ContainerStatus", subject: r.subjectOf(in.ContainerId), effect: func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c := r.container(in.ContainerId)
+		if c == nil {
+			return notFound(in.ContainerId)
+		}
+		out.Status = c.status()
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *container) status() *runtimeapi.ContainerStatus {
+	resources := c.config.GetLinux().GetResources()
+	if c.resources != nil {
+		resources = c.resources
+	}
+	path := ""
+	if c.config.LogPath != "" {
+		path = filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
+	}
+	return &runtimeapi.ContainerStatus{
+		LogPath: path, // with an empty one a kubelet that cleans up removes the files of its working directory
+		Id:      c.id, Metadata: c.config.Metadata, State: c.state,
+		CreatedAt: nanoseconds(c.createdAt), StartedAt: nanoseconds(c.startedAt), FinishedAt: nanoseconds(c.finishedAt),
+		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
+		Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
+		Resources: &runtimeapi.ContainerResources{Linux: resources},
+		User:      &runtimeapi.ContainerUser{Linux: &runtimeapi.LinuxContainerUser{Uid: 7}},
+		Labels:    c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
+	}
+}
+
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The bundled containerd. It needs root and the assets of `make build`.
 func TestBundled(t *testing.T) {
 	r, err := bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	t.Cleanup(func() {
 		if err := r.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -26,9 +25,7 @@ func TestBundled(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, err := cri.Dial(r.Endpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	t.Cleanup(func() { _ = client.Close() }) // nothing is under way
 	for _, check := range crifake.Checks {
 		t.Run(check.Name, func(t *testing.T) {

@@ -135,8 +135,8 @@ func TestMirrorPods(t *testing.T) {
 	var static, mirror types.UID
 	isAnother := func() bool {
 		for uid := range n.pods {
-			if now, found := n.mirrors.UIDOf(uid); found && now != mirror {
-				static, mirror = uid, now
+			if now := n.mirrors.Of(uid); now != nil && now.UID != mirror {
+				static, mirror = uid, now.UID
 				return true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"go/version"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,14 +36,22 @@ func TestGo(t *testing.T) {
 			return err
 		}
 		for line := range strings.Lines(string(text)) {
-			if wants, is := strings.CutPrefix(strings.TrimSpace(line), "go "); is && version.Compare("go"+wants, oldestGo) < 0 {
-				t.Errorf("%s wants go %s, want %s or newer", path, wants, oldestGo)
-			}
+			wants, is := strings.CutPrefix(strings.TrimSpace(line), "go ")
+			assert.True(t, !is || version.Compare("go"+wants, oldestGo) >= 0, "%s wants go %s, want %s or newer", path, wants, oldestGo)
 		}
 		return nil
 	})
 	assert.Must(t, err)
-	if modules < 5 {
-		t.Errorf("%d modules were found", modules)
-	}
+	assert.True(t, modules >= 5, "%d modules were found", modules)
+}
+
+// TestPrograms: the tests of each package are a program, which is linked anew after a change of whatever it imports. Those of a
+// small package belong to the package above it, or to one that uses it.
+func TestPrograms(t *testing.T) {
+	command := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", module+"/...")
+	command.Dir = "../.."
+	out, err := command.Output()
+	assert.Require(t, err == nil, "%s: %v", command, err)
+	programs := len(strings.Fields(string(out)))
+	assert.True(t, programs >= 10 && programs <= 80, "%d packages have tests: at most 80", programs)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -78,9 +80,7 @@ func TestImports(t *testing.T) {
 				continue
 			}
 			for _, dep := range deps {
-				if r.forbidden(dep) {
-					t.Errorf("%s depends on %s: %s", ours, dep, r.reason)
-				}
+				assert.True(t, !r.forbidden(dep), "%s depends on %s: %s", ours, dep, r.reason)
 			}
 		}
 	}
@@ -106,16 +106,12 @@ func list(t *testing.T, field string) map[string][]string {
 	command := exec.Command("go", "list", "-f", "{{.ImportPath}}{{range ."+field+"}} {{.}}{{end}}", module+"/...")
 	command.Dir = "../.."
 	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", command, err)
 	packages := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		names := strings.Fields(line)
 		packages[names[0]] = names[1:]
 	}
-	if len(packages[module+"/lifecycle"]) == 0 {
-		t.Fatal("go list does not know package lifecycle")
-	}
+	assert.Require(t, len(packages[module+"/lifecycle"]) != 0, "go list does not know package lifecycle")
 	return packages
 }

@@ -61,3 +61,39 @@ func hasHeading(page, name string) bool {
 	}
 	return false
 }
+
+// TestOnePage: whoever is new reads docs/architecture.md first, so that it stays one page. What is in a folder its doc.go says.
+func TestOnePage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/architecture.md")
+	assert.Must(t, err)
+	words := len(strings.Fields(string(text)))
+	assert.True(t, words <= 900, "docs/architecture.md has %d words: at most 900", words)
+	rows := strings.Count(string(text), "\n| ") - 2
+	assert.True(t, rows <= 10, "docs/architecture.md has a table of %d rows: at most 10", rows)
+}
+
+// TestRootsPlacesAreAttacked: each row of docs/security.md about root's places names tests, and those exist.
+func TestRootsPlacesAreAttacked(t *testing.T) {
+	text, err := os.ReadFile("../../docs/security.md")
+	assert.Must(t, err)
+	_, places, found := strings.Cut(string(text), "\n## Root's places\n")
+	assert.Require(t, found, "docs/security.md has no part about root's places")
+	command := exec.Command("git", "grep", "-hoE", "^func (Test|Fuzz)[A-Za-z0-9]+", "--", "*_test.go")
+	command.Dir = "../.."
+	tests, err := command.Output()
+	assert.Must(t, err)
+	name, rows := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`"), 0
+	for line := range strings.Lines(places) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) < 4 || cells[0] == "| place" || strings.HasPrefix(cells[0], "| ---") {
+			continue
+		}
+		rows++
+		attacks := name.FindAllStringSubmatch(cells[len(cells)-1], -1)
+		assert.True(t, len(attacks) != 0, "no test attacks %s", cells[0])
+		for _, test := range attacks {
+			assert.True(t, strings.Contains(string(tests), "func "+test[1]+"\n"), "%s of %s is no test", test[1], cells[0])
+		}
+	}
+	assert.True(t, rows >= 10, "%d rows were found", rows)
+}

@@ -74,9 +74,7 @@ func TestNothingOutside(t *testing.T) {
 				}
 			}
 			for _, offence := range impure(file) {
-				if !strings.HasPrefix(offence, "a package variable") && !strings.HasPrefix(offence, "a float") {
-					t.Errorf("%s: %s", name, offence)
-				}
+				assert.True(t, strings.HasPrefix(offence, "a package variable") || strings.HasPrefix(offence, "a float"), "%s: %s", name, offence)
 			}
 		}
 	}
@@ -105,13 +103,10 @@ func sources(t *testing.T, pkg string) map[string]*ast.File {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
-		if files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		assert.Must(t, err)
 	}
-	if len(files) == 0 {
-		t.Fatalf("package %s has no files", pkg)
-	}
+	assert.Require(t, len(files) != 0, "package %s has no files", pkg)
 	return files
 }
 

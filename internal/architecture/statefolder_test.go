@@ -50,9 +50,7 @@ func TestStateFolder(t *testing.T) {
 		})
 		assert.Must(t, err)
 	}
-	if files < 300 {
-		t.Errorf("%d files were read", files)
-	}
+	assert.True(t, files >= 300, "%d files were read", files)
 }
 
 func TestNamesInRootAreFound(t *testing.T) {
@@ -60,9 +58,8 @@ func TestNamesInRootAreFound(t *testing.T) {
 var a, b, c, d = filepath.Join(root, "a"), filepath.Join(x.Root, "b", y), filepath.Join(o.rootDir(), "c/d"), filepath.Join(dir, "e")`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
 	assert.Must(t, err)
-	if got := namesInRoot(file); !slices.Equal(got, []string{"a", "b", "c/d"}) {
-		t.Errorf("found %q", got)
-	}
+	got := namesInRoot(file)
+	assert.True(t, slices.Equal(got, []string{"a", "b", "c/d"}), "found %q", got)
 }
 
 // namesInRoot are the literals that follow a root in calls of filepath.Join.

@@ -44,9 +44,7 @@ func TestWordsAreForPeople(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || files < 500 {
-		t.Fatalf("%d files, %v", files, err)
-	}
+	assert.Require(t, err == nil && files >= 500, "%d files, %v", files, err)
 }
 
 var (
@@ -78,9 +76,8 @@ func f() {
 }`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
 	assert.Must(t, err)
-	if got := readWords(file); len(got) != 5 {
-		t.Errorf("found %q, want 5", got)
-	}
+	got := readWords(file)
+	assert.True(t, len(got) == 5, "found %q, want 5", got)
 }
 
 // readWords are the words that a file takes apart, or compares with others.

@@ -81,6 +81,14 @@ func before(words []any) string {
 	return fmt.Sprint(words...) + ": "
 }
 
+// True fails the test with these words, which say what is wrong, unless it holds.
+func True(t testing.TB, holds bool, format string, words ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(format, words...)
+	}
+}
+
 // Equal reports another value than the one wanted, of what the words say.
 func Equal[T comparable](t testing.TB, want, got T, format string, words ...any) {
 	t.Helper()
@@ -112,14 +120,6 @@ func AtEnd(t testing.TB, do func() error) {
 			t.Error(err)
 		}
 	})
-}
-
-// True reports what is not so. The words say what there is instead.
-func True(t testing.TB, is bool, format string, words ...any) {
-	t.Helper()
-	if !is {
-		t.Errorf(format, words...)
-	}
 }
 
 // Require ends the test if something is not so: what follows needs it. The words say what there is instead.

@@ -104,3 +104,12 @@ func names(above *cobra.Command) (list []string) {
 	slices.Sort(list)
 	return list
 }
+
+// OneOf names what is allowed: "yaml, json or wide".
+func OneOf(allowed []string) string {
+	if len(allowed) < 2 {
+		return strings.Join(allowed, "")
+	}
+	last := len(allowed) - 1
+	return strings.Join(allowed[:last], ", ") + " or " + allowed[last]
+}

@@ -3,8 +3,12 @@ package commandline
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,4 +81,39 @@ func wantValue(invalid *pflag.InvalidValueError) string {
 		return "NAME=true or NAME=false, several with commas between them"
 	}
 	return invalid.Unwrap().Error()
+}
+
+// EndSignals are those that ask a command to end. A hangup does not under nohup, and
+// neither does a quit in a shell's background. SIGABRT is left to Go: it ends the
+// process with the stacks of all goroutines.
+func EndSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signals
+}
+
+// CheckOutput refuses an output format that the command does not have. One that ends in = has a value.
+func CheckOutput(output string, known ...string) error {
+	var forms []string
+	for _, k := range known {
+		value, has := strings.CutPrefix(output, k)
+		if output == "" || has && (value != "") == strings.HasSuffix(k, "=") {
+			return nil
+		}
+		forms = append(forms, strings.Replace(k, "=", "=…", 1))
+	}
+	return fmt.Errorf("unknown output %q: want %s", output, OneOf(forms))
+}
+
+// Logger logs to stderr what is of a level, the value of --log-level, or above.
+func Logger(level string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: least})), nil
 }

@@ -25,14 +25,10 @@ func TestMany(t *testing.T) {
 		idle = append(idle, l.dial(t, "127.0.0.2"))
 	}
 	for i, c := range idle[:90] {
-		if !ended(c) {
-			t.Fatalf("the connection %d of 100 that say nothing is open", i)
-		}
+		assert.Require(t, ended(c), "the connection %d of 100 that say nothing is open", i)
 	}
 	l.dial(t, "127.0.0.3")
-	if !ended(idle[90]) {
-		t.Error("another source's client closes none of the source that has the most")
-	}
+	assert.True(t, ended(idle[90]), "another source's client closes none of the source that has the most")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fresh) != 10 || len(l.open) != 11 || l.open[known.LocalAddr().String()] == nil || len(l.from) != 3 {
@@ -63,16 +59,13 @@ func TestPatience(t *testing.T) {
 	l.mu.Lock()
 	l.open[late.LocalAddr().String()].timer.Reset(0)
 	l.mu.Unlock()
-	if !ended(late) {
-		t.Error("open")
-	}
+	assert.True(t, ended(late), "open")
 	known := l.dial(t, "127.0.0.1")
 	l.Admit(known.LocalAddr().String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c := l.open[known.LocalAddr().String()]; c == nil || c.timer.Stop() {
-		t.Error("the one that was admitted is closed later")
-	}
+	c := l.open[known.LocalAddr().String()]
+	assert.True(t, c != nil && !c.timer.Stop(), "the one that was admitted is closed later")
 }
 
 // TestFilesAreLeft: a process with few files that any number of clients connect to can open files for its pods.
@@ -107,9 +100,7 @@ func TestFilesAreLeft(t *testing.T) {
 	_ = answer.Body.Close()
 	for range 50 {
 		file, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatalf("with %d clients: %v", len(idle), err)
-		}
+		assert.Require(t, err == nil, "with %d clients: %v", len(idle), err)
 		defer file.Close()
 	}
 }

@@ -20,9 +20,7 @@ func TestTestsAndRulesAgree(t *testing.T) {
 	assert.Must(t, err)
 	citations, err := Citations(os.DirFS(repository))
 	assert.Must(t, err)
-	if len(rules) < 400 || len(citations) < 1000 {
-		t.Errorf("%d rules and %d citations: not all were found", len(rules), len(citations))
-	}
+	assert.True(t, len(rules) >= 400 && len(citations) >= 1000, "%d rules and %d citations: not all were found", len(rules), len(citations))
 	for _, text := range NewReport(rules, citations).Errors {
 		t.Error(text)
 	}
@@ -82,9 +80,8 @@ func TestReadErrors(t *testing.T) {
 		"two states":    "# One\n\n" + good + "\n**Untested:** a.\n\n**Not lifepod's:** b.\n",
 	} {
 		files := fstest.MapFS{"README.md": small["README.md"], "part/one.md": {Data: []byte(chapter)}}
-		if chapters, err := readChapters(files); err == nil {
-			t.Errorf("%s: %v, want an error", name, chapters)
-		}
+		chapters, err := readChapters(files)
+		assert.True(t, err != nil, "%s: %v, want an error", name, chapters)
 	}
 }
 
@@ -119,9 +116,7 @@ func TestReport(t *testing.T) {
 		"rules: 4, proven: 1, untested: 1, not ours: 1",
 		"untested: A-ONE-2 (Second): needs more.",
 	) {
-		if !strings.Contains(printed.String(), line+"\n") {
-			t.Errorf("printed:\n%s\nwant the line %q", &printed, line)
-		}
+		assert.True(t, strings.Contains(printed.String(), line+"\n"), "printed:\n%s\nwant the line %q", &printed, line)
 	}
 }
 

@@ -53,9 +53,7 @@ func TestPlainRules(t *testing.T) {
 			}
 		}
 		for _, mark := range []string{"**", "](", "| ---"} {
-			if strings.Contains(text, mark) {
-				t.Errorf("%s has %q:\n%s", rule.Number, mark, text)
-			}
+			assert.True(t, !strings.Contains(text, mark), "%s has %q:\n%s", rule.Number, mark, text)
 		}
 	}
 }
@@ -116,22 +114,17 @@ func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 // TestWords: each word says which rules are behind it and how to look, and there are no two of a name.
 func TestWords(t *testing.T) {
 	words, err := Words()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil, "%v", err)
 	seen := map[string]bool{}
 	for _, w := range words {
 		if !regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text) {
 			t.Errorf("%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
 		}
 		for _, name := range w.Names {
-			if name = strings.ToLower(name); seen[name] {
-				t.Errorf("%s is explained twice", name)
-			}
+			name = strings.ToLower(name)
+			assert.True(t, !seen[name], "%s is explained twice", name)
 			seen[name] = true
 		}
 	}
-	if !seen["crashloopbackoff"] || !seen["prestop"] {
-		t.Errorf("words: %v", seen)
-	}
+	assert.True(t, seen["crashloopbackoff"] && seen["prestop"], "words: %v", seen)
 }

@@ -23,9 +23,7 @@ import (
 func TestAreas(t *testing.T) {
 	chapters, err := Chapters()
 	assert.Must(t, err)
-	if len(chapters) < 30 {
-		t.Errorf("%d chapters: README.md does not list them all", len(chapters))
-	}
+	assert.True(t, len(chapters) >= 30, "%d chapters: README.md does not list them all", len(chapters))
 	for _, c := range chapters {
 		var areas []string
 		last := map[string]int{}
@@ -41,9 +39,7 @@ func TestAreas(t *testing.T) {
 				t.Errorf("%s follows number %d of its area", rule.Number, last[series]-1)
 			}
 		}
-		if !slices.Equal(areas, c.Areas) {
-			t.Errorf("%s has the areas %v, README.md says %v", c.File, areas, c.Areas)
-		}
+		assert.True(t, slices.Equal(areas, c.Areas), "%s has the areas %v, README.md says %v", c.File, areas, c.Areas)
 	}
 }
 
@@ -103,9 +99,7 @@ func TestSources(t *testing.T) {
 			assert.NoError(t, err, rule.Number)
 			for _, name := range place.Names {
 				declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(name) + `\b`)
-				if checked && !declared.MatchString(content) {
-					t.Errorf("%s: its source declares no %s", rule.Number, name)
-				}
+				assert.True(t, !checked || declared.MatchString(content), "%s: its source declares no %s", rule.Number, name)
 			}
 		}
 	}
@@ -164,22 +158,14 @@ func TestEveryCitedRuleExists(t *testing.T) {
 		for _, found := range anyRule.FindAllStringSubmatch(text, -1) {
 			cited++
 			rule, last, _ := strings.Cut(strings.ReplaceAll(found[0], "…", ".."), "..")
-			if last != "" && !known[rule[:strings.LastIndex(rule, "-")+1]+last] {
-				t.Errorf("%s: %s goes beyond its area", file, found[0])
-			}
-			if !known[rule] {
-				t.Errorf("%s: there is no rule %s", file, rule)
-			}
+			assert.True(t, last == "" || known[rule[:strings.LastIndex(rule, "-")+1]+last], "%s: %s goes beyond its area", file, found[0])
+			assert.True(t, known[rule], "%s: there is no rule %s", file, rule)
 		}
 		for _, area := range anyArea.FindAllString(number.ReplaceAllString(text, ""), -1) {
-			if !areas[area] {
-				t.Errorf("%s: there are no rules %s", file, area)
-			}
+			assert.True(t, areas[area], "%s: there are no rules %s", file, area)
 		}
 	}
-	if cited < 3000 {
-		t.Errorf("%d citations: not all files were found", cited)
-	}
+	assert.True(t, cited >= 3000, "%d citations: not all files were found", cited)
 }
 
 // texts are the repository's text files but for this package's own, whose tests make

@@ -1,32 +1,23 @@
 package footprint
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/garbage"
 )
-
-// TestGiveBackOnce: what was just given back is not given back again.
-func TestGiveBackOnce(t *testing.T) {
-	before := time.Now()
-	GiveBack()
-	given := forced()
-	giveBackUnless(before)
-	if again := forced() - given; again > 0 {
-		t.Errorf("%d collections, want none", again)
-	}
-	giveBackUnless(time.Now())
-	if forced() == given {
-		t.Error("memory is not given back")
-	}
-}
-
-// forced is how many collections were asked for.
-func forced() uint64 { return metric("/gc/cycles/forced:gc-cycles") }
 
 // TestShrinkStacks: goroutines that wait keep little of the stack that they once needed.
 func TestShrinkStacks(t *testing.T) {
@@ -73,36 +64,123 @@ func use(times int) (sum byte) {
 	return sum + some[0]
 }
 
-// TestRest: memory is given back once nothing has happened for a while, and again
-// after something has; for no more than one percent of the time.
-func TestRest(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		takes time.Duration
-		want  []time.Duration
-	}{
-		{takes: time.Millisecond, want: []time.Duration{12 * time.Second, 72 * time.Second, 82 * time.Second}},
-		{takes: 600 * time.Millisecond, want: []time.Duration{12 * time.Second, 72600 * time.Millisecond, 133200 * time.Millisecond}},
-	} {
-		t.Run(c.takes.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var given []time.Duration
-				began := time.Now()
-				r := newRest(5*time.Second, func() {
-					given = append(given, time.Since(began))
-					time.Sleep(c.takes)
-				})
-				defer r.Stop()
-				for _, quiet := range []time.Duration{3 * time.Second, 4 * time.Second, time.Minute, 10 * time.Second} {
-					time.Sleep(quiet)
-					r.Stir()
-				}
-				time.Sleep(2 * time.Minute)
-				if diff := cmp.Diff(c.want, given); diff != "" {
-					t.Errorf("given back at, -want +got:\n%s", diff)
-				}
-			})
-		})
+// TestPace: collections that follow closely have more garbage allowed; it is taken back,
+// with the memory, when there are none any more.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type change struct {
+			At      time.Duration
+			Percent int // -1: memory is given back
+		}
+		var got []change
+		began, inUse, automatic := time.Now(), uint64(100<<20), uint64(7)
+		p := newPace(func(percent int) { got = append(got, change{time.Since(began), percent}) },
+			func() { got = append(got, change{time.Since(began), -1}) }, func() uint64 { return inUse }, func() uint64 { return automatic })
+		collect := func(after time.Duration) {
+			time.Sleep(after)
+			synctest.Wait()
+			automatic++
+			p.collected()
+		}
+		for range 3 { // by GiveBack
+			p.collected()
+		}
+		collect(time.Minute) // at rest
+		collect(5 * time.Second)
+		collect(time.Second) // 1m6s: it works
+		inUse = 192 << 20
+		collect(8 * time.Second) // 1m14s
+		inUse = 4 << 30
+		collect(8 * time.Second) // 1m22s
+		time.Sleep(time.Minute)  // 1m32s: it rests
+		collect(time.Second)
+		collect(time.Second) // it works again
+		p.Stop()
+		time.Sleep(time.Minute)
+		assert.True(t, !p.collected(), "it goes on after its end")
+		want := []change{
+			{0, garbage.Little}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, garbage.Usual},
+			{92 * time.Second, garbage.Little}, {92 * time.Second, -1}, {144 * time.Second, garbage.Usual},
+		}
+		assert.Deep(t, "limits", want, got)
+	})
+}
+
+// TestPaceSeesCollections: each collection of this program is noticed, and its limit
+// follows; but for those that were asked for.
+func TestPaceSeesCollections(t *testing.T) {
+	if heapInUse() == 0 {
+		runtime.GC()
 	}
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	p := NewPace()
+	defer p.Stop()
+	works := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.working
+	}
+	for range 20 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	assert.True(t, !works(), "collections that were asked for are taken for work")
+	patience := time.After(time.Minute)
+	for !works() {
+		garbageOf = make([]byte, 8<<20)
+		select {
+		case <-patience:
+			t.Fatal("no collection is noticed")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	percent := debug.SetGCPercent(100)
+	assert.True(t, percent == workGarbage, "the limit is %d %%, want %d", percent, workGarbage)
+}
+
+// garbageOf is garbage as soon as there is the next.
+var garbageOf []byte
+
+// TestLateTimers: all threads have the slack, also those begun later, and a program that was started OnTime has not.
+func TestLateTimers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	t.Cleanup(func() {
+		assert.NoError(t, LateTimers(kernelSlack))
+	})
+	assert.Must(t, LateTimers(10*time.Millisecond))
+	const want = "10000000"
+	begun, end := make(chan struct{}), make(chan struct{})
+	defer close(end)
+	for range 20 { // each holds a thread, so most need a new one
+		go func() {
+			runtime.LockOSThread()
+			begun <- struct{}{}
+			<-end
+		}()
+		<-begun
+	}
+	threads, err := filepath.Glob("/proc/self/task/*")
+	if err != nil || len(threads) == 0 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		got, err := os.ReadFile(filepath.Join("/proc", filepath.Base(thread), "timerslack_ns"))
+		assert.True(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
+		assert.True(t, err != nil || strings.TrimSpace(string(got)) == want, "a thread has %s", got)
+	}
+	slack := func(start func(func() error) error) string {
+		var out bytes.Buffer
+		cmd := exec.Command("cat", "/proc/self/timerslack_ns")
+		cmd.Stdout = &out
+		assert.Must(t, errors.Join(start(cmd.Start), cmd.Wait()))
+		return strings.TrimSpace(out.String())
+	}
+	if got := slack(func(start func() error) error { return start() }); got != want {
+		t.Errorf("a program inherits %s: OnTime isn't needed", got)
+	}
+	assert.Equal(t, "50000", slack(OnTime), "a program that was started on time")
+	assert.Equal(t, want, slack(func(start func() error) error { return start() }), "the thread that started")
 }

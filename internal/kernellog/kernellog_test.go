@@ -58,9 +58,8 @@ func TestInContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, found := InContainer(test.messages, "abc")
-			if diff := cmp.Diff(test.want, got); diff != "" || found != (test.want != Killed{}) {
-				t.Errorf("found %v (-want +got):\n%s", found, diff)
-			}
+			diff := cmp.Diff(test.want, got)
+			assert.True(t, diff == "" && found == (test.want != Killed{}), "found %v (-want +got):\n%s", found, diff)
 		})
 	}
 	if _, found := InContainer([]string{ofV1}, ""); found {

@@ -5,6 +5,4 @@
 // translated: no reply has such a destination there, because the kernel puts it back later.
 //
 // IPv6 needs none: the kernel drops what comes for ::1 from elsewhere, whatever is set.
-//
-// netdump.go lists what the kernel has of a network: interfaces, routes, addresses.
 package localnet

@@ -5,5 +5,5 @@
 // Output of containers is theirs and goes out as it is, as with kubectl logs, but on a terminal:
 // see Output.
 //
-// nearest.go finds what a misspelt name most likely means.
+// plain.go also finds what a misspelt name most likely means.
 package plain

@@ -13,9 +13,7 @@ func TestReplacingIsUnambiguous(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{"p/p.go": "package p\n\nfunc plan() { first(); first(); second() }\n"})
 	m, err := Replacing(root, "p/p.go", "second()", "third()")
-	if err != nil || m.Was != "second()" || m.Now != "third()" {
-		t.Errorf("got %+v, %v", m, err)
-	}
+	assert.True(t, err == nil && m.Was == "second()" && m.Now == "third()", "got %+v, %v", m, err)
 	for _, old := range []string{"absent", "first()"} {
 		assert.Fails(t, assert.ErrorOf(Replacing(root, "p/p.go", old, "x")), old, " was replaced")
 	}
@@ -65,9 +63,7 @@ func TestShout(t *testing.T) {
 	var mistakes []Mutant
 	for _, change := range [][2]string{{"c.n += n", "c.n -= n"}, {"ToUpper(text)", "ToLower(text)"}, {"ToUpper(text)", "ToUpper(1)"}, {"ToUpper(text)", "ToTitle(text)"}} {
 		m, err := Replacing(root, "p/p.go", change[0], change[1])
-		if err != nil {
-			t.Fatalf("%v: %v", change, err)
-		}
+		assert.Require(t, err == nil, "%v: %v", change, err)
 		mistakes = append(mistakes, m)
 	}
 	m, err := Replacing(root, "p/p.go", "return v", "panic(v)")
@@ -87,9 +83,7 @@ func TestShout(t *testing.T) {
 			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)
 		}
 	}
-	if !b.Refused(2) || b.Refused(1) {
-		t.Error("the mistake that does not compile counts, or another does not")
-	}
+	assert.True(t, b.Refused(2) && !b.Refused(1), "the mistake that does not compile counts, or another does not")
 }
 
 func write(t *testing.T, root string, files map[string]string) {

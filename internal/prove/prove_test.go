@@ -1,16 +1,21 @@
 package prove
 
 import (
+	"context"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 const root = "../.."
@@ -29,25 +34,17 @@ func TestEveryBugIsWhole(t *testing.T) {
 	assert.Must(t, err)
 	seen, reproducible := map[int]bool{}, 0
 	for _, bug := range bugs(t) {
-		if seen[bug.Number] {
-			t.Errorf("bug %d is listed twice", bug.Number)
-		}
+		assert.True(t, !seen[bug.Number], "bug %d is listed twice", bug.Number)
 		seen[bug.Number] = true
 		if !bug.Reproducible() {
-			if bug.File != "" || bug.Test != "" {
-				t.Errorf("bug %d has a mistake, and a reason why it has none", bug.Number)
-			}
+			assert.True(t, bug.File == "" && bug.Test == "", "bug %d has a mistake, and a reason why it has none", bug.Number)
 			continue
 		}
 		reproducible++
 		for what, text := range map[string]string{"what": bug.What, "fault": bug.Fault, "ours": bug.Ours, "mistake": bug.Mistake, "test": bug.Test} {
-			if text == "" {
-				t.Errorf("bug %d does not say %s", bug.Number, what)
-			}
+			assert.True(t, text != "", "bug %d does not say %s", bug.Number, what)
 		}
-		if len(bug.Rules) == 0 {
-			t.Errorf("bug %d names no rule", bug.Number)
-		}
+		assert.True(t, len(bug.Rules) != 0, "bug %d names no rule", bug.Number)
 		for _, number := range bug.Rules {
 			if !slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }) {
 				t.Errorf("bug %d names %s, which is no rule", bug.Number, number)
@@ -56,9 +53,7 @@ func TestEveryBugIsWhole(t *testing.T) {
 		mistakeCanBeMade(t, bug)
 		testIsThere(t, bug)
 	}
-	if reproducible < 30 {
-		t.Errorf("%d bugs are reproduced, want 30 or more", reproducible)
-	}
+	assert.True(t, reproducible >= 30, "%d bugs are reproduced, want 30 or more", reproducible)
 }
 
 func mistakeCanBeMade(t *testing.T, bug Bug) {
@@ -96,4 +91,49 @@ func TestDocument(t *testing.T) {
 	want, err := WithTable(string(text), bugs(t))
 	assert.Must(t, err)
 	assert.Deep(t, "go run ./hack/prove -table is needed", want, string(text))
+}
+
+// coursed is a course of runs with ten lives each, of which the even ones end after the odd ones.
+func coursed(ctx context.Context, share, fails int) *course {
+	return newCourse(ctx, Walks{Folder: "machine", Tests: "Walks$", Share: share}, func(ctx context.Context, i int) *exec.Cmd {
+		script := "echo 'walk_test.go:1: counted 10 lives'"
+		if i%2 == 0 {
+			script = "sleep 0.05; " + script
+		}
+		if i == fails {
+			script += "; exit 1"
+		}
+		return exec.CommandContext(ctx, "sh", "-c", script)
+	})
+}
+
+func (l *leader) leadBy(processors int) {
+	var group sync.WaitGroup
+	for range processors {
+		group.Go(l.lead)
+	}
+	group.Wait()
+}
+
+// TestSameLives: a number of lives is that of the first runs, however many are led at the same time and whichever ends first; one beyond
+// them counts for nothing, even if it fails.
+func TestSameLives(t *testing.T) {
+	few, many := coursed(t.Context(), 100, 2), coursed(t.Context(), 900, -1)
+	l := &leader{limit: Limit{Lives: 150}, courses: []*course{few, many}}
+	l.leadBy(4)
+	for c, want := range map[*course]int{few: 20, many: 140} {
+		err := c.verdict(1)
+		assert.True(t, err == nil && c.sum[counts.Lives] == want, "%d lives, %v; want %d", c.sum[counts.Lives], err, want)
+	}
+}
+
+// TestFirstFailure: the run that fails is named by its seed, and ends its own course alone.
+func TestFirstFailure(t *testing.T) {
+	fails, other := coursed(t.Context(), 500, 3), coursed(t.Context(), 500, -1)
+	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
+	l.leadBy(4)
+	assert.ErrorContains(t, fmt.Sprintf("-rapid.seed=%d ", 7+3), fails.verdict(7), "the verdict is")
+	if fails.sum[counts.Lives] != 30 || other.sum[counts.Lives] != 100 || other.verdict(7) != nil {
+		t.Errorf("%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
+	}
 }

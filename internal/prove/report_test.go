@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The output of two tests with -v: the first passes while the second walks.
@@ -82,9 +84,8 @@ again: go test ./roster -run '^TestRandomWalks$' -rapid.seed=7 -rapid.checks=1 -
 		if test.folder != "" {
 			f.Folder = test.folder
 		}
-		if diff := cmp.Diff(test.want, f.Report(4)); diff != "" || !found {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		diff := cmp.Diff(test.want, f.Report(4))
+		assert.True(t, diff == "" && found, "(-want +got)\n%s", diff)
 	}
 	if f, found := FailureIn([]byte("--- FAIL: TestMatrix (0.1s)\n    matrix_test.go:10: a pair\n")); found {
 		t.Errorf("a walk that is none: %+v", f)
@@ -94,7 +95,5 @@ again: go test ./roster -run '^TestRandomWalks$' -rapid.seed=7 -rapid.checks=1 -
 // Without a number make says what it wants, and not which flags a program has.
 func TestMakeProveIssue(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "make", "-C", root, "--no-print-directory", "prove-issue", "N=").CombinedOutput()
-	if err == nil || !strings.HasPrefix(string(out), "make prove-issue: want N=<number>") {
-		t.Errorf("%v: %s", err, out)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(string(out), "make prove-issue: want N=<number>"), "%v: %s", err, out)
 }

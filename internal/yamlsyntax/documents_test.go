@@ -46,18 +46,15 @@ func TestDocuments(t *testing.T) {
 		for _, d := range documents {
 			assert.NoError(t, yaml.Unmarshal(d.Text, &got), name)
 		}
-		if got.A != 1 || name != "PS" && got.B != "x\ny\n" || len(got.B) < 3 {
-			t.Errorf("%s: a is %d, b %q", name, got.A, got.B)
-		}
+		assert.True(t, got.A == 1 && (name == "PS" || got.B == "x\ny\n") && len(got.B) >= 3, "%s: a is %d, b %q", name, got.A, got.B)
 	}
 }
 
 func TestJSONDocuments(t *testing.T) {
 	documents, problem := Documents([]byte(byteOrderMark + "{\"a\": 1}\r\n" + byteOrderMark + " {\"b\": \"\\u2028\"}" + byteOrderMark + "{}"))
 	want := []Document{{Line: 1, Text: []byte(`{"a": 1}`), JSON: true}, {Line: 2, Text: []byte(`{"b": "\u2028"}`), JSON: true}, {Line: 2, Text: []byte("{}"), JSON: true}}
-	if diff := cmp.Diff(want, documents); problem != nil || diff != "" {
-		t.Errorf("%v, -want +got:\n%s", problem, diff)
-	}
+	diff := cmp.Diff(want, documents)
+	assert.True(t, problem == nil && diff == "", "%v, -want +got:\n%s", problem, diff)
 }
 
 func TestNotUTF8(t *testing.T) {
@@ -77,9 +74,8 @@ func TestNotUTF8(t *testing.T) {
 }
 
 func TestOnly(t *testing.T) {
-	if d, err := Only([]byte("# c\r---\rkind: K\r"), "K"); err != nil || d.Line != 2 {
-		t.Errorf("%+v, %v", d, err)
-	}
+	d, err := Only([]byte("# c\r---\rkind: K\r"), "K")
+	assert.True(t, err == nil && d.Line == 2, "%+v, %v", d, err)
 	for text, want := range map[string]string{
 		"# c\n":        "is empty: should be a K, with apiVersion and kind",
 		"a: 1\r---\rb": "has several documents: should be one K",
@@ -100,9 +96,8 @@ func TestHint(t *testing.T) {
 	}
 	document := Document{Line: 3, Text: []byte("a:\n\u00a0\u00a0b: 1\n  c: 2\n")}
 	err := yaml.Unmarshal(document.Text, &yaml.Node{})
-	if got := document.Find(err).Error(); got != "line 4: YAML syntax: a no-break space (U+00A0) stands in the indentation; indent with plain spaces" {
-		t.Error(got)
-	}
+	got := document.Find(err).Error()
+	assert.True(t, got == "line 4: YAML syntax: a no-break space (U+00A0) stands in the indentation; indent with plain spaces", "%v", got)
 }
 
 // FuzzDocuments wants that a file has the documents, on the lines, that the YAML package finds in the whole of it. Byte
@@ -120,14 +115,11 @@ func FuzzDocuments(f *testing.F) {
 		var parts []*yaml.Node
 		for _, d := range documents {
 			part, err := decodeAll(d.Text, d.Line-1)
-			if err != nil {
-				t.Fatalf("%q as a part of %q: %v", d.Text, file, err)
-			}
+			assert.Require(t, err == nil, "%q as a part of %q: %v", d.Text, file, err)
 			parts = append(parts, part...)
 		}
-		if diff := cmp.Diff(whole, parts); diff != "" {
-			t.Errorf("%q: whole - parts +:\n%s", file, diff)
-		}
+		diff := cmp.Diff(whole, parts)
+		assert.True(t, diff == "", "%q: whole - parts +:\n%s", file, diff)
 	})
 }
 

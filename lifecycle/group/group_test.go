@@ -1,6 +1,10 @@
 package group
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 func TestDecide(t *testing.T) {
 	waits := Member{Joined: true, Attempt: 3}
@@ -34,9 +38,7 @@ func TestDecide(t *testing.T) {
 			if d.Do != c.do || d.Attempt != c.attempt || d.Rule != c.rule {
 				t.Errorf("%s attempt %d %s, want %s attempt %d %s", d.Do, d.Attempt, d.Rule, c.do, c.attempt, c.rule)
 			}
-			if d.Do != Run && d.Because == "" {
-				t.Error("it does not say why")
-			}
+			assert.True(t, d.Do == Run || d.Because != "", "it does not say why")
 		})
 	}
 }
@@ -56,9 +58,8 @@ func TestFailed(t *testing.T) {
 		{"B-GRP-6: it was at the barrier", waits, Attempts{Current: new(int32(2)), Previous: new(int32(2))}, 3},
 		{"it was at the barrier of one that is outdated", waits, Attempts{Current: new(int32(2)), Previous: new(int32(3))}, 4},
 	} {
-		if got := Failed(c.member, c.now); got != c.want {
-			t.Errorf("%s: attempt %d, want %d", c.name, got, c.want)
-		}
+		got := Failed(c.member, c.now)
+		assert.True(t, got == c.want, "%s: attempt %d, want %d", c.name, got, c.want)
 	}
 }
 
@@ -66,9 +67,7 @@ func TestFailed(t *testing.T) {
 func TestMerge(t *testing.T) {
 	old, newer := Attempts{Previous: new(int32(1))}, Attempts{Current: new(int32(2)), Previous: new(int32(1))}
 	for _, got := range []Attempts{old.Merge(newer), newer.Merge(old), newer.Merge(newer)} {
-		if got.Current == nil || *got.Current != 2 || got.Previous == nil || *got.Previous != 1 {
-			t.Errorf("B-GRP-8: %v", got)
-		}
+		assert.True(t, got.Current != nil && *got.Current == 2 && got.Previous != nil && *got.Previous == 1, "B-GRP-8: %v", got)
 	}
 	if got := (Attempts{}).Merge(Attempts{}); got.Current != nil || got.Previous != nil {
 		t.Errorf("nothing and nothing is %v", got)

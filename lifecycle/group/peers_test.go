@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // peersOf are members of a group of three, one a word: its name, the attempt that it has reported, the one that it began, and
@@ -14,9 +17,7 @@ func peersOf(t *testing.T, text string) (all []Peer) {
 	t.Helper()
 	number := func(s string) *int32 {
 		n, err := strconv.ParseInt(s, 10, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return new(int32(n))
 	}
 	for word := range strings.FieldsSeq(text) {
@@ -78,9 +79,8 @@ func TestPeers(t *testing.T) {
 		for range peers { // in any order
 			peers = append(peers[1:], peers[0])
 			now := PeersOf(peers).Attempts("a")
-			if got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous; got != want {
-				t.Errorf("%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
-			}
+			got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous
+			assert.True(t, got == want, "%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
 		}
 	}
 }
@@ -113,8 +113,45 @@ func TestPeersIncomplete(t *testing.T) {
 	} {
 		peers := peersOf(t, text)
 		slices.Reverse(peers)
-		if got := PeersOf(peers).Size.Incomplete(4); got != want {
-			t.Errorf("B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
+		got := PeersOf(peers).Size.Incomplete(4)
+		assert.True(t, got == want, "B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
+	}
+}
+
+// TestReminders: after 5, 15, 35 and 75 minutes, and each hour from then on (B-GRP-16).
+func TestReminders(t *testing.T) {
+	for _, c := range []struct {
+		waited time.Duration
+		said   int
+		next   time.Duration
+	}{
+		{0, 0, 5 * time.Minute},
+		{5*time.Minute - 1, 0, 5 * time.Minute},
+		{5 * time.Minute, 1, 15 * time.Minute},
+		{15*time.Minute - 1, 1, 15 * time.Minute},
+		{15 * time.Minute, 2, 35 * time.Minute},
+		{35 * time.Minute, 3, 75 * time.Minute},
+		{75 * time.Minute, 4, 135 * time.Minute},
+		{134 * time.Minute, 4, 135 * time.Minute},
+		{135 * time.Minute, 5, 195 * time.Minute},
+		{195*time.Minute - 1, 5, 195 * time.Minute},
+		{135*time.Minute + 100*24*time.Hour, 5 + 2400, 195*time.Minute + 100*24*time.Hour},
+		{1<<63 - 1 - 2*time.Hour, 2562048, 2562046*time.Hour + 15*time.Minute},
+		{-time.Minute, 0, 5 * time.Minute}, // the clock was set back
+	} {
+		if said, next := Reminders(c.waited); said != c.said || next != c.next {
+			t.Errorf("B-GRP-16, after %v: %d, next %v; want %d, next %v", c.waited, said, next, c.said, c.next)
 		}
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	for want, size := range map[string]Size{
+		"attempt 3 does not begin: not all members of the group take part in it":                                              {},
+		"attempt 3 does not begin: not all 4 members of the group take part in it":                                            {Members: 4},
+		"attempt 3 does not begin: of 4 members of the group 2 have no pod (1 of 2 Jobs of workers), and more may be missing": {Members: 4, Podless: 2, Where: "1 of 2 Jobs of workers"},
+	} {
+		got := size.Incomplete(3)
+		assert.True(t, got == want, "B-GRP-16: %q, want %q", got, want)
 	}
 }

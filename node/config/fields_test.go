@@ -23,16 +23,11 @@ func TestEveryFieldIsTreated(t *testing.T) {
 	api := leaves(reflect.ValueOf(&kubeletconfig.KubeletConfiguration{}).Elem())
 	want := slices.Sorted(maps.Keys(api))
 	got := slices.Sorted(maps.Keys(fields))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-API +table):\n%s", diff)
-	}
-	if len(want) < 120 {
-		t.Errorf("only %d fields found in the API", len(want))
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "", "fields (-API +table):\n%s", diff)
+	assert.True(t, len(want) >= 120, "only %d fields found in the API", len(want))
 	for path, treatment := range fields {
-		if treatment.by == "" {
-			t.Errorf("%s: no reason", path)
-		}
+		assert.True(t, treatment.by != "", "%s: no reason", path)
 	}
 }
 
@@ -106,9 +101,8 @@ func TestWarning(t *testing.T) {
 			dir := write(t, map[string]string{"c": header + test.content})
 			c, err := Load(filepath.Join(dir, "c"), "")
 			assert.Must(t, err)
-			if diff := cmp.Diff(test.want, c.Warning()); diff != "" {
-				t.Error(diff)
-			}
+			diff := cmp.Diff(test.want, c.Warning())
+			assert.True(t, diff == "", "%v", diff)
 		})
 	}
 }

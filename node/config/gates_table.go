@@ -1,258 +1,97 @@
 package config
 
-// gates are all feature gates that the kubelet 1.37.2 knows. A test holds the table
+import "strings"
+
+// gates are all feature gates that the kubelet 1.37.2 knows, by what they are. A test holds the table
 // against its sources.
-var gates = map[string]gate{
-	"APIResponseCompression":                               {},
-	"APIServerIdentity":                                    {},
-	"APIServerWebhookAuthenticationToken":                  {},
-	"APIServingWithRoutine":                                {},
-	"AggregatedDiscoveryRemoveBetaType":                    {locked: on},
-	"AllAlpha":                                             {here: off},
-	"AllBeta":                                              {here: mixed},
-	"AllowDNSOnlyNodeCSR":                                  {here: off},
-	"AllowInsecureKubeletCertificateSigningRequests":       {},
-	"AllowOverwriteTerminationGracePeriodSeconds":          {locked: off},
-	"AllowParsingUserUIDFromCertAuth":                      {},
-	"AllowServiceExternalIPs":                              {},
-	"AllowUnsafeMalformedObjectDeletion":                   {},
-	"AtomicFIFO":                                           {here: on},
-	"AtomicWriteVolumeUserFields":                          {here: off},
-	"AuthorizePodWebsocketUpgradeCreatePermission":         {},
-	"CBORServingAndStorage":                                {},
-	"CPUManagerPolicyAlphaOptions":                         {here: free},
-	"CPUManagerPolicyBetaOptions":                          {here: free, byDefault: on},
-	"CPUManagerPolicyOptions":                              {locked: on, here: on},
-	"CRDObservedGenerationTracking":                        {},
-	"CRDValidationRatcheting":                              {locked: on},
-	"CRIListStreaming":                                     {here: off},
-	"CSIServiceAccountTokenSecrets":                        {locked: on},
-	"CSIVolumeHealth":                                      {here: off},
-	"ChangeContainerStatusOnKubeletRestart":                {here: off},
-	"ClearingNominatedNodeNameAfterBinding":                {},
-	"ClientsAllowCARotation":                               {here: on},
-	"ClientsAllowCBOR":                                     {here: off},
-	"ClientsAllowTLSCacheGC":                               {here: on},
-	"ClientsPreferCBOR":                                    {here: off},
-	"CloudControllerManagerWatchBasedRoutesReconciliation": {},
-	"CloudControllerManagerWebhook":                        {},
-	"ClusterTrustBundle":                                   {here: on},
-	"ClusterTrustBundleProjection":                         {here: on},
-	"ComponentFlagz":                                       {here: on},
-	"ComponentStatusz":                                     {here: on},
-	"CompositePodGroup":                                    {},
-	"ConcurrentWatchObjectDecode":                          {},
-	"ConsistentListFromCacheSkipTimeoutFallback":           {},
-	"ConstrainedImpersonation":                             {},
-	"ContainerCheckpoint":                                  {here: free, byDefault: on},
-	"ContainerRestartRules":                                {here: on},
-	"ContainerStopSignals":                                 {here: on},
-	"ContextualLogging":                                    {},
-	"CoordinatedLeaderElection":                            {},
-	"CrossNamespaceVolumeDataSource":                       {},
-	"CustomCPUCFSQuotaPeriod":                              {here: on},
-	"CustomResourceFieldSelectors":                         {locked: on},
-	"DRAAdminAccess":                                       {locked: on},
-	"DRAConsumableCapacity":                                {},
-	"DRADerivedAttributes":                                 {},
-	"DRADeviceBindingConditions":                           {},
-	"DRADeviceCompatibilityGroups":                         {},
-	"DRADeviceTaintRules":                                  {},
-	"DRADeviceTaints":                                      {},
-	"DRAExtendedResource":                                  {locked: on, here: on},
-	"DRAFractionalCapacityRange":                           {},
-	"DRAListTypeAttributes":                                {},
-	"DRANodeAllocatableResources":                          {here: off},
-	"DRAOptionalNodeOperations":                            {here: off},
-	"DRAPartitionableDevices":                              {},
-	"DRAPartitionableDevicesType":                          {},
-	"DRAPrioritizedList":                                   {locked: on},
-	"DRAResourceClaimDeviceStatus":                         {locked: on},
-	"DRAResourceClaimGranularStatusAuthorization":          {},
-	"DRAResourcePoolStatus":                                {},
-	"DRASchedulerFilterTimeout":                            {},
-	"DRAWorkloadResourceClaims":                            {here: off},
-	"DeclarativeValidation":                                {locked: on},
-	"DeclarativeValidationBeta":                            {},
-	"DeclarativeValidationTakeover":                        {locked: off},
-	"DefaultPodSysctls":                                    {here: off},
-	"DeploymentReplicaSetTerminatingReplicas":              {},
-	"DetectCacheInconsistency":                             {},
-	"DisableAllocatorDualWrite":                            {locked: on},
-	"DisableCPUQuotaWithExclusiveCPUs":                     {locked: on, here: on},
-	"DisableNodeKubeProxyVersion":                          {locked: on, here: on},
-	"DynamicResourceAllocation":                            {locked: on, here: on},
-	"EmptyDirVolumeMode":                                   {here: off},
-	"EnvFiles":                                             {here: on},
-	"EtcdRangeStream":                                      {},
-	"EventedPLEG":                                          {here: on},
-	"EvictionRequestAPI":                                   {here: off},
-	"ExcludeAdmissionWebhookVirtualResources":              {},
-	"ExecProbeTimeout":                                     {locked: on, here: on},
-	"ExtendWebSocketsToKubelet":                            {here: on},
-	"ExternalServiceAccountTokenSigner":                    {locked: on},
-	"GRPCContainerProbeTLS":                                {here: off},
-	"GenericWorkload":                                      {},
-	"GitRepoVolumeDriver":                                  {locked: off, here: off},
-	"GracefulNodeShutdown":                                 {here: on},
-	"GracefulNodeShutdownBasedOnPodPriority":               {here: on},
-	"H2CContainerProbe":                                    {here: off},
-	"HPAConfigurableTolerance":                             {locked: on},
-	"HPAGeneration":                                        {},
-	"HPAOptimizedSelectorStore":                            {},
-	"HPAScaleToZero":                                       {},
-	"HostnameOverride":                                     {locked: on, here: on},
-	"HugepageAwareEviction":                                {here: off},
-	"ImageMaximumGCAge":                                    {locked: on, here: on},
-	"ImageVolume":                                          {locked: on, here: on},
-	"ImageVolumeWithDigest":                                {here: off},
-	"InOrderInformers":                                     {locked: on, here: on},
-	"InOrderInformersBatchProcess":                         {here: on},
-	"InPlacePodLevelResourcesVerticalScaling":              {here: on},
-	"InPlacePodVerticalScaling":                            {locked: on, here: on},
-	"InPlacePodVerticalScalingExclusiveCPUs":               {here: free},
-	"InPlacePodVerticalScalingExclusiveMemory":             {here: free},
-	"InPlacePodVerticalScalingInitContainers":              {locked: on, here: on},
-	"InPlacePodVerticalScalingMemoryBackedVolumes":         {here: off},
-	"InPlacePodVerticalScalingSchedulerPreemption":         {here: off},
-	"InformerResourceVersion":                              {here: on},
-	"InterPodAffinityHostnameFastPath":                     {},
-	"JobManagedBy":                                         {locked: on},
-	"KMSv1":                                                {},
-	"KubeProxyIPVS":                                        {},
-	"KubeProxyNFTablesLocalhostNodePorts":                  {},
-	"KubeletAllocatedPodsEndpoint":                         {here: off},
-	"KubeletCgroupDriverFromCRI":                           {locked: on, here: on},
-	"KubeletCrashLoopBackOffMax":                           {here: on},
-	"KubeletEnsureSecretPulledImages":                      {here: on},
-	"KubeletFineGrainedAuthz":                              {locked: on, here: on},
-	"KubeletInUserNamespace":                               {here: off},
-	"KubeletPSI":                                           {locked: on, here: on},
-	"KubeletPodResourcesDynamicResources":                  {locked: on, here: on},
-	"KubeletPodResourcesGet":                               {locked: on, here: on},
-	"KubeletPodResourcesListUseActivePods":                 {here: on},
-	"KubeletRegistrationGetOnExistsOnly":                   {here: off},
-	"KubeletSeparateDiskGC":                                {here: off},
-	"KubeletServiceAccountTokenForCredentialProviders":     {here: on},
-	"KubeletTracing":                                       {locked: on, here: on},
-	"ListFromCacheSnapshot":                                {},
-	"LocalStorageCapacityIsolationFSQuotaMonitoring":       {here: off},
-	"LoggingAlphaOptions":                                  {},
-	"LoggingBetaOptions":                                   {},
-	"ManifestBasedAdmissionControlConfig":                  {},
-	"MatchLabelKeysInPodAffinity":                          {locked: on},
-	"MatchLabelKeysInPodTopologySpread":                    {},
-	"MatchLabelKeysInPodTopologySpreadSelectorMerge":       {},
-	"MaxUnavailableStatefulSet":                            {},
-	"MemoryQoS":                                            {here: free, byDefault: on},
-	"MultiCIDRServiceAllocator":                            {locked: on},
-	"MutableCSINodeAllocatableCount":                       {locked: on},
-	"MutablePVNodeAffinity":                                {},
-	"MutablePodResourcesForSuspendedJobs":                  {},
-	"MutableSchedulingDirectivesForSuspendedJobs":          {},
-	"MutatingAdmissionPolicy":                              {},
-	"NFTablesNetlink":                                      {},
-	"NFTablesProxyMode":                                    {locked: on},
-	"NodeControllerLeaseCircuitBreaker":                    {},
-	"NodeDeclaredFeatures":                                 {locked: on, here: on},
-	"NodeInclusionPolicyInPodTopologySpread":               {locked: on},
-	"NodeLifecycleConditions":                              {},
-	"NodeLogQuery":                                         {locked: on, here: on},
-	"NodeSwap":                                             {locked: on, here: on},
-	"NominatedNodeNameForExpectation":                      {},
-	"OpenAPIEnums":                                         {},
-	"OpportunisticBatching":                                {},
-	"PLEGOnDemandRelist":                                   {locked: on},
-	"PersistentVolumeClaimUnusedSinceTime":                 {},
-	"PodAndContainerStatsFromCRI":                          {here: on},
-	"PodCertificateRequest":                                {here: free, byDefault: on},
-	"PodDeletionCost":                                      {},
-	"PodGroupPreemptionPolicy":                             {},
-	"PodLevelResourceManagers":                             {here: off},
-	"PodLevelResources":                                    {here: on},
-	"PodLevelResourcesFixDefaulting":                       {here: off},
-	"PodLevelResourcesFixKubeletQOSClass":                  {here: off},
-	"PodLogsQuerySplitStreams":                             {here: on},
-	"PodObservedGenerationTracking":                        {locked: on, here: on},
-	"PodReadyToStartContainersCondition":                   {locked: on, here: on},
-	"PodSchedulingReadiness":                               {locked: on},
-	"PodTopologyLabelsAdmission":                           {},
-	"PodsAPI":                                              {here: free, byDefault: on},
-	"PortForwardWebsockets":                                {},
-	"PreferSameTrafficDistribution":                        {locked: on},
-	"ProcMountType":                                        {locked: on, here: on},
-	"QOSReserved":                                          {here: off},
-	"RecoverVolumeExpansionFailure":                        {locked: on},
-	"RecursiveReadOnlyMounts":                              {locked: on, here: on},
-	"ReduceDefaultCrashLoopBackOffDecay":                   {here: off},
-	"RelaxedEnvironmentVariableValidation":                 {locked: on},
-	"RelaxedServiceNameValidation":                         {locked: on},
-	"ReloadKubeletClientCAFile":                            {here: on},
-	"ReloadKubeletServerCertificateFile":                   {here: on},
-	"RemoteRequestHeaderUID":                               {},
-	"ResourceHealthStatus":                                 {here: on},
-	"ResourceHealthStatusMessage":                          {here: on},
-	"RestartAllContainersOnContainerExits":                 {here: on},
-	"RotateKubeletServerCertificate":                       {here: on},
-	"RuntimeClassInImageCriApi":                            {here: off},
-	"SELinuxChangePolicy":                                  {locked: on},
-	"SELinuxMount":                                         {here: free, byDefault: on},
-	"SELinuxMountReadWriteOncePod":                         {locked: on},
-	"SchedulerAsyncAPICalls":                               {},
-	"SchedulerAsyncPreemption":                             {},
-	"SchedulerPopFromBackoffQ":                             {},
-	"SchedulerPreQueueingHints":                            {},
-	"SeparateCacheWatchRPC":                                {locked: off},
-	"SeparateTaintEvictionController":                      {locked: on},
-	"ServiceAccountNodeAudienceRestriction":                {},
-	"ServiceAccountTokenJTI":                               {locked: on},
-	"ServiceAccountTokenNodeBinding":                       {locked: on},
-	"ServiceAccountTokenNodeBindingValidation":             {locked: on},
-	"ServiceAccountTokenPodNodeInfo":                       {locked: on},
-	"ServiceCIDRStatusFieldWiping":                         {},
-	"ShardedListAndWatch":                                  {},
-	"SizeBasedListCostEstimate":                            {},
-	"StaleControllerConsistencyDaemonSet":                  {},
-	"StaleControllerConsistencyHPA":                        {},
-	"StaleControllerConsistencyJob":                        {},
-	"StaleControllerConsistencyReplicaSet":                 {},
-	"StaleControllerConsistencyStatefulSet":                {},
-	"StatefulSetRecreateStrategy":                          {},
-	"StatefulSetSemanticRevisionComparison":                {},
-	"StorageCapacityScoring":                               {},
-	"StorageNamespaceIndex":                                {},
-	"StorageVersionAPI":                                    {},
-	"StorageVersionHash":                                   {},
-	"StorageVersionMigrator":                               {},
-	"StrictIPCIDRValidation":                               {},
-	"StructuredAuthenticationConfigurationEgressSelector":  {},
-	"StructuredAuthenticationConfigurationJWKSMetrics":     {},
-	"SupplementalGroupsPolicy":                             {locked: on, here: on},
-	"SystemdWatchdog":                                      {locked: on, here: on},
-	"TaintTolerationComparisonOperators":                   {here: off},
-	"TokenRequestServiceAccountUIDValidation":              {},
-	"TopologyAwareWorkloadScheduling":                      {},
-	"TopologyManagerPolicyAlphaOptions":                    {},
-	"TopologyManagerPolicyBetaOptions":                     {},
-	"TopologyManagerPolicyOptions":                         {locked: on, here: on},
-	"TranslateStreamCloseWebsocketRequests":                {},
-	"UnauthenticatedHTTP2DOSMitigation":                    {},
-	"UnknownVersionInteroperabilityProxy":                  {},
-	"UnlockWhileProcessingFIFO":                            {here: on},
-	"UserNamespacesHostNetworkSupport":                     {here: off},
-	"UserNamespacesSupport":                                {locked: on, here: on},
-	"VolumeAttributesClass":                                {locked: on},
-	"VolumeBindMountOptions":                               {here: off},
-	"VolumeLimitScaling":                                   {},
-	"WatchCacheInitializationPostStartHook":                {locked: on},
-	"WatchList":                                            {},
-	"WatchListClient":                                      {here: on},
-	"WatchListCompression":                                 {},
-	"WebhookRoundTripLoadBalancing":                        {},
-	"WinDSR":                                               {locked: on},
-	"WinOverlay":                                           {locked: on},
-	"WindowsCPUAndMemoryAffinity":                          {},
-	"WindowsGracefulNodeShutdown":                          {},
-	"WindowsHostNetwork":                                   {},
-	"WorkloadWithJob":                                      {},
+var gates = gatesOf(map[gate]string{
+	{}: `
+		APIResponseCompression APIServerIdentity APIServerWebhookAuthenticationToken APIServingWithRoutine
+		AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs
+		AllowUnsafeMalformedObjectDeletion AuthorizePodWebsocketUpgradeCreatePermission CBORServingAndStorage
+		CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding CloudControllerManagerWatchBasedRoutesReconciliation
+		CloudControllerManagerWebhook CompositePodGroup ConcurrentWatchObjectDecode ConsistentListFromCacheSkipTimeoutFallback
+		ConstrainedImpersonation ContextualLogging CoordinatedLeaderElection CrossNamespaceVolumeDataSource DRAConsumableCapacity
+		DRADerivedAttributes DRADeviceBindingConditions DRADeviceCompatibilityGroups DRADeviceTaintRules DRADeviceTaints
+		DRAFractionalCapacityRange DRAListTypeAttributes DRAPartitionableDevices DRAPartitionableDevicesType
+		DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DRASchedulerFilterTimeout DeclarativeValidationBeta
+		DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EtcdRangeStream ExcludeAdmissionWebhookVirtualResources
+		GenericWorkload HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero InterPodAffinityHostnameFastPath KMSv1 KubeProxyIPVS
+		KubeProxyNFTablesLocalhostNodePorts ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
+		ManifestBasedAdmissionControlConfig MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
+		MaxUnavailableStatefulSet MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
+		MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy NFTablesNetlink NodeControllerLeaseCircuitBreaker
+		NodeLifecycleConditions NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
+		PersistentVolumeClaimUnusedSinceTime PodDeletionCost PodGroupPreemptionPolicy PodTopologyLabelsAdmission PortForwardWebsockets
+		RemoteRequestHeaderUID SchedulerAsyncAPICalls SchedulerAsyncPreemption SchedulerPopFromBackoffQ SchedulerPreQueueingHints
+		ServiceAccountNodeAudienceRestriction ServiceCIDRStatusFieldWiping ShardedListAndWatch SizeBasedListCostEstimate
+		StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA StaleControllerConsistencyJob
+		StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet StatefulSetRecreateStrategy
+		StatefulSetSemanticRevisionComparison StorageCapacityScoring StorageNamespaceIndex StorageVersionAPI StorageVersionHash
+		StorageVersionMigrator StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
+		StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation TopologyAwareWorkloadScheduling
+		TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
+		UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy VolumeLimitScaling WatchList WatchListCompression
+		WebhookRoundTripLoadBalancing WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown WindowsHostNetwork WorkloadWithJob
+	`,
+	{here: on}: `
+		AtomicFIFO ClientsAllowCARotation ClientsAllowTLSCacheGC ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz
+		ComponentStatusz ContainerRestartRules ContainerStopSignals CustomCPUCFSQuotaPeriod EnvFiles EventedPLEG
+		ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority InOrderInformersBatchProcess
+		InPlacePodLevelResourcesVerticalScaling InformerResourceVersion KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages
+		KubeletPodResourcesListUseActivePods KubeletServiceAccountTokenForCredentialProviders PodAndContainerStatsFromCRI
+		PodLevelResources PodLogsQuerySplitStreams ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile ResourceHealthStatus
+		ResourceHealthStatusMessage RestartAllContainersOnContainerExits RotateKubeletServerCertificate UnlockWhileProcessingFIFO
+		WatchListClient
+	`,
+	{here: off}: `
+		AllAlpha AllowDNSOnlyNodeCSR AtomicWriteVolumeUserFields CRIListStreaming CSIVolumeHealth
+		ChangeContainerStatusOnKubeletRestart ClientsAllowCBOR ClientsPreferCBOR DRANodeAllocatableResources DRAOptionalNodeOperations
+		DRAWorkloadResourceClaims DefaultPodSysctls EmptyDirVolumeMode EvictionRequestAPI GRPCContainerProbeTLS H2CContainerProbe
+		HugepageAwareEviction ImageVolumeWithDigest InPlacePodVerticalScalingMemoryBackedVolumes
+		InPlacePodVerticalScalingSchedulerPreemption KubeletAllocatedPodsEndpoint KubeletInUserNamespace
+		KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC LocalStorageCapacityIsolationFSQuotaMonitoring
+		PodLevelResourceManagers PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass QOSReserved
+		ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi TaintTolerationComparisonOperators
+		UserNamespacesHostNetworkSupport VolumeBindMountOptions
+	`,
+	{locked: on}: `
+		AggregatedDiscoveryRemoveBetaType CRDValidationRatcheting CSIServiceAccountTokenSecrets CustomResourceFieldSelectors
+		DRAAdminAccess DRAPrioritizedList DRAResourceClaimDeviceStatus DeclarativeValidation DisableAllocatorDualWrite
+		ExternalServiceAccountTokenSigner HPAConfigurableTolerance JobManagedBy MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator
+		MutableCSINodeAllocatableCount NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread PLEGOnDemandRelist
+		PodSchedulingReadiness PreferSameTrafficDistribution RecoverVolumeExpansionFailure RelaxedEnvironmentVariableValidation
+		RelaxedServiceNameValidation SELinuxChangePolicy SELinuxMountReadWriteOncePod SeparateTaintEvictionController
+		ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo
+		VolumeAttributesClass WatchCacheInitializationPostStartHook WinDSR WinOverlay
+	`,
+	{here: free}: `
+		CPUManagerPolicyAlphaOptions InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+	`,
+	{here: mixed}: "AllBeta",
+	{locked: off}: `
+		AllowOverwriteTerminationGracePeriodSeconds DeclarativeValidationTakeover SeparateCacheWatchRPC
+	`,
+	{locked: on, here: on}: `
+		CPUManagerPolicyOptions DRAExtendedResource DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion
+		DynamicResourceAllocation ExecProbeTimeout HostnameOverride ImageMaximumGCAge ImageVolume InOrderInformers
+		InPlacePodVerticalScaling InPlacePodVerticalScalingInitContainers KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz
+		KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing NodeDeclaredFeatures NodeLogQuery
+		NodeSwap PodObservedGenerationTracking PodReadyToStartContainersCondition ProcMountType RecursiveReadOnlyMounts
+		SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
+	`,
+	{locked: off, here: off}: "GitRepoVolumeDriver",
+	{here: free, byDefault: on}: `
+		CPUManagerPolicyBetaOptions ContainerCheckpoint MemoryQoS PodCertificateRequest PodsAPI SELinuxMount
+	`,
+})
+
+func gatesOf(groups map[gate]string) map[string]gate {
+	out := map[string]gate{}
+	for g, names := range groups {
+		for name := range strings.FieldsSeq(names) {
+			out[name] = g
+		}
+	}
+	return out
 }

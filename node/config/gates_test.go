@@ -32,9 +32,7 @@ func TestGatesAreKubernetes(t *testing.T) {
 	want := map[string]gate{"AllAlpha": {}, "AllBeta": {}}
 	for module, files := range gateSources {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-		if err != nil {
-			t.Fatalf("find module %s: %v", module, err)
-		}
+		assert.Require(t, err == nil, "find module %s: %v", module, err)
 		for _, file := range files {
 			readGates(t, filepath.Join(strings.TrimSpace(string(out)), file), want)
 		}
@@ -48,9 +46,8 @@ func TestGatesAreKubernetes(t *testing.T) {
 		}
 		got[name] = entry
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(gate{})); diff != "" {
-		t.Errorf("gates (-Kubernetes +table):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, cmp.AllowUnexported(gate{}))
+	assert.True(t, diff == "", "gates (-Kubernetes +table):\n%s", diff)
 }
 
 // readGates finds what maps a gate's constant to a list of specs, the last of which
@@ -127,13 +124,10 @@ func TestGatesOfTheContract(t *testing.T) {
 		assert.Equal(t, on, gates[name].locked, "%s", name)
 	}
 	for name, want := range map[string]bool{"MemoryQoS": true, "PodsAPI": true, "PodCertificateRequest": true, "SELinuxMount": true} { // A-GATE-1, A-GATE-2
-		if got := Enabled(&kubeletconfig.KubeletConfiguration{}, name); got != want {
-			t.Errorf("%s is %v by default, want %v", name, got, want)
-		}
+		got := Enabled(&kubeletconfig.KubeletConfiguration{}, name)
+		assert.True(t, got == want, "%s is %v by default, want %v", name, got, want)
 		set := &kubeletconfig.KubeletConfiguration{FeatureGates: map[string]bool{name: !want}}
-		if Enabled(set, name) == want {
-			t.Errorf("%s is %v, set to %v", name, want, !want)
-		}
+		assert.True(t, Enabled(set, name) != want, "%s is %v, set to %v", name, want, !want)
 	}
 	here := map[string]state{
 		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": on, // A-GATE-1
@@ -144,8 +138,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"ImageVolumeWithDigest": off, "MemoryQoS": free, "PodCertificateRequest": free, "ContainerCheckpoint": free, "PodsAPI": free, "NodeLogQuery": on, "ChangeContainerStatusOnKubeletRestart": off,
 	}
 	for name, want := range here {
-		if g := gates[name]; g.here != want || g.locked != unsaid && g.locked != on {
-			t.Errorf("%s is %s here, want %s", name, g.here, want)
-		}
+		g := gates[name]
+		assert.True(t, g.here == want && (g.locked == unsaid || g.locked == on), "%s is %s here, want %s", name, g.here, want)
 	}
 }

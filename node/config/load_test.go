@@ -39,9 +39,8 @@ func TestDefaultsAreTheKubelets(t *testing.T) {
 	setDefaults(is)
 	got, err := generic(is)
 	assert.Must(t, err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("defaults (-kubelet +lifepod):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "", "defaults (-kubelet +lifepod):\n%s", diff)
 }
 
 // TestKubeadmNode proves that the file of a kubeadm node works without a warning.
@@ -51,17 +50,13 @@ func TestKubeadmNode(t *testing.T) {
 	assert.Equal(t, "", c.Warning(), "warning")
 	assert.Equal(t, "/etc/kubernetes/manifests", c.Kubelet.StaticPodPath, "staticPodPath")
 	assert.Equal(t, time.Minute, c.Kubelet.SyncFrequency.Duration, "syncFrequency of 0s")
-	if !c.Set("containerRuntimeEndpoint") || c.Set("port") || c.Set("kind") {
-		t.Errorf("set fields: %v", c.From)
-	}
+	assert.True(t, c.Set("containerRuntimeEndpoint") && !c.Set("port") && !c.Set("kind"), "set fields: %v", c.From)
 }
 
 func TestDefaultHasNoWarning(t *testing.T) {
 	c := Default()
 	assert.Equal(t, "", c.Warning(), "warning")
-	if *c.Kubelet.Authentication.Anonymous.Enabled || c.Kubelet.ReadOnlyPort != 0 {
-		t.Error("a node without a file lets people in unasked")
-	}
+	assert.True(t, !*c.Kubelet.Authentication.Anonymous.Enabled && c.Kubelet.ReadOnlyPort == 0, "a node without a file lets people in unasked")
 	assert.Equal(t, "100Mi", c.Kubelet.EvictionHard["memory.available"], "evictionHard of memory")
 }
 
@@ -148,12 +143,9 @@ func TestDropInsWithoutFile(t *testing.T) {
 	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
 	c, err := Load("", dir)
 	assert.Must(t, err)
-	if got := c.Kubelet.EvictionHard; got["memory.available"] != "1Gi" || got["nodefs.available"] != "10%" {
-		t.Errorf("evictionHard %v", got)
-	}
-	if !c.Set("evictionHard") || c.Set("maxPods") {
-		t.Errorf("set fields: %v", c.From)
-	}
+	got := c.Kubelet.EvictionHard
+	assert.True(t, got["memory.available"] == "1Gi" && got["nodefs.available"] == "10%", "evictionHard %v", got)
+	assert.True(t, c.Set("evictionHard") && !c.Set("maxPods"), "set fields: %v", c.From)
 }
 
 func TestErrors(t *testing.T) {
@@ -176,12 +168,9 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(write(t, map[string]string{"config.yaml": test.content}), "config.yaml")
 			_, err := Load(file, "")
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if got := strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", ""); !strings.HasSuffix(got, test.want) {
-				t.Errorf("got  %s\nwant …%s", got, test.want)
-			}
+			assert.Require(t, err != nil, "no error")
+			got := strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", "")
+			assert.True(t, strings.HasSuffix(got, test.want), "got  %s\nwant …%s", got, test.want)
 		})
 	}
 }
@@ -216,9 +205,8 @@ func TestLoadOver(t *testing.T) {
 	assert.Must(t, err)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
-	if diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)
+	assert.True(t, diff == "", "-want +got:\n%s", diff)
 	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
 		assert.Equal(t, file, c.From[field], "%s is from", field)
 	}

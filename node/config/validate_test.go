@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestValidation(t *testing.T) {
@@ -82,15 +84,11 @@ func TestValidation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(write(t, map[string]string{"c": header + test.content}), "c")
 			_, err := Load(file, "")
-			if err == nil {
-				t.Fatal("no error")
-			}
+			assert.Require(t, err != nil, "no error")
 			if want := "configuration " + file + ": " + test.want; !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got  %s\nwant %s", err, want)
 			}
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("several errors: %s", err)
-			}
+			assert.True(t, !strings.Contains(err.Error(), "\n"), "several errors: %s", err)
 		})
 	}
 }

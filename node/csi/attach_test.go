@@ -3,13 +3,16 @@ package csi
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/volumes"
@@ -120,9 +123,8 @@ func TestAttachedNoMore(t *testing.T) {
 	m.awaitInUse()
 	m.writeNode(name)
 	assert.Must(t, <-published)
-	if names := m.volumes.InUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.volumes.InUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	assert.Must(t, assert.ErrorOf(m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{})))
 	for range 500 {
 		if len(m.volumes.InUse()) == 0 {
@@ -176,9 +178,8 @@ func TestNotAttached(t *testing.T) {
 	}()
 	wantWaiting(t, waits)
 	assert.NoError(t, m.unpublish(one), "a pod that waits holds up another one")
-	if names := m.volumes.InUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.volumes.InUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	cancel()
 	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`, <-waits)
 	assert.Must(t, m.unpublish(two))
@@ -202,13 +203,47 @@ func TestTooManyAttached(t *testing.T) {
 	}
 	waits.counts = true
 	_, err = waits.await(t.Context())
-	if _, exceeds := errors.AsType[*volumes.LimitError](err); !exceeds {
-		t.Errorf("error %v, want that the node has too many volumes", err)
-	}
+	_, exceeds := errors.AsType[*volumes.LimitError](err)
+	assert.True(t, exceeds, "error %v, want that the node has too many volumes", err)
 	if got := d.infos.Load(); got != asked+1 {
 		t.Errorf("the driver was asked %d times, want once", got-asked)
 	}
 	if object := driverObject(storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(10))}); !counts(object) || counts(driverObject(storagev1.CSIDriverSpec{})) || counts(nil) {
 		t.Error("it is asked by nodeAllocatableUpdatePeriodSeconds")
 	}
+}
+
+// TestForbidden: what the API server refuses is a failed registration (A-CSI-2).
+func TestForbidden(t *testing.T) {
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
+	m.fail("patch", "", func() error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no"))
+	})
+	err := m.Register(t.Context(), "forbidden", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"1.0.0"})
+	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "error updating Node object with CSI driver node info: ") {
+		t.Errorf("A-CSI-2 refused: %v", err)
+	}
+}
+
+// TestUnanswered: while the API server does not answer, a driver is used nevertheless, and told of
+// afterwards; so is the end of one (A-CSI-2).
+func TestUnanswered(t *testing.T) {
+	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
+	m.patience = 10 * time.Millisecond
+	away := func() error { return errors.New("connection refused") }
+	m.fail("get", "", away)
+	served := serve(t, DriverOnNode{NodeID: "n-1"})
+	m.register("d", served)
+	assert.NoError(t, assert.ErrorOf(m.Driver("d")), "A-CSI-2 the driver is not used")
+	m.fails.Store(nil)
+	m.await("its node ID", func() bool { return m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"n-1"}` })
+	m.fail("get", "", away)
+	m.Deregister("d", served.endpoint)
+	m.await("a failure", func() bool {
+		return strings.Contains(m.log.text(), "error uninstalling CSI driver from CSINode object connection refused")
+	})
+	m.fails.Store(nil)
+	m.await("its end", func() bool {
+		return m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == "" && len(m.csiDrivers()) == 0
+	})
 }

@@ -52,9 +52,7 @@ func TestCalls(t *testing.T) {
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 7})
 	m.register("d", served)
 	d, err := m.Driver("d")
-	if err != nil || d.MaxVolumes() != 7 {
-		t.Fatalf("driver %v, %v", d, err)
-	}
+	assert.Require(t, err == nil && d.MaxVolumes() == 7, "driver %v, %v", d, err)
 	served.server.Stop()
 	served.start(t)
 	for name, call := range calls(t.Context(), d) {
@@ -141,13 +139,10 @@ func TestFinal(t *testing.T) {
 	}
 	for code := codes.Code(1); code <= codes.Unauthenticated; code++ {
 		err := fmt.Errorf("stage: %w", status.Error(code, "why"))
-		if got := Final(err); got == uncertain[code] {
-			t.Errorf("A-CSI-3 %v is final: %v", code, got)
-		}
+		got := Final(err)
+		assert.True(t, got != uncertain[code], "A-CSI-3 %v is final: %v", code, got)
 	}
-	if Final(errors.New("missing volume id")) {
-		t.Error("A-CSI-3 an error before the call is final")
-	}
+	assert.True(t, !Final(errors.New("missing volume id")), "A-CSI-3 an error before the call is final")
 	gone := &Driver{name: "d", endpoint: "/nonexistent/csi.sock"}
 	if err := gone.Unpublish(t.Context(), "v", "/p"); err == nil || Final(err) {
 		t.Errorf("A-CSI-3 without a socket: %v", err)

@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -78,4 +82,61 @@ func (d *Driver) call(do func(csi.NodeClient) error) error {
 	}
 	defer connection.Close() //nolint:errcheck // nobody waits for what it had to say
 	return do(csi.NewNodeClient(connection))
+}
+
+// sizes are those that volumes have on this node, as far as they are known.
+type sizes struct {
+	mu    sync.Mutex
+	known map[key]resource.Quantity
+}
+
+// of is the size that this agent knows, or that the pod's record has; zero if neither does.
+func (s *sizes) of(v volume, recordDir string) resource.Quantity {
+	s.mu.Lock()
+	known, is := s.known[v.key()]
+	s.mu.Unlock()
+	if is {
+		return known
+	}
+	r, err := readRecord(recordDir)
+	if err != nil {
+		return resource.Quantity{}
+	}
+	bytes, err := strconv.ParseInt(r[keySize], 10, 64)
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return *resource.NewQuantity(bytes, resource.BinarySI)
+}
+
+func (s *sizes) set(k key, size resource.Quantity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[k] = size
+}
+
+func (s *sizes) drop(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, k)
+}
+
+// keepSize has the next agent know it, too.
+func (p *publishing) keepSize() error {
+	r, err := readRecord(p.recordDir())
+	if err != nil || r == nil {
+		return err
+	}
+	if size := p.on.sizes.of(p.want, p.recordDir()); !size.IsZero() && r.setSize(size) {
+		return writeRecord(p.recordDir(), r)
+	}
+	return nil
+}
+
+// setSize says whether the record had another size.
+func (r record) setSize(size resource.Quantity) bool {
+	before := strings.TrimRight(r[keySize], " ")
+	now := strconv.FormatInt(size.Value(), 10)
+	r[keySize] = now + room(sizeDigits-len(now))
+	return now != before
 }

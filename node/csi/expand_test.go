@@ -50,9 +50,8 @@ func (m *machine) wantClaim(capacity string, state v1.ClaimResourceStatus, condi
 	if size := got.Capacity[v1.ResourceStorage]; size.String() != capacity || got.AllocatedResourceStatuses[v1.ResourceStorage] != state {
 		m.t.Errorf("the claim has %s, %s; want %s, %s", size.String(), got.AllocatedResourceStatuses[v1.ResourceStorage], capacity, state)
 	}
-	if diff := cmp.Diff(conditions, texts); diff != "" && len(conditions)+len(texts) > 0 {
-		m.t.Errorf("conditions of the claim (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(conditions, texts)
+	assert.True(m.t, diff == "" || len(conditions)+len(texts) == 0, "conditions of the claim (-want +got):\n%s", diff)
 }
 
 func (m *machine) wantEvents(want ...string) {
@@ -87,9 +86,8 @@ func TestExpandsInUse(t *testing.T) {
 	pod := podOf("pod")
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	if pods := m.volumes.republished(); len(pods) != 1 {
-		t.Errorf("looked at again: %q", pods)
-	}
+	pods := m.volumes.republished()
+	assert.True(t, len(pods) == 1, "looked at again: %q", pods)
 	look := func() {
 		t.Helper()
 		assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))

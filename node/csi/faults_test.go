@@ -162,16 +162,14 @@ func (c cell) fail(m *machine, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
 	m.driver.once(c.call, c.make(m.driver, cancel))
-	if err := do(ctx); (err == nil) != c.unnoticed() {
-		m.t.Errorf("the caller of %s is told %v", c.call, err)
-	}
+	err := do(ctx)
+	assert.True(m.t, (err == nil) == c.unnoticed(), "the caller of %s is told %v", c.call, err)
 }
 
 func (m *machine) wantMounts(count int) {
 	m.t.Helper()
-	if mounts := mountsBelow(m.t, m.config.PodsDir); len(mounts) != count {
-		m.t.Errorf("mounts of pods: %q, want %d", mounts, count)
-	}
+	mounts := mountsBelow(m.t, m.config.PodsDir)
+	assert.True(m.t, len(mounts) == count, "mounts of pods: %q, want %d", mounts, count)
 }
 
 // TestFaultsOfRegistration: a driver that fails to say what it knows of the node is not used, and can

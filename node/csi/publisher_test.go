@@ -108,9 +108,8 @@ func TestInitialized(t *testing.T) {
 	want.Spec.Drivers = []storagev1.CSINodeDriver{}
 	assert.Deep(t, "A-CSI-2 CSINode", want, m.csiNode())
 	node := m.nodeObject()
-	if _, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]; has || node.Labels["rack"] != "7" {
-		t.Errorf("A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)
-	}
+	_, has := node.Annotations["csi.volume.kubernetes.io/nodeid"]
+	assert.True(t, !has && node.Labels["rack"] == "7", "A-CSI-2 without drivers: annotations %v, labels %v", node.Annotations, node.Labels)
 }
 
 // TestPatches: a node may write its Node's metadata by the status, and none of it twice.
@@ -125,13 +124,9 @@ func TestPatches(t *testing.T) {
 		if action.GetVerb() == "patch" || action.GetVerb() == "update" {
 			writes++
 		}
-		if action.GetVerb() == "patch" && action.GetSubresource() != "status" {
-			t.Errorf("the Node itself was patched: %v", action)
-		}
+		assert.True(t, action.GetVerb() != "patch" || action.GetSubresource() == "status", "the Node itself was patched: %v", action)
 	}
-	if writes != 2 {
-		t.Errorf("%d writes, want one of the Node and one of the CSINode", writes)
-	}
+	assert.True(t, writes == 2, "%d writes, want one of the Node and one of the CSINode", writes)
 }
 
 // TestReadyBefore: the CSINode of a Node that is Ready is there from before (A-CSI-2).
@@ -168,9 +163,8 @@ func TestDriversBefore(t *testing.T) {
 	m := csinodeNewMachine(t, ownedBy("uid-1"))
 	m.create(csiTestNode("uid-1", nil))
 	m.await("a CSINode", func() bool { return m.NotReady() == nil })
-	if got := m.csiNode(); len(got.Spec.Drivers) != 1 || got.Annotations[v1.MigratedPluginsAnnotationKey] != migratedPlugins {
-		t.Errorf("A-CSI-2 CSINode %v", got)
-	}
+	got := m.csiNode()
+	assert.True(t, len(got.Spec.Drivers) == 1 && got.Annotations[v1.MigratedPluginsAnnotationKey] == migratedPlugins, "A-CSI-2 CSINode %v", got)
 }
 
 // TestConflicts are tried anew (A-CSI-2).
@@ -208,9 +202,8 @@ func TestRefused(t *testing.T) {
 			m := csinodeNewMachine(t)
 			m.create(tc.node)
 			wish := m.Want("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
-			if err := <-wish.Refused(); err.Error() != tc.want {
-				t.Errorf("A-CSI-2 error %v\nwant %s", err, tc.want)
-			}
+			err := <-wish.Refused()
+			assert.True(t, err.Error() == tc.want, "A-CSI-2 error %v\nwant %s", err, tc.want)
 			m.Want("d", nil)
 			<-wish.Done() // somebody wishes otherwise
 		})

@@ -68,9 +68,8 @@ func TestCompletedRecordSurvivesPowerCut(t *testing.T) {
 	disk.Cut()
 	got, err := readRecord(dir)
 	delete(got, keyDone)
-	if diff := cmp.Diff(record{keyDriver: "d", keyHandle: "h"}, got); err != nil || diff != "" {
-		t.Errorf("after a power cut (-want +got):\n%s%v", diff, err)
-	}
+	diff := cmp.Diff(record{keyDriver: "d", keyHandle: "h"}, got)
+	assert.True(t, err == nil && diff == "", "after a power cut (-want +got):\n%s%v", diff, err)
 }
 
 // TestComplete: what was on disk before counts for nothing but its length, and a record of an
@@ -100,9 +99,8 @@ func TestComplete(t *testing.T) {
 			got, err := readRecord(dir)
 			want := with(sized)
 			want[keySize] = "7"
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
-				t.Errorf("record (-want +got):\n%s%v", diff, err)
-			}
+			diff := cmp.Diff(want, got)
+			assert.True(t, err == nil && diff == "", "record (-want +got):\n%s%v", diff, err)
 		})
 	}
 }
@@ -114,8 +112,6 @@ func TestRecordNotCompleted(t *testing.T) {
 		dir := t.TempDir()
 		assert.Must(t, writeRecord(dir, record{keyDriver: "d", keyHandle: "h", keyDone: done, keySize: room(sizeDigits)}))
 		r, err := readRecord(dir)
-		if err != nil || r[keyDone] != "" || r[keySize] != "" {
-			t.Errorf("with %q: %v, %v", done, r, err)
-		}
+		assert.True(t, err == nil && r[keyDone] == "" && r[keySize] == "", "with %q: %v, %v", done, r, err)
 	}
 }

@@ -53,9 +53,7 @@ func TestValidate(t *testing.T) {
 		if err := m.Validate(tc.name, tc.endpoint, tc.versions); err != nil {
 			got = err.Error()
 		}
-		if got != tc.want {
-			t.Errorf("A-CSI-1 %s %v: %q\nwant %q", tc.name, tc.versions, got, tc.want)
-		}
+		assert.True(t, got == tc.want, "A-CSI-1 %s %v: %q\nwant %q", tc.name, tc.versions, got, tc.want)
 	}
 	d, err := m.Driver("d")
 	assert.Must(t, err)
@@ -69,9 +67,7 @@ func TestReplaced(t *testing.T) {
 	older, newer := serve(t, DriverOnNode{NodeID: "older"}), serve(t, DriverOnNode{NodeID: "newer"})
 	m.register("d", older)
 	first, err := m.Driver("d")
-	if err != nil || first.Name() != "d" || first.NodeID() != "older" {
-		t.Fatalf("driver %v, %v", first, err)
-	}
+	assert.Require(t, err == nil && first.Name() == "d" && first.NodeID() == "older", "driver %v, %v", first, err)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	older.set(func() {
 		older.answer = func(context.Context) error { close(begun); <-goOn; return nil }
@@ -112,9 +108,7 @@ func TestReplaced(t *testing.T) {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.changes != 6 {
-		t.Errorf("A-CSI-1 told %d times of changes, want 6", m.changes)
-	}
+	assert.True(t, m.changes == 6, "A-CSI-1 told %d times of changes, want 6", m.changes)
 }
 
 // TestRegisterFails: a driver that can't be asked, or says what can't be so, is not used
@@ -140,16 +134,13 @@ func TestRegisterFails(t *testing.T) {
 			assert.Error(t, tc.want, err, "A-CSI-2")
 			assert.Fails(t, assert.ErrorOf(m.Driver("d")), "A-CSI-1 it is used")
 			m.await("the CSINode without it", func() bool { return m.Node.NotReady() == nil && len(m.csiDrivers()) == 0 })
-			if ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]; strings.Contains(ids, "d") {
-				t.Errorf("annotation %s", ids)
-			}
+			ids := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]
+			assert.True(t, !strings.Contains(ids, "d"), "annotation %s", ids)
 		})
 	}
 	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	err := m.Register(t.Context(), "d", "/nonexistent/csi.sock", []string{"1.0.0"})
-	if status.Code(err) != codes.Unavailable {
-		t.Errorf("A-CSI-1 without a socket: %v", err)
-	}
+	assert.True(t, status.Code(err) == codes.Unavailable, "A-CSI-1 without a socket: %v", err)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := m.Register(ended, "d", "/nonexistent/csi.sock", []string{"1.0.0"}); status.Code(err) != codes.Canceled && !errors.Is(err, context.Canceled) {

@@ -146,9 +146,7 @@ func TestSELinuxMount(t *testing.T) {
 func TestNoSELinux(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging), driverObject(mountsLabels))
 	got, err := m.ask(podLabelled("pod", "s0"), oncePod("pv"))
-	if err != nil || got.Relabel {
-		t.Errorf("published %+v, error %v", got, err)
-	}
+	assert.True(t, err == nil && !got.Relabel, "published %+v, error %v", got, err)
 	m.wantOptions("without SELinux", "noatime")
 }
 
@@ -166,9 +164,8 @@ func TestNoLabel(t *testing.T) {
 	two.Spec.Containers[1].SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0"}}
 	_, err = m.ask(two, oncePod("pv"))
 	assert.Error(t, noRoom+"multiple SELinux labels found: "+fileLabel+"s0,"+fileLabel+"s1", err)
-	if want := []string{"container_errors_total RWOP", "pod_context_mismatch_errors_total RWOP"}; !slices.Equal(m.counted, want) {
-		t.Errorf("counted %q, want %q", m.counted, want)
-	}
+	want := []string{"container_errors_total RWOP", "pod_context_mismatch_errors_total RWOP"}
+	assert.True(t, slices.Equal(m.counted, want), "counted %q, want %q", m.counted, want)
 	assert.Empty(t, m.driver.called(), "the driver was called")
 }
 
@@ -223,19 +220,14 @@ func TestStagedWithOtherLabel(t *testing.T) {
 	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Unpublish", "Unstage", "Unstage", "Stage", "Publish")
 	m.wantOptions("the other pod", "noatime", `context="`+fileLabel+`s1"`)
-	if names := m.inUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.inUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	record, err := readRecord(m.volumes.layout.staged(driverName, "handle-pv"))
-	if err != nil || record["seLinuxMountContext"] != fileLabel+"s1" {
-		t.Errorf("record of what is staged: %v, error %v", record, err)
-	}
+	assert.True(t, err == nil && record["seLinuxMountContext"] == fileLabel+"s1", "record of what is staged: %v, error %v", record, err)
 	other.Spec.SecurityContext = nil // as if it were another CSIDriver: the agent after this decides otherwise
 	m.begin()
 	got, err := m.ask(other, bound)
-	if err != nil || got.Relabel {
-		t.Errorf("the next agent: %+v, error %v", got, err)
-	}
+	assert.True(t, err == nil && !got.Relabel, "the next agent: %+v, error %v", got, err)
 	assert.Must(t, m.unpublish(other))
 	m.wantNothing()
 }

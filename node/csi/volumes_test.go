@@ -155,14 +155,10 @@ func (m *machine) wantNothing() {
 	m.t.Helper()
 	for _, dir := range []string{m.config.PodsDir, m.config.PluginsDir} {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && !e.IsDir() {
-				m.t.Errorf("%s is left", path)
-			}
+			assert.True(m.t, err != nil || e.IsDir(), "%s is left", path)
 			return err
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			m.t.Error(err)
-		}
+		assert.True(m.t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 		assert.Empty(m.t, mountsBelow(m.t, dir), "left mounted")
 	}
 	assert.Empty(m.t, m.inUse(), "still in use")
@@ -205,12 +201,10 @@ func TestVolume(t *testing.T) {
 	m.mustPublish(two, bound)
 	m.wantCalls("Stage", "Publish", "Publish")
 	assert.Must(t, os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600))
-	if content, err := os.ReadFile(filepath.Join(target(m.volumes.layout.volume(two.UID, "pv")), "file")); string(content) != "content" {
-		t.Errorf("the other pod reads %q, %v", content, err)
-	}
-	if diff := cmp.Diff([]v1.UniqueVolumeName{"kubernetes.io/csi/test.example.com^handle-pv"}, m.inUse()); diff != "" { // A-CSI-5
-		t.Errorf("in use (-want +got):\n%s", diff)
-	}
+	content, err := os.ReadFile(filepath.Join(target(m.volumes.layout.volume(two.UID, "pv")), "file"))
+	assert.True(t, string(content) == "content", "the other pod reads %q, %v", content, err)
+	diff := cmp.Diff([]v1.UniqueVolumeName{"kubernetes.io/csi/test.example.com^handle-pv"}, m.inUse())
+	assert.True(t, diff == "", "in use (-want +got):\n%s", diff) // A-CSI-5
 	m.driver.forgetCalls()
 	for _, pod := range []*v1.Pod{one, two} {
 		assert.Must(t, m.unpublish(pod))
@@ -264,9 +258,8 @@ func TestBeginsAnew(t *testing.T) {
 	path := m.mustPublish(pod, bound)
 	m.driver.forgetCalls()
 	m.begin()
-	if names := m.inUse(); len(names) != 1 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.inUse()
+	assert.True(t, len(names) == 1, "in use: %q", names)
 	m.mustPublish(pod, bound)
 	m.wantCalls()
 	record := filepath.Join(filepath.Dir(path), recordName)
@@ -305,9 +298,8 @@ func TestDevice(t *testing.T) {
 	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 	path := m.mustPublish(one, bound)
 	assert.Equal(t, filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"), path, "published at")
-	if to, err := os.Readlink(filepath.Join(m.config.PodsDir, "uid-one/volumeDevices/kubernetes.io~csi/pv")); to != path {
-		t.Errorf("the pod's link leads to %q, %v", to, err)
-	}
+	to, err := os.Readlink(filepath.Join(m.config.PodsDir, "uid-one/volumeDevices/kubernetes.io~csi/pv"))
+	assert.True(t, to == path, "the pod's link leads to %q, %v", to, err)
 	m.mustPublish(two, bound)
 	m.begin()
 	m.mustPublish(one, bound)
@@ -370,16 +362,14 @@ func TestRepublish(t *testing.T) {
 	m.mustPublish(pod, bound)
 	m.begin()
 	m.mustPublish(pod, bound)
-	if got := m.volumes.republished(); !slices.Equal(got, []types.UID{pod.UID}) {
-		t.Errorf("published again are those of %q", got)
-	}
+	got := m.volumes.republished()
+	assert.True(t, slices.Equal(got, []types.UID{pod.UID}), "published again are those of %q", got)
 	m.driver.once("Publish", refuses(codes.Internal))
 	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
 	_, err := m.volumes.Publish(t.Context(), again)
 	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`, err)
-	if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
-		t.Errorf("mounts: %q", mounts)
-	}
+	mounts := mountsBelow(t, m.config.PodsDir)
+	assert.True(t, len(mounts) == 1, "mounts: %q", mounts)
 	assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), again)))
 	m.wantCalls("Publish", "Publish", "Publish")
 	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
@@ -419,9 +409,7 @@ func TestGroup(t *testing.T) {
 				return nil
 			}})
 			assert.Must(t, err)
-			if test.owned != (owned == out.Path) {
-				t.Errorf("given to the group: %q", owned)
-			}
+			assert.True(t, test.owned == (owned == out.Path), "given to the group: %q", owned)
 			assert.Equal(t, test.driver, m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup, "the driver is told the group")
 			assert.NoError(t, m.unpublish(pod))
 		})
@@ -468,9 +456,8 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	assert.Must(t, err)
 	m.begin()
-	if names := m.inUse(); len(names) != 2 {
-		t.Errorf("in use: %q", names)
-	}
+	names := m.inUse()
+	assert.True(t, len(names) == 2, "in use: %q", names)
 	assert.Error(t, "record of a volume "+file+": unexpected end of JSON input", m.unpublish(pod))
 	m.mustPublish(other, persistent("pv-3"))
 	assert.Must(t, os.WriteFile(file, good, 0o600))

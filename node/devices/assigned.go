@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
-
-	"k8s.io/apimachinery/pkg/util/sets"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
@@ -98,4 +101,60 @@ func assignedBy(given *api.ContainerAllocateResponse) criconfig.Assigned {
 		a.CDIDevices = append(a.CDIDevices, device.GetName())
 	}
 	return a
+}
+
+// Given are the devices of a container's claims as the pod resources API tells of them: those of the
+// whole claim, by driver (A-DEV-13). If one is not prepared, there are none.
+func (c *Claims) Given(pod *v1.Pod, container *v1.Container) (list []*podresources.DynamicResource) {
+	var seen []types.NamespacedName
+	for _, use := range usesOf(pod, container) {
+		if slices.Contains(seen, use.claim) {
+			continue
+		}
+		seen = append(seen, use.claim)
+		claim, found := c.store.get(use.claim)
+		if !found {
+			return nil
+		}
+		list = append(list, given(claim))
+	}
+	return list
+}
+
+func given(claim Claim) *podresources.DynamicResource {
+	resource := &podresources.DynamicResource{ClaimName: claim.ClaimName, ClaimNamespace: claim.Namespace}
+	for _, driver := range slices.Sorted(maps.Keys(claim.DriverState)) {
+		for _, device := range claim.DriverState[driver].Devices {
+			one := &podresources.ClaimResource{DriverName: driver, PoolName: device.PoolName, DeviceName: device.DeviceName, ShareId: (*string)(device.ShareID)}
+			for _, id := range device.CDIDeviceIDs {
+				one.CdiDevices = append(one.CdiDevices, &podresources.CDIDevice{Name: id})
+			}
+			resource.ClaimResources = append(resource.ClaimResources, one)
+		}
+	}
+	return resource
+}
+
+// Capacity is what the Node has of devices, and how many of them may be used. Of a resource
+// whose plugin has stopped none may; one whose plugin is away for long has none (A-DEV-4).
+func (d *Devices) Capacity() (capacity, allocatable v1.ResourceList) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
+	for name, r := range d.resources {
+		capacity[v1.ResourceName(name)] = *resource.NewQuantity(int64(len(r.devices)), resource.DecimalSI)
+		allocatable[v1.ResourceName(name)] = *resource.NewQuantity(int64(r.devices.Healthy().Len()), resource.DecimalSI)
+	}
+	for name := range d.removed {
+		capacity[v1.ResourceName(name)] = *resource.NewQuantity(0, resource.DecimalSI)
+		allocatable[v1.ResourceName(name)] = *resource.NewQuantity(0, resource.DecimalSI)
+	}
+	return capacity, allocatable
+}
+
+// KnewNode says whether an agent has had this machine as a node before: extended resources that
+// somebody has put into the Node stay then (A-DEV-4).
+func (d *Devices) KnewNode() bool {
+	_, err := os.Stat(d.path())
+	return err == nil
 }

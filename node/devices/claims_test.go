@@ -113,9 +113,8 @@ func TestOneCallForEachDriver(t *testing.T) {
 	wantCalls(t, nic, "prepare b")
 	names, err := n.devices(pod, &pod.Spec.Containers[0])
 	want := []string{"gpu.example.com/gpu=a-uid", "nic.example.com/gpu=b-uid", "gpu.example.com/gpu=c-uid"}
-	if diff := cmp.Diff(want, names); diff != "" || err != nil {
-		t.Errorf("CDI devices: %v\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, names)
+	assert.True(t, diff == "" && err == nil, "CDI devices: %v\n%s", err, diff)
 	for range 2 {
 		assert.Must(t, n.Unprepare(t.Context(), pod.UID))
 	}
@@ -133,9 +132,7 @@ func TestRequestOfAContainer(t *testing.T) {
 	for request, want := range map[string]int{"": 1, "gpu": 1, "gpu/large": 1, "other": 0} {
 		pod.Spec.Containers[0].Resources.Claims[0].Request = request
 		names, err := n.devices(pod, &pod.Spec.Containers[0])
-		if len(names) != want || err != nil {
-			t.Errorf("request %q: %v, %v; want %d devices", request, names, err, want)
-		}
+		assert.True(t, len(names) == want && err == nil, "request %q: %v, %v; want %d devices", request, names, err, want)
 	}
 	if names, err := n.devices(pod, &v1.Container{Name: "another"}); len(names) != 0 || err != nil {
 		t.Errorf("a container without claims has %v, %v", names, err)
@@ -154,9 +151,8 @@ func TestExtendedResource(t *testing.T) {
 	n.register(serve(t, "d", nil))
 	assert.Must(t, n.Prepare(t.Context(), pod))
 	names, err := n.devices(pod, &pod.Spec.Containers[0])
-	if diff := cmp.Diff([]string{"d/gpu=made-uid"}, names); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
+	diff := cmp.Diff([]string{"d/gpu=made-uid"}, names)
+	assert.True(t, diff == "" && err == nil, "%v %s", err, diff)
 }
 
 // TestClaimsRefused: what keeps a pod from its claims is told in Kubernetes' words, and no driver
@@ -224,9 +220,7 @@ func TestSkippedOperations(t *testing.T) {
 			wantCalls(t, d, "prepare a")
 		}
 		const refusal = "prepare dynamic resources: ResourceClaim a: DRAOptionalNodeOperations feature gate is disabled on kubelet"
-		if test.refused && (err == nil || err.Error() != refusal) || !test.refused && err != nil {
-			t.Errorf("%q: %v", test.devices, err)
-		}
+		assert.True(t, (!test.refused || err != nil && err.Error() == refusal) && (test.refused || err == nil), "%q: %v", test.devices, err)
 	}
 }
 
@@ -248,9 +242,8 @@ func TestPreparedAgain(t *testing.T) {
 	broken = false
 	assert.Must(t, n.Prepare(t.Context(), pod))
 	claimed, _ := n.store.get(types.NamespacedName{Namespace: "default", Name: "a"})
-	if devices := claimed.DriverState["d"].Devices; len(devices) != 1 {
-		t.Errorf("devices %+v, want one", devices)
-	}
+	devices := claimed.DriverState["d"].Devices
+	assert.True(t, len(devices) == 1, "devices %+v, want one", devices)
 }
 
 // TestDriversAnswers: an answer that is an error, or not about what was asked, fails the
@@ -329,9 +322,8 @@ func TestPodComesWhileAnotherLeaves(t *testing.T) {
 	close(goOn)
 	assert.Must(t, errors.Join(<-errs, <-errs))
 	wantCalls(t, d, "prepare shared", "unprepare shared", "prepare shared")
-	if names, err := n.devices(b, &b.Spec.Containers[0]); len(names) != 1 || err != nil {
-		t.Errorf("%v, %v", names, err)
-	}
+	names, err := n.devices(b, &b.Spec.Containers[0])
+	assert.True(t, len(names) == 1 && err == nil, "%v, %v", names, err)
 }
 
 // TestHangingDriver: a driver that hangs holds up the pods that use it and no others, until
@@ -370,9 +362,8 @@ func TestNextAgent(t *testing.T) {
 	assert.Must(t, n.Prepare(t.Context(), pod))
 	n.restart()
 	for range 2 {
-		if names, err := n.devices(pod, &pod.Spec.Containers[0]); len(names) != 1 || err != nil {
-			t.Errorf("%v, %v", names, err)
-		}
+		names, err := n.devices(pod, &pod.Spec.Containers[0])
+		assert.True(t, len(names) == 1 && err == nil, "%v, %v", names, err)
 		n.register(d)
 		assert.Must(t, n.Prepare(t.Context(), pod))
 	}
@@ -417,9 +408,8 @@ func TestKubeletsFile(t *testing.T) {
 		assert.Must(t, err)
 		assert.Must(t, writeFile(n.config.StateFile, read))
 		written, err := os.ReadFile(n.config.StateFile)
-		if diff := cmp.Diff(text, string(written)); diff != "" || err != nil {
-			t.Errorf("%v %s", err, diff)
-		}
+		diff := cmp.Diff(text, string(written))
+		assert.True(t, diff == "" && err == nil, "%v %s", err, diff)
 	}
 }
 

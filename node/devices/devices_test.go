@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -112,9 +113,8 @@ func TestPreferredAndPreStart(t *testing.T) {
 	}, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
 	pod := podOf("p", "2")
-	if got := n.Allocate(t.Context(), pod); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
+	got := n.Allocate(t.Context(), pod)
+	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
 	for range 2 {
 		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
 		assert.Deep(t, "A-DEV-11: told of", []string{"g0", "g2"}, <-f.started)
@@ -167,9 +167,7 @@ func TestLies(t *testing.T) {
 // A-DEV-3, A-DEV-4: devices that break, a plugin that stops and one that does not come back.
 func TestHealth(t *testing.T) {
 	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Stopped = 200 * time.Millisecond })
-	if n.KnewNode() {
-		t.Error("A-DEV-4: a machine that is new is known")
-	}
+	assert.True(t, !n.KnewNode(), "A-DEV-4: a machine that is new is known")
 	f := n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
@@ -186,12 +184,9 @@ func TestHealth(t *testing.T) {
 	n.await(gpu, 2, 0)
 	n.await(gpu, 0, 0)
 	assert.Deep(t, "A-DEV-12: health while the plugin is away", broken, n.Health(podOf("p", "1")))
-	if capacity, _ := n.Capacity(); len(capacity) != 1 {
-		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
-	}
-	if !n.KnewNode() || n.has(podOf("p", "1"), "main") != "/dev/g0 " {
-		t.Error("A-DEV-10: a container whose plugin is away has no devices")
-	}
+	capacity, _ := n.Capacity()
+	assert.True(t, len(capacity) == 1, "A-DEV-4: capacity %v, want 0", capacity)
+	assert.True(t, n.KnewNode() && n.has(podOf("p", "1"), "main") == "/dev/g0 ", "A-DEV-10: a container whose plugin is away has no devices")
 	n.plugin("b.sock", nil, "g0")
 	n.await(gpu, 1, 1)
 	if uid := <-n.health; uid != "p" {
@@ -242,9 +237,7 @@ func TestSeveralPluginsOfAResource(t *testing.T) {
 		if left == 1 {
 			break
 		}
-		if time.Now().After(late) {
-			t.Fatal("A-DEV-4: the end of a plugin was not noticed")
-		}
+		assert.Require(t, !time.Now().After(late), "A-DEV-4: the end of a plugin was not noticed")
 	}
 	n.await(gpu, 4, 4)
 	asked("q", "a")
@@ -263,24 +256,51 @@ func TestRegistersAgain(t *testing.T) {
 	n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
 	f.server.Stop()
-	if got := n.Allocate(t.Context(), podOf("p", "2")); got.Refusal != nil {
-		t.Errorf("A-DEV-2: %+v", got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("p", "2"))
+	assert.True(t, got.Refusal == nil, "A-DEV-2: %+v", got.Refusal)
 	n.await(gpu, 2, 2)
 }
 
 // A-DEV-5: what is asked for, and of whom.
 func TestAsks(t *testing.T) {
 	n := &node{Devices: New(Config{Dir: folder(t), Timeouts: DefaultTimeouts()})}
-	if pod := podOf("p", "1"); !n.Asks(pod) {
-		t.Error("A-DEV-5: an extended resource is not asked for")
-	}
+	pod := podOf("p", "1")
+	assert.True(t, n.Asks(pod), "A-DEV-5: an extended resource is not asked for")
 	claimed := podOf("p", "1")
 	claimed.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{RequestMappings: []v1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpu}}}
-	if n.Asks(claimed) {
-		t.Error("A-DEV-5: what a claim answers for is asked for")
+	assert.True(t, !n.Asks(claimed), "A-DEV-5: what a claim answers for is asked for")
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	assert.True(t, got.Refusal == nil && len(got.Given) == 0, "A-DEV-5: a resource of no plugin is given: %+v", got)
+}
+
+// A-DRA-13: what is prepared, and what drivers are asked.
+func TestInUse(t *testing.T) {
+	pod := podNamed("p", named("a"), named("b"))
+	n := claimsNewNode(t, claimFor("a", "gpu.example.com", pod), claimFor("b", "nic.example.com", pod))
+	asked := map[string]int{}
+	n.config.Counted = func(driver string) grpc.DialOption {
+		return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			asked[driver+" "+method]++
+			return next(ctx, method, request, reply, conn, options...)
+		})
 	}
-	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil || len(got.Given) > 0 {
-		t.Errorf("A-DEV-5: a resource of no plugin is given: %+v", got)
+	n.restart()
+	check := func(want map[string]int) {
+		t.Helper()
+		assert.Deep(t, "A-DRA-13: in use", want, n.InUse())
 	}
+	check(map[string]int{"<any>": 0})
+	n.register(serve(t, "gpu.example.com", nil))
+	n.register(serve(t, "nic.example.com", nil))
+	assert.Must(t, n.Prepare(t.Context(), pod))
+	check(map[string]int{"<any>": 2, "gpu.example.com": 1, "nic.example.com": 1})
+	assert.Must(t, n.Unprepare(t.Context(), pod.UID))
+	check(map[string]int{"<any>": 0})
+	want := map[string]int{}
+	for _, driver := range []string{"gpu.example.com", "nic.example.com"} {
+		for _, method := range []string{"NodePrepareResources", "NodeUnprepareResources"} {
+			want[driver+" /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/"+method] = 1
+		}
+	}
+	assert.Deep(t, "A-DRA-13: asked", want, asked)
 }

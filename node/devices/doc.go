@@ -14,7 +14,7 @@
 // Calls for one claim come one after the other, whichever pods they are for. A driver that
 // hangs holds up the pods that use it, and no others.
 //
-// layout.go reads the CPU and memory layout of this machine.
+// view.go reads the CPU and memory layout of this machine.
 //
 // placement.go moves running containers to their CPUs.
 //

@@ -18,9 +18,8 @@ func TestNotKnownAnyMore(t *testing.T) {
 	n := begin(t, dir, nil)
 	n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
-	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
 	n.stop()
 	assert.Must(t, os.WriteFile(n.path(), []byte("damaged"), 0o600))
 	n = begin(t, dir, nil)

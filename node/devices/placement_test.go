@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -78,9 +79,8 @@ func (r *placementContainers) want(t *testing.T, what string, want map[string]st
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if diff := cmp.Diff(want, r.on); diff != "" || r.calls != calls {
-		t.Errorf("%s: %d updates, want %d (-want +got):\n%s", what, r.calls, calls, diff)
-	}
+	diff := cmp.Diff(want, r.on)
+	assert.True(t, diff == "" && r.calls == calls, "%s: %d updates, want %d (-want +got):\n%s", what, r.calls, calls, diff)
 	r.calls = 0
 }
 

@@ -1,14 +1,19 @@
 package devices
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster/numa"
 )
@@ -35,9 +40,8 @@ func alignedBy(t *testing.T, scope string) {
 	admitted(t, r, guaranteed("a", "2", "600Mi"))
 	admitted(t, r, guaranteed("b", "3", "64Mi"))
 	admitted(t, r, guaranteed("shares", "1500m", "64Mi"))
-	if got := r.Allocate(t.Context(), guaranteed("c", "5", "64Mi")); got.Refusal == nil {
-		t.Error("a pod that is near to nothing is admitted")
-	}
+	got := r.Allocate(t.Context(), guaranteed("c", "5", "64Mi"))
+	assert.True(t, got.Refusal != nil, "a pod that is near to nothing is admitted")
 	w := httptest.NewRecorder()
 	counts.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	page := w.Body.String()
@@ -54,9 +58,7 @@ func alignedBy(t *testing.T, scope string) {
 		`kubelet_container_aligned_compute_resources_failure_count{boundary="physical_cpu",scope="container"} 0`,
 		`kubelet_container_aligned_compute_resources_count{boundary="uncore_cache",scope="container"} 2`,
 	} {
-		if !strings.Contains(page, "\n"+line+"\n") {
-			t.Errorf("no line %s", line)
-		}
+		assert.True(t, strings.Contains(page, "\n"+line+"\n"), "no line %s", line)
 	}
 	if t.Failed() {
 		for line := range strings.Lines(page) {
@@ -74,14 +76,33 @@ func TestCountsErrors(t *testing.T) {
 	of := stats.NewManagerCounts(kubelet(nil))
 	r.config.Counts = of
 	counts.Register(of.Collectors(r.Figures)...)
-	if got := r.Allocate(t.Context(), guaranteed("a", "8", "64Mi")); got.Refusal == nil {
-		t.Error("a pod has the reserved CPUs, too")
-	}
+	got := r.Allocate(t.Context(), guaranteed("a", "8", "64Mi"))
+	assert.True(t, got.Refusal != nil, "a pod has the reserved CPUs, too")
 	w := httptest.NewRecorder()
 	counts.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	for _, line := range []string{"kubelet_cpu_manager_pinning_requests_total 1", "kubelet_cpu_manager_pinning_errors_total 1", "kubelet_topology_manager_admission_errors_total 1"} {
-		if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
-			t.Errorf("no line %s", line)
-		}
+		assert.True(t, strings.Contains(w.Body.String(), "\n"+line+"\n"), "no line %s", line)
 	}
+}
+
+// counts are what was counted, by resource.
+type counts []string
+
+func (c *counts) PluginRegisters(resource string) { *c = append(*c, resource+" registers") }
+
+func (c *counts) PluginAllocated(resource string, took time.Duration) {
+	*c = append(*c, fmt.Sprint(resource, " allocated ", took > 0))
+}
+
+// A-DEV-16: each request to register is counted, and how long each Allocate takes.
+func TestCounts(t *testing.T) {
+	c := &counts{}
+	n := begin(t, folder(t), func(config *Config) { config.Counts = c })
+	assert.Fails(t, n.register(&api.RegisterRequest{Version: "v1alpha", ResourceName: gpu}), "a plugin of another version registers")
+	n.plugin("a.sock", nil, "g0")
+	n.await(gpu, 1, 1)
+	got := n.Allocate(t.Context(), podOf("first", "1"))
+	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
+	want := (counts{gpu + " registers", gpu + " registers", gpu + " allocated true"})
+	assert.True(t, slices.Equal(*c, want), "A-DEV-16: counted %q", *c)
 }

@@ -74,9 +74,8 @@ func guaranteed(uid types.UID, cpu, memory string) *v1.Pod {
 
 func admitted(t *testing.T, r *Resources, pod *v1.Pod) {
 	t.Helper()
-	if got := r.Allocate(t.Context(), pod); got.Refusal != nil {
-		t.Fatalf("refused: %s: %s", got.Refusal.Reason, got.Refusal.Message)
-	}
+	got := r.Allocate(t.Context(), pod)
+	assert.Require(t, got.Refusal == nil, "refused: %+v", got.Refusal)
 }
 
 // Who has what is known to the next agent, and free when it was given back. (A-NUMA-1,
@@ -86,9 +85,7 @@ func TestResourcesAllocate(t *testing.T) {
 	r := mustOpen(t, dir, nil)
 	a, shares := guaranteed("a", "3", "600Mi"), guaranteed("shares", "500m", "0")
 	shares.Spec.Containers[0].Resources.Limits = nil
-	if !r.Asks(a) || r.Asks(shares) {
-		t.Error("A-NUMA-3: who asks")
-	}
+	assert.True(t, r.Asks(a) && !r.Asks(shares), "A-NUMA-3: who asks")
 	admitted(t, r, a)
 	admitted(t, r, shares)
 	r = mustOpen(t, dir, nil) // another agent
@@ -113,9 +110,8 @@ func TestResourcesAllocate(t *testing.T) {
 	if got.Refusal == nil || got.Refusal.Reason != "UnexpectedAdmissionError" || got.Refusal.Message != why || got.Lacks != v1.ResourceCPU { // A-NUMA-2
 		t.Errorf("b: %+v lacks %q", got.Refusal, got.Lacks)
 	}
-	if held := r.Held(); !slices.Equal(held, []types.UID{"a"}) {
-		t.Errorf("A-NUMA-1: held %v", held)
-	}
+	held := r.Held()
+	assert.True(t, slices.Equal(held, []types.UID{"a"}), "A-NUMA-1: held %v", held)
 	r.Release("a")
 	admitted(t, r, b)
 	check("b", b, "1,4-7", "0")
@@ -201,9 +197,7 @@ func TestCreated(t *testing.T) {
 	init.Name = "init"
 	pod.Spec.InitContainers = []v1.Container{init}
 	admitted(t, r, pod)
-	if len(r.Memory("a", "init")) == 0 {
-		t.Fatal("A-NUMA-12: the init container has no memory")
-	}
+	assert.Require(t, len(r.Memory("a", "init")) != 0, "A-NUMA-12: the init container has no memory")
 	r.Carried(pod, lifecycle.CreateContainer{Container: "main"}, lifecycle.ContainerCreated{}, 0)
 	<-r.dirty
 	assert.Must(t, r.remember())

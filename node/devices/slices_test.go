@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSlicesOfDriversThatAreGone: the slices of a driver are removed when it can't be called
@@ -49,9 +51,7 @@ func TestSlicesOfDriversThatAreGone(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			slices.Sort(removed)
-			if !slices.Equal(removed, want) {
-				t.Errorf("removed %v, want %v", removed, want)
-			}
+			assert.True(t, slices.Equal(removed, want), "removed %v, want %v", removed, want)
 		}
 		const left, lost = "spec.driver=left,spec.nodeName=n", "spec.driver=lost,spec.nodeName=n"
 		want(29 * time.Second)

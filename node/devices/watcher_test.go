@@ -120,9 +120,7 @@ func (n *pluginsNode) expect(calls ...string) {
 	for _, want := range calls {
 		select {
 		case got := <-n.calls:
-			if got != want {
-				n.t.Fatalf("%s, want %s", got, want)
-			}
+			assert.Require(n.t, got == want, "%s, want %s", got, want)
 		case <-time.After(time.Minute):
 			n.t.Fatalf("no %s", want)
 		}

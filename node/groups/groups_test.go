@@ -185,9 +185,8 @@ func TestSays(t *testing.T) {
 			attempts(4, 3)(o)
 			o.SetLabels(map[string]string{"edited": "yes"})
 		})
-		if got := w.takeSeen(); len(got) > 0 {
-			t.Errorf("told %v although nothing has changed", got)
-		}
+		got := w.takeSeen()
+		assert.True(t, len(got) == 0, "told %v although nothing has changed", got)
 		w.join("b")
 		assert.Deep(t, "one is new", []lifecycle.GroupSeen{seen(4, 3)}, w.takeSeen())
 	})
@@ -261,16 +260,13 @@ func TestUnknown(t *testing.T) {
 		w.put(t, "1", attempts(2, 1))
 		time.Sleep(2 * readRetryMost)
 		heard = w.takeSeen()
-		if len(heard) == 0 || !cmp.Equal(heard[len(heard)-1], seen(2, 1)) {
-			t.Errorf("when it can be read: told %+v", heard)
-		}
+		assert.True(t, len(heard) != 0 && cmp.Equal(heard[len(heard)-1], seen(2, 1)), "when it can be read: told %+v", heard)
 		w.Leave("a")
 		w.settle()
 		w.client.ClearActions()
 		time.Sleep(time.Minute)
-		if n := count(w.client.Actions(), "get"); n > 0 {
-			t.Errorf("it is read %d times although no pod takes part in it", n)
-		}
+		n := count(w.client.Actions(), "get")
+		assert.True(t, n <= 0, "it is read %d times although no pod takes part in it", n)
 	})
 }
 

@@ -94,9 +94,7 @@ func TestPeers(t *testing.T) {
 		for _, action := range w.pods.Actions() {
 			if list, is := action.(kubetesting.ListAction); is {
 				got := list.GetListRestrictions().Labels.String() + " " + list.GetListRestrictions().Fields.String()
-				if got != "lifepod.dev/group-name=train status.phase!=Failed" {
-					t.Errorf("B-GRP-22: all of %s are listed", got)
-				}
+				assert.True(t, got == "lifepod.dev/group-name=train status.phase!=Failed", "B-GRP-22: all of %s are listed", got)
 			}
 		}
 		w.Leave("a")

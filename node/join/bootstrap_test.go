@@ -86,9 +86,7 @@ wlGqn6Sos93ZnLDzq7Vkj55TCjFHxizCcA==
 	key, err := keyutil.ParsePrivateKeyPEM([]byte(file))
 	assert.Must(t, err)
 	got, err := requestName(public(t, key), subject("n1"), certificate.DefaultKubeletClientGetUsages(key))
-	if err != nil || got != want {
-		t.Errorf("%s (%v), want %s", got, err, want)
-	}
+	assert.True(t, err == nil && got == want, "%s (%v), want %s", got, err, want)
 }
 
 // TestStaleRequest: the cluster remembers a request of this name with another key, or
@@ -111,9 +109,7 @@ func TestStaleRequest(t *testing.T) {
 	if _, err := c.certify(t.Context(), client, key); !isStale(err) {
 		t.Errorf("%v: is not known as stale", err)
 	}
-	if isStale(nil) || isStale(errors.New("unauthorized")) {
-		t.Error("another error is taken for stale")
-	}
+	assert.True(t, !isStale(nil) && !isStale(errors.New("unauthorized")), "another error is taken for stale")
 }
 
 func public(t *testing.T, key any) crypto.PublicKey {
@@ -127,12 +123,9 @@ func TestHalfAKey(t *testing.T) {
 	assert.Must(t, os.WriteFile(file, []byte("-----BEGIN EC PRIV"), 0o600))
 	key, err := keyOf(file)
 	assert.Must(t, err)
-	if !isKey(key) {
-		t.Errorf("no key: %q", key)
-	}
+	assert.True(t, isKey(key), "no key: %q", key)
 	info, err := os.Stat(file)
 	assert.Must(t, err)
-	if got := info.Mode().Perm(); got != 0o600 {
-		t.Errorf("mode %o", got)
-	}
+	got := info.Mode().Perm()
+	assert.True(t, got == 0o600, "mode %o", got)
 }

@@ -2,6 +2,8 @@ package join
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,4 +151,13 @@ func (i Invitation) verify(info *v1.ConfigMap) (authority []byte, err error) {
 		return i.trusted(cluster.CertificateAuthorityData)
 	}
 	return nil, errors.New("read cluster-info: it names no cluster")
+}
+
+// isUntrusted says whether a server has shown a certificate that doesn't fit: no
+// waiting helps.
+func isUntrusted(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &unknown) || errors.As(err, &host)
 }

@@ -139,17 +139,12 @@ func TestDiscover(t *testing.T) {
 		c, err := s.discover(i)
 		assert.Must(t, err)
 		for _, r := range s.requests {
-			if !strings.HasSuffix(r, "cluster-info ") {
-				t.Errorf("before the cluster is known: %s", r)
-			}
+			assert.True(t, strings.HasSuffix(r, "cluster-info "), "before the cluster is known: %s", r)
 		}
 		text, err := c.NodeConfiguration(t.Context())
-		if err != nil || text != s.configure {
-			t.Errorf("configuration %q, %v", text, err)
-		}
-		if last := s.requests[len(s.requests)-1]; !strings.HasSuffix(last, "kubelet-config Bearer "+token) {
-			t.Errorf("asked with %q", last)
-		}
+		assert.True(t, err == nil && text == s.configure, "configuration %q, %v", text, err)
+		last := s.requests[len(s.requests)-1]
+		assert.True(t, strings.HasSuffix(last, "kubelet-config Bearer "+token), "asked with %q", last)
 		if of, err := c.Version(t.Context()); err != nil || of != "v1.37.2" {
 			t.Errorf("version %q, %v", of, err)
 		}
@@ -172,9 +167,7 @@ func TestDiscoverPins(t *testing.T) {
 	_, err = s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
 	assert.ErrorContains(t, "is not what the cluster's authority vouches for", err, "the server has another authority than the one of the hash")
 	for _, r := range s.requests {
-		if strings.Contains(r, "Bearer") {
-			t.Errorf("the token is sent: %s", r)
-		}
+		assert.True(t, !strings.Contains(r, "Bearer"), "the token is sent: %s", r)
 	}
 }
 
@@ -215,16 +208,10 @@ func TestDiscoverRefuses(t *testing.T) {
 				tc.change(t, s)
 			}
 			_, err := s.discover(tc.invitation)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("got %v, want …%s…", err, tc.want)
-			}
-			if strings.Contains(err.Error(), "0123") {
-				t.Errorf("the token is told: %v", err)
-			}
+			assert.Require(t, err != nil && strings.Contains(err.Error(), tc.want), "got %v, want …%s…", err, tc.want)
+			assert.True(t, !strings.Contains(err.Error(), "0123"), "the token is told: %v", err)
 			for _, r := range s.requests {
-				if strings.Contains(r, "Bearer") {
-					t.Errorf("the token is sent: %s", r)
-				}
+				assert.True(t, !strings.Contains(r, "Bearer"), "the token is sent: %s", r)
 			}
 		})
 	}

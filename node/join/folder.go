@@ -1,15 +1,20 @@
 package join
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
@@ -148,4 +153,86 @@ func (c *Cluster) bootstrap() ([]byte, error) {
 	config.Contexts["bootstrap"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "token"}
 	config.CurrentContext = "bootstrap"
 	return clientcmd.Write(*config)
+}
+
+// The ConfigMap with the configuration of nodes is kubeadm's.
+const (
+	nodeConfigMap = "kubelet-config"
+	nodeConfigKey = "kubelet"
+)
+
+// NodeConfiguration is the KubeletConfiguration that the cluster has for its nodes.
+func (c *Cluster) NodeConfiguration(ctx context.Context) (string, error) {
+	m, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, nodeConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read the configuration of nodes, ConfigMap kube-system/%s: %w", nodeConfigMap, err)
+	}
+	text := m.Data[nodeConfigKey]
+	if text == "" {
+		return "", fmt.Errorf("the configuration of nodes, ConfigMap kube-system/%s, has no key %q", nodeConfigMap, nodeConfigKey)
+	}
+	return text, nil
+}
+
+// NameIsFree is an error if another machine is a node of this name and ready: two
+// of one name would end each other's pods.
+func (c *Cluster) NameIsFree(ctx context.Context, name string) error {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // not every cluster lets a new node ask
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask for node %s: %w", name, err)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == v1.NodeReady && condition.Status == v1.ConditionTrue {
+			return fmt.Errorf("there is a node %s in the cluster, and it is ready: choose another name with --hostname-override", name)
+		}
+	}
+	return nil
+}
+
+// The ConfigMap in kube-system, of clusters of lifepod up, that says what network a
+// joining node is part of.
+const (
+	NetworkConfigMap = "lifepod-network"
+	NetworkKey       = "network.json"
+)
+
+// Network is what each node of a cluster does itself: routes to the pods of the
+// others, and service traffic. It is zero in a cluster where others do that, such as
+// one of kubeadm.
+type Network struct {
+	Pods     netip.Prefix `json:"pods,omitzero"`     // addresses of all nodes' pods
+	Services netip.Prefix `json:"services,omitzero"` // addresses of services
+}
+
+// Network asks the cluster for it.
+func (c *Cluster) Network(ctx context.Context) (n Network, err error) {
+	m, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, NetworkConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // other clusters have none, or say neither
+		return n, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(m.Data[NetworkKey]), &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("read the network of the cluster, ConfigMap kube-system/%s: %w", NetworkConfigMap, err)
+	}
+	return n, nil
+}
+
+// Network is what the cluster said when this machine joined.
+func (f Folder) Network() (n Network, err error) {
+	text, err := os.ReadFile(f.networkFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("network of the cluster in %s: %w", f.networkFile(), err)
+	}
+	return n, nil
 }

@@ -64,9 +64,8 @@ const taken = "using new credentials"
 // expect asks the server how it knows the connection.
 func expect(t *testing.T, c *Connection, want string) {
 	t.Helper()
-	if got, err := ask(t, c); err != nil || got != want {
-		t.Errorf("the server knows %q (%v), want %q", got, err, want)
-	}
+	got, err := ask(t, c)
+	assert.True(t, err == nil && got == want, "the server knows %q (%v), want %q", got, err, want)
 }
 
 func run(t *testing.T, c *Connection) {
@@ -98,9 +97,8 @@ func TestFilesAreTakenUp(t *testing.T) {
 	assert.Must(t, err)
 	<-c.Joined()
 	expect(t, c, "system:node:n1")
-	if got := time.Until(c.Expires()); got < 50*time.Minute || got > time.Hour {
-		t.Errorf("expires in %s", got)
-	}
+	got := time.Until(c.Expires())
+	assert.True(t, got >= 50*time.Minute && got <= time.Hour, "expires in %s", got)
 	run(t, c)
 	assert.Must(t, os.Symlink("second.pem", link+".new"))
 	assert.Must(t, os.Rename(link+".new", link))
@@ -212,13 +210,9 @@ func TestJoinErrors(t *testing.T) {
 				replace(t, o.Kubeconfig, test.content)
 			}
 			_, err := Join(o)
-			if err == nil {
-				t.Fatal("no error")
-			}
+			assert.Require(t, err != nil, "no error")
 			got := strings.ReplaceAll(err.Error(), dir, "DIR")
-			if !strings.Contains(got, test.want) || !strings.HasPrefix(got, "join cluster: ") {
-				t.Errorf("got  %s\nwant …%s…", got, test.want)
-			}
+			assert.True(t, strings.Contains(got, test.want) && strings.HasPrefix(got, "join cluster: "), "got  %s\nwant …%s…", got, test.want)
 		})
 	}
 }

@@ -58,21 +58,16 @@ func TestSelfSigned(t *testing.T) {
 		return leaf
 	}
 	first := leafOfNew()
-	if diff := cmp.Diff([]string{"host-1"}, first.DNSNames); diff != "" {
-		t.Error(diff)
-	}
-	if again := leafOfNew(); !again.Equal(first) {
-		t.Error("another certificate at the next start")
-	}
+	diff := cmp.Diff([]string{"host-1"}, first.DNSNames)
+	assert.True(t, diff == "", "%v", diff)
+	again := leafOfNew()
+	assert.True(t, again.Equal(first), "another certificate at the next start")
 	info, err := os.Stat(filepath.Join(dir, "kubelet.key"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("key: %v %v", info, err)
-	}
+	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "key: %v %v", info, err)
 	almost := first.NotAfter.Add(-24 * time.Hour)
 	assert.Must(t, selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost))
-	if renewed := leafOfNew(); renewed.Equal(first) {
-		t.Error("the same certificate a day before its end")
-	}
+	renewed := leafOfNew()
+	assert.True(t, !renewed.Equal(first), "the same certificate a day before its end")
 }
 
 // TestServingFilesAreTakenUp as in a mounted Secret, where a link to a folder changes.
@@ -109,9 +104,7 @@ func TestNoSignedCertificateYet(t *testing.T) {
 	})
 	assert.Must(t, err)
 	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{})), "something is served")
-	if !s.Expires().IsZero() {
-		t.Error("nothing expires")
-	}
+	assert.True(t, s.Expires().IsZero(), "nothing expires")
 }
 
 func TestServingErrors(t *testing.T) {
@@ -142,9 +135,7 @@ func TestServingTemplate(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.example", "n1"}, got.DNSNames); diff != "" {
 		t.Error(diff)
 	}
-	if got.Subject.CommonName != "system:node:n1" {
-		t.Errorf("subject %v", got.Subject)
-	}
+	assert.True(t, got.Subject.CommonName == "system:node:n1", "subject %v", got.Subject)
 	if got := servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}}); got != nil {
 		t.Errorf("a request without IP address: %v", got)
 	}

@@ -3,6 +3,7 @@ package localapi
 import (
 	"bytes"
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -186,4 +187,12 @@ func (s *PodsAPI) tell(stream grpc.ServerStreamingServer[api.WatchPodsEvent], kn
 		delete(known, uid)
 	}
 	return nil
+}
+
+// PodsAPISocket is the name of the socket in its folder.
+const PodsAPISocket = "pods-api.sock"
+
+// Listen makes the socket in a folder. What it returns serves until ctx ends.
+func (s *PodsAPI) Listen(dir string) (serve func(context.Context) error, err error) {
+	return Listen(filepath.Join(dir, PodsAPISocket), func(to grpc.ServiceRegistrar) { api.RegisterPodsServer(to, s) })
 }

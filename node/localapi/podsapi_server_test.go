@@ -74,13 +74,9 @@ func TestListAndGet(t *testing.T) {
 	}
 	assert.Equal(t, fmt.Sprint(got), "[default/pod-a a Pending default/pod-b b Running]", "A-NODE-8 %v", got)
 	one, err := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "b"})
-	if err != nil || words(t, one.Pod) != "default/pod-b b Running" {
-		t.Errorf("A-NODE-8 %v, %v", one, err)
-	}
+	assert.True(t, err == nil && words(t, one.Pod) == "default/pod-b b Running", "A-NODE-8 %v, %v", one, err)
 	_, err = n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "c"})
-	if status.Code(err) != codes.NotFound || status.Convert(err).Message() != "pod with UID c not found" {
-		t.Errorf("A-NODE-8 error %v", err)
-	}
+	assert.True(t, status.Code(err) == codes.NotFound && status.Convert(err).Message() == "pod with UID c not found", "A-NODE-8 error %v", err)
 }
 
 // Nobody is answered before the node knows all its pods; requests are counted by what their answer was (A-NODE-8).

@@ -2,11 +2,22 @@ package localapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 )
 
 // Config is what a Server tells of.
@@ -110,4 +121,147 @@ func (s *PodResources) ofContainer(pod *v1.Pod, c *v1.Container) *api.ContainerR
 		all.DynamicResources = s.Claims(pod, c)
 	}
 	return all
+}
+
+// alpha is the API's first version, which tells of the devices of device plugins.
+type alpha struct {
+	v1alpha1.UnsafePodResourcesListerServer
+	server *PodResources
+}
+
+// List tells of all pods, whether they have ended or not, without sidecars (A-DEV-15).
+func (a alpha) List(context.Context, *v1alpha1.ListPodResourcesRequest) (*v1alpha1.ListPodResourcesResponse, error) {
+	s := a.server
+	s.counts.requests.WithLabelValues("v1alpha1").Inc()
+	answer := &v1alpha1.ListPodResourcesResponse{}
+	for _, pod := range s.Pods() {
+		all := &v1alpha1.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+		for i := range pod.Spec.Containers {
+			c := &v1alpha1.ContainerResources{Name: pod.Spec.Containers[i].Name}
+			for _, given := range s.Devices.Given(pod.UID, c.Name) {
+				c.Devices = append(c.Devices, &v1alpha1.ContainerDevices{ResourceName: given.ResourceName, DeviceIds: given.DeviceIds})
+			}
+			all.Containers = append(all.Containers, c)
+		}
+		answer.PodResources = append(answer.PodResources, all)
+	}
+	return answer, nil
+}
+
+// PodResourcesSocket is the name of the socket in its folder.
+const PodResourcesSocket = "kubelet.sock"
+
+// Listen makes the socket in a folder, in the place of that of an agent before. What it returns serves
+// until ctx ends.
+func (s *PodResources) Listen(dir string) (serve func(context.Context) error, err error) {
+	return Listen(filepath.Join(dir, PodResourcesSocket), func(to grpc.ServiceRegistrar) {
+		api.RegisterPodResourcesListerServer(to, s)
+		v1alpha1.RegisterPodResourcesListerServer(to, alpha{server: s})
+	})
+}
+
+// How many requests of an API are answered, as in the kubelet.
+const (
+	perSecond = 100
+	atOnce    = 10
+)
+
+// Listen makes a socket, in the place of that of an agent before. What it returns serves
+// what register has registered, until ctx ends.
+func Listen(path string, register func(grpc.ServiceRegistrar)) (serve func(context.Context) error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("folder of a socket: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("socket of an agent before: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(limited(rate.NewLimiter(perSecond, atOnce))))
+	register(server)
+	return func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, server.Stop)
+		defer stop()
+		if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			return fmt.Errorf("serve at %s: %w", path, err)
+		}
+		return nil
+	}, nil
+}
+
+// limited refuses what comes too often: nobody who asks may keep the node from its work.
+func limited(limiter *rate.Limiter) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if !limiter.Allow() {
+			return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+		}
+		return next(ctx, request)
+	}
+}
+
+// counts are those of requests (A-DEV-15).
+type counts struct {
+	requests, list, get, getErrors, allocatable *prometheus.CounterVec
+}
+
+func newCounts() counts {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_pod_resources_endpoint_" + name, Help: help}, []string{"server_api_version"})
+	}
+	return counts{
+		requests:    counter("requests_total", "Cumulative number of requests to the PodResource endpoint. Broken down by server api version."),
+		list:        counter("requests_list", "Number of requests to the PodResource List endpoint. Broken down by server api version."),
+		get:         counter("requests_get", "Number of requests to the PodResource Get endpoint. Broken down by server api version."),
+		getErrors:   counter("errors_get", "Number of requests to the PodResource Get endpoint which returned error. Broken down by server api version."),
+		allocatable: counter("requests_get_allocatable", "Number of requests to the PodResource GetAllocatableResources endpoint. Broken down by server api version."),
+	}
+}
+
+// asked counts a request.
+func (c counts) asked(method *prometheus.CounterVec) {
+	c.requests.WithLabelValues("v1").Inc()
+	method.WithLabelValues("v1").Inc()
+}
+
+// Collectors are the metrics of the node's API.
+func (s *PodResources) Collectors() []prometheus.Collector {
+	c := s.counts
+	return []prometheus.Collector{c.requests, c.list, c.get, c.getErrors, c.allocatable}
+}
+
+// podsCounts are those of requests for pods (A-NODE-8).
+type podsCounts struct {
+	requests, list, get, watch *prometheus.CounterVec
+}
+
+func newPodsCounts() podsCounts {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubelet_pod_requests_" + name, Help: help + " Broken down by server api version and status code.",
+		}, []string{"server_api_version", "status_code"})
+	}
+	return podsCounts{
+		requests: counter("total", "Cumulative number of requests to the PodsAPI endpoint."),
+		list:     counter("list_total", "Number of requests to the PodsAPI List endpoint."),
+		get:      counter("get_total", "Number of requests to the PodsAPI Get endpoint."),
+		watch:    counter("watch_total", "Number of requests to the PodsAPI Watch endpoint."),
+	}
+}
+
+// asked counts a request that was answered; a watch, when it has ended.
+func (c podsCounts) asked(method *prometheus.CounterVec, err error) {
+	code := status.Code(err)
+	if errors.Is(err, context.Canceled) {
+		code = codes.Canceled
+	}
+	c.requests.WithLabelValues("v1alpha1", code.String()).Inc()
+	method.WithLabelValues("v1alpha1", code.String()).Inc()
+}
+
+// Collectors are the metrics of the API.
+func (s *PodsAPI) Collectors() []prometheus.Collector {
+	c := s.counts
+	return []prometheus.Collector{c.requests, c.list, c.get, c.watch}
 }

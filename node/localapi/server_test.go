@@ -6,11 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -148,7 +152,32 @@ func TestFirstVersion(t *testing.T) {
 			{Name: "main", Devices: []*v1alpha1.ContainerDevices{{ResourceName: "example.com/gpu", DeviceIds: []string{name + "-main"}}}},
 		}})
 	}
-	if diff := cmp.Diff(want, list.GetPodResources(), protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-15: error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, list.GetPodResources(), protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-15: error %v (-want +got):\n%s", err, diff)
+}
+
+// A-DEV-15: ten requests at once are answered, then one every 10 ms.
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := limited(rate.NewLimiter(perSecond, atOnce))
+		answered := func() (n int) {
+			for range 50 {
+				answer, err := limit(t.Context(), "asked", nil, func(_ context.Context, request any) (any, error) { return request, nil })
+				switch {
+				case err == nil && answer == "asked":
+					n++
+				case status.Code(err) != codes.ResourceExhausted || status.Convert(err).Message() != "rejected by rate limit":
+					t.Fatalf("A-DEV-15: error %v", err)
+				}
+			}
+			return n
+		}
+		if n := answered(); n != 10 {
+			t.Errorf("A-DEV-15: %d are answered at once, want 10", n)
+		}
+		time.Sleep(30 * time.Millisecond)
+		if n := answered(); n != 3 {
+			t.Errorf("A-DEV-15: %d are answered after 30 ms, want 3", n)
+		}
+	})
 }

@@ -98,9 +98,7 @@ func (m *machine) detached(id string) {
 		if err == nil && device == "" || errors.Is(err, os.ErrNotExist) {
 			return
 		}
-		if time.Now().After(until) {
-			m.t.Fatalf("volume %s still has the loop device %q (%v)", id, device, err)
-		}
+		assert.Require(m.t, !time.Now().After(until), "volume %s still has the loop device %q (%v)", id, device, err)
 	}
 }
 
@@ -147,9 +145,7 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	m.create("a", 32*megabyte, false, nil)
 	target := m.use("a", false)
 	entries, err := os.ReadDir(target)
-	if err != nil || len(entries) > 0 {
-		t.Errorf("a new volume has %v (%v)", entries, err)
-	}
+	assert.True(t, err == nil && len(entries) == 0, "a new volume has %v (%v)", entries, err)
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o777 {
 		t.Errorf("root of a new volume: %v (%v)", info.Mode(), err)
 	}
@@ -181,9 +177,8 @@ func TestExpandOffline(t *testing.T) {
 	m.expand("a", 128*megabyte)
 	m.restart()
 	target = m.use("a", false)
-	if after := size(t, target); after < before+64*megabyte {
-		t.Errorf("the file system had %d bytes, and has %d", before, after)
-	}
+	after := size(t, target)
+	assert.True(t, after >= before+64*megabyte, "the file system had %d bytes, and has %d", before, after)
 	contains(t, filepath.Join(target, "file"), "content")
 }
 
@@ -204,9 +199,8 @@ func TestExpandOnline(t *testing.T) {
 		m.stopUsing("a")
 		m.use("a", false)
 	}
-	if after := size(t, target); after < before+64*megabyte {
-		t.Errorf("the file system had %d bytes, and has %d", before, after)
-	}
+	after := size(t, target)
+	assert.True(t, after >= before+64*megabyte, "the file system had %d bytes, and has %d", before, after)
 }
 
 // TestExpandWhileCopied: what has a copy of the mount keeps a file system from growing where it grows only
@@ -223,12 +217,10 @@ func TestExpandWhileCopied(t *testing.T) {
 	_, err := m.NodeStageVolume(t.Context(), request)
 	assert.Equal(t, err == nil, mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
 	assert.Must(t, errors.Join(mount.Unmount(other), mount.Unmount(target)))
-	if _, err = m.NodeStageVolume(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	if after := size(t, m.staging("a")); after < before+64*megabyte {
-		t.Errorf("the file system had %d bytes, and has %d", before, after)
-	}
+	_, err = m.NodeStageVolume(t.Context(), request)
+	assert.Must(t, err)
+	after := size(t, m.staging("a"))
+	assert.True(t, after >= before+64*megabyte, "the file system had %d bytes, and has %d", before, after)
 }
 
 // mayGrowOnline says whether this process has CAP_SYS_RESOURCE, which ext4 wants.
@@ -253,16 +245,13 @@ func TestSnapshotAndClone(t *testing.T) {
 	restored, cloned := m.use("b", false), m.use("c", false)
 	contains(t, filepath.Join(restored, "file"), "before")
 	contains(t, filepath.Join(cloned, "file"), "after")
-	if got := size(t, restored); got < 50*megabyte {
-		t.Errorf("the larger volume of the snapshot has a file system of %d bytes", got)
-	}
+	got := size(t, restored)
+	assert.True(t, got >= 50*megabyte, "the larger volume of the snapshot has a file system of %d bytes", got)
 	write(t, file, []byte("not frozen"))
 	_, err := m.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: "d", CapacityRange: &csi.CapacityRange{LimitBytes: 16 * megabyte}, VolumeCapabilities: []*csi.VolumeCapability{writer(false)}, VolumeContentSource: snapshot,
 	})
-	if status.Code(err) != codes.OutOfRange {
-		t.Errorf("a volume smaller than its snapshot: %v, want OutOfRange", err)
-	}
+	assert.True(t, status.Code(err) == codes.OutOfRange, "a volume smaller than its snapshot: %v, want OutOfRange", err)
 }
 
 // A block device has the claimed size, grows, and its snapshot has what was written to it.
@@ -297,17 +286,13 @@ func TestKilled(t *testing.T) {
 	m.restart()
 	write(t, filepath.Join(target, "file"), []byte("content"))
 	entries, err := os.ReadDir(m.volumes.dir)
-	if err != nil || len(entries) != 1 || entries[0].Name() != "a" {
-		t.Errorf("volumes: %v (%v), want a", entries, err)
-	}
+	assert.True(t, err == nil && len(entries) == 1 && entries[0].Name() == "a", "volumes: %v (%v), want a", entries, err)
 	// What was mounted is found, not mounted twice.
 	before, err := mountsOf(m.volumes.image("a"))
 	assert.Must(t, err)
 	m.use("a", false)
 	after, err := mountsOf(m.volumes.image("a"))
-	if err != nil || len(after) != len(before) {
-		t.Errorf("%d mounts before, %d after (%v)", len(before), len(after), err)
-	}
+	assert.True(t, err == nil && len(after) == len(before), "%d mounts before, %d after (%v)", len(before), len(after), err)
 }
 
 // A volume that is used can't be deleted.
@@ -316,9 +301,7 @@ func TestDeleteInUse(t *testing.T) {
 	m.create("a", 32*megabyte, false, nil)
 	m.use("a", false)
 	_, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})
-	if status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("delete a volume in use: %v, want FailedPrecondition", err)
-	}
+	assert.True(t, status.Code(err) == codes.FailedPrecondition, "delete a volume in use: %v, want FailedPrecondition", err)
 	m.stopUsing("a")
 	assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
 }
@@ -353,7 +336,6 @@ func TestCopyKeepsHoles(t *testing.T) {
 	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
 		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)
 	}
-	if used := allocated(to); used > megabyte {
-		t.Errorf("the copy takes up %d bytes, want about %d", used, len(content))
-	}
+	used := allocated(to)
+	assert.True(t, used <= megabyte, "the copy takes up %d bytes, want about %d", used, len(content))
 }

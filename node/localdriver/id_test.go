@@ -22,9 +22,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q has the IDs %q and %q (%v)", name, v.GetVolumeId(), again.GetVolumeId(), err)
 		}
 	}
-	if got := len(m.volumes.list()); got != 6 {
-		t.Errorf("%d volumes, want 6", got)
-	}
+	got := len(m.volumes.list())
+	assert.True(t, got == 6, "%d volumes, want 6", got)
 	for _, id := range []string{"..", "../volumes/a", "a/b"} {
 		assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: ID("node-a", id)})), "delete ", id, ", which is none")
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -129,4 +133,129 @@ func syncLoop(device string) error {
 		return err
 	}
 	return errors.Join(file.Sync(), file.Close())
+}
+
+// makeImage makes a sparse file.
+func makeImage(path string, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(bytes), file.Close())
+}
+
+// growImage makes a file longer, also after a power cut.
+func growImage(path string, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() < bytes {
+		err = errors.Join(file.Truncate(bytes), file.Sync())
+	}
+	return errors.Join(err, file.Close())
+}
+
+// makeFileSystem makes an ext4 in an image. Nothing is kept for root, who does not write
+// there.
+func makeFileSystem(image string) error {
+	return run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", image)
+}
+
+// growUnmounted lets an ext4 fill its device. It must not be mounted, but for a moment.
+func growUnmounted(ctx context.Context, device string) error {
+	if err := awaitUnmounted(ctx, device); err != nil {
+		return err
+	}
+	if err := mend(device); err != nil {
+		return err
+	}
+	return run("resize2fs", device)
+}
+
+// mend checks an ext4 that is not mounted, and does what a mount would: it ends what was under way, such as a deletion
+// of a file that was still open. What else is wrong is an error.
+func mend(device string) error {
+	var exit *exec.ExitError
+	err := run("e2fsck", "-f", "-p", device)
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil // mended
+	}
+	return err
+}
+
+// run runs a program of e2fsprogs, which Debian and its kin always have. An error is one line,
+// without the version that the program prints first.
+func run(name string, args ...string) error {
+	output, err := exec.Command(name, args...).CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%s is not on this machine: install the package e2fsprogs", name)
+	case err != nil:
+		lines := slices.DeleteFunc(strings.Split(string(output), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, name+" ") })
+		return fmt.Errorf("%s: %w: %s", name, err, strings.Join(lines, "; "))
+	}
+	return nil
+}
+
+// copyImage makes a file that shares its blocks with another one, or is a copy of what the
+// other one has written. A copy is broken off when ending is closed.
+func copyImage(from, to string, ending <-chan struct{}) (shared bool, err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return false, err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if unix.IoctlFileClone(int(target.Fd()), int(source.Fd())) == nil {
+		return true, target.Close()
+	}
+	return false, errors.Join(copyData(source, target, ending), target.Close())
+}
+
+// atOnce is how many bytes are copied before it is looked whether to go on.
+const atOnce = 64 << 20
+
+// copyData leaves holes where the source has some.
+func copyData(source, target *os.File, ending <-chan struct{}) error {
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if err := target.Truncate(info.Size()); err != nil {
+		return err
+	}
+	for at := int64(0); ; {
+		select {
+		case <-ending:
+			return errors.New("broken off, as the driver ends")
+		default:
+		}
+		data, err := source.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil // only a hole is left
+		}
+		if err != nil {
+			return err
+		}
+		end, err := source.Seek(data, unix.SEEK_HOLE)
+		if err != nil {
+			return err
+		}
+		if _, err := source.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := target.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		end = min(end, data+atOnce)
+		if _, err := io.CopyN(target, source, end-data); err != nil {
+			return err
+		}
+		at = end
+	}
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/moby/sys/mount"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -191,4 +194,119 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, req *csi.NodeUnstageVolume
 		return nil, internal("unstage volume", req.GetVolumeId(), err)
 	}
 	return &csi.NodeUnstageVolumeResponse{}, nil
+}
+
+// Requests of ioctl(2) that golang.org/x/sys does not have.
+const (
+	freeze   = 0xc0045877 // FIFREEZE
+	unfreeze = 0xc0045878 // FITHAW
+)
+
+// mountsOf are the places where an image is mounted on this machine.
+func mountsOf(image string) ([]*mountinfo.Info, error) {
+	device, err := findLoop(image)
+	if device == "" || err != nil {
+		return nil, err
+	}
+	var stat unix.Stat_t
+	if err := unix.Stat(device, &stat); err != nil {
+		return nil, err
+	}
+	return mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return m.Major != int(unix.Major(stat.Rdev)) || m.Minor != int(unix.Minor(stat.Rdev)), false
+	})
+}
+
+// devicesOf are the places where the block device of an image is.
+func devicesOf(image string) ([]*mountinfo.Info, error) {
+	device, err := findLoop(image)
+	if device == "" || err != nil {
+		return nil, err
+	}
+	return mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return m.FSType != "devtmpfs" || m.Root != "/"+filepath.Base(device), false
+	})
+}
+
+// onFolder does an ioctl on an open folder of a mount.
+func onFolder(path string, do func(fd int) error) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(int(folder.Fd())), folder.Close())
+}
+
+// frozen does something while a file system accepts no writes and has written all that it
+// had to.
+func frozen(path string, do func() error) error {
+	err := onFolder(path, func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) })
+	if err != nil {
+		return fmt.Errorf("freeze the file system at %s: %w", path, err)
+	}
+	return errors.Join(do(), thaw(path))
+}
+
+// thaw ends a freeze, if there is one.
+func thaw(path string) error {
+	err := onFolder(path, func(fd int) error { return unix.IoctlSetInt(fd, unfreeze, 0) })
+	if err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("thaw the file system at %s: %w", path, err)
+	}
+	return nil
+}
+
+// unmount takes away a mount at a path, of which there may be none.
+func unmount(path string) error {
+	err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("unmount %s: %w", path, err)
+	}
+	return nil
+}
+
+// Release unmounts all volumes in a folder, which need not exist, and takes their block
+// devices away, whoever has left them. Pods have ended, and no driver uses the folder
+// meanwhile; the next one has the volumes again.
+func Release(dir string) error {
+	images, err := filepath.Glob(filepath.Join(dir, "volumes", "*", imageFile))
+	for _, image := range images {
+		if failed := release(image); failed != nil {
+			err = errors.Join(err, fmt.Errorf("release local volume %q: %w", filepath.Base(filepath.Dir(image)), failed))
+		}
+	}
+	return err
+}
+
+func release(image string) error {
+	files, err := mountsOf(image)
+	if err != nil {
+		return err
+	}
+	if len(files) > 0 { // one that stays frozen can't be detached
+		err = thaw(files[0].Mountpoint)
+	}
+	devices, failed := devicesOf(image)
+	err = errors.Join(err, failed, releaseKept(image))
+	for _, m := range slices.Backward(slices.Concat(files, devices)) {
+		err = errors.Join(err, unmount(m.Mountpoint))
+	}
+	return errors.Join(err, detachLoop(image))
+}
+
+// releaseKept takes away the loop devices that keep the one of an image open (A-CSI-8).
+func releaseKept(image string) error {
+	device, err := findLoop(image)
+	if device == "" || err != nil {
+		return err
+	}
+	var kept unix.Stat_t
+	if err := unix.Stat(device, &kept); err != nil {
+		return err
+	}
+	loops, err := loopdevice.Find(func(info *unix.LoopInfo64) bool { return info.Rdevice == kept.Rdev })
+	for _, loop := range loops {
+		err = errors.Join(err, loopdevice.Detach(loop))
+	}
+	return err
 }

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
+	"k8s.io/utils/dump"
 
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/roster/numa"
@@ -152,4 +155,56 @@ func write(file string, state any) error {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return wholefile.Write(file, data)
+}
+
+// Checksum protects a state against changes by hand.
+type Checksum uint64
+
+// kubeletsTypes replaces the names of this program's types by the kubelet's, of which its
+// checksums are made.
+var kubeletsTypes = strings.NewReplacer(
+	"(managerstate.Checksum)", "(checksum.Checksum)",
+	"(*managerstate.", "(*state.",
+	"(numa.", "(state.",
+	"*numa.", "*state.",
+	"]numa.", "]state.",
+)
+
+// checksumOf is the kubelet's checksum of a state whose checksum is zero.
+func checksumOf(state any) Checksum {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(kubeletsTypes.Replace(dump.ForHash(state)))) // never fails
+	return Checksum(hash.Sum32())
+}
+
+// envelope is what a file has since Kubernetes 1.37: the state as a text of its own, with its checksum. Beside it the file says the
+// same as before, for a kubelet of before (A-NUMA-14).
+type envelope struct {
+	Data         string   `json:"data"`
+	DataChecksum Checksum `json:"dataChecksum"`
+}
+
+func seal(state any) (envelope, error) {
+	text, err := json.Marshal(state)
+	return envelope{Data: string(text), DataChecksum: checksumOfText(string(text))}, err
+}
+
+// open reads the state; found is false in a file of before.
+func (e envelope) open(into any) (found bool, err error) {
+	if e == (envelope{}) {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(e.Data), into); err != nil {
+		return true, fmt.Errorf("data: %w", err)
+	}
+	if e.DataChecksum != checksumOfText(e.Data) {
+		return true, errCorrupt
+	}
+	return true, nil
+}
+
+func checksumOfText(text string) Checksum {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(dump.ForHash(text))) // never fails
+	return Checksum(hash.Sum32())
 }

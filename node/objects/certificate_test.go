@@ -2,6 +2,10 @@ package objects
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -112,36 +116,29 @@ func (s *signer) wantShown(content string, request int) {
 		return
 	}
 	block, rest := pem.Decode(have.Key)
-	if block == nil || block.Type != "PRIVATE KEY" || len(rest) > 0 {
-		s.t.Fatalf("A-CERT-2 the key is %q", have.Key)
-	}
+	assert.Require(s.t, block != nil && block.Type == "PRIVATE KEY" && len(rest) == 0, "A-CERT-2 the key is %q", have.Key)
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	assert.Must(s.t, err)
 	proof, err := x509.ParseCertificateRequest(s.asked[request-1].Spec.StubPKCS10Request)
 	if err == nil {
 		err = proof.CheckSignature()
 	}
-	if public := publicOf(key); err != nil || !public.Equal(proof.PublicKey) {
-		s.t.Errorf("A-CERT-1 the request proves another key than the volume's: %v", err)
-	}
+	public := publicOf(key)
+	assert.True(s.t, err == nil && public.Equal(proof.PublicKey), "A-CERT-1 the request proves another key than the volume's: %v", err)
 }
 
 func (s *signer) wantEvents(rule string, want ...string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Equal(s.events, want) {
-		s.t.Errorf("%s events %q, want %q", rule, s.events, want)
-	}
+	assert.True(s.t, slices.Equal(s.events, want), "%s events %q, want %q", rule, s.events, want)
 	s.events = nil
 }
 
 func (s *signer) wantState(want string) {
 	s.t.Helper()
 	s.States(func(name, state string) {
-		if name != "example.com/signer" || state != want {
-			s.t.Errorf("A-CERT-6 the metric has %s %s, want %s", name, state, want)
-		}
+		assert.True(s.t, name == "example.com/signer" && state == want, "A-CERT-6 the metric has %s %s, want %s", name, state, want)
 	})
 }
 
@@ -158,14 +155,12 @@ func (s *signer) sleep(d time.Duration) {
 
 func TestCertificateRequest(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
-		if _, failure := s.shows(); failure != "credential bundle is not issued yet" {
-			t.Errorf("A-CERT-2 %q", failure)
-		}
+		_, failure := s.shows()
+		assert.True(t, failure == "credential bundle is not issued yet", "A-CERT-2 %q", failure)
 		s.wantState("not_yet_issued")
 		s.shows()
-		if n := s.requests(); n != 1 {
-			t.Fatalf("A-CERT-1 %d requests, want 1", n)
-		}
+		n := s.requests()
+		assert.Require(t, n == 1, "A-CERT-1 %d requests, want 1", n)
 		got := s.asked[0]
 		want := certificatesv1.PodCertificateRequestSpec{
 			SignerName: "example.com/signer", PodName: "pod-p1", PodUID: "p1", ServiceAccountName: "default", ServiceAccountUID: "account",
@@ -173,13 +168,11 @@ func TestCertificateRequest(t *testing.T) {
 			StubPKCS10Request: got.Spec.StubPKCS10Request,
 		}
 		assert.Deep(t, "A-CERT-1", want, got.Spec)
-		if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}}, got.OwnerReferences); diff != "" || got.GenerateName != "req-" {
-			t.Errorf("A-CERT-1 named %s, owned (-want +got):\n%s", got.GenerateName, diff)
-		}
+		diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}}, got.OwnerReferences)
+		assert.True(t, diff == "" && got.GenerateName == "req-", "A-CERT-1 named %s, owned (-want +got):\n%s", got.GenerateName, diff)
 		s.issue("A")
-		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 is issued"}) {
-			t.Errorf("told %q", changes)
-		}
+		changes := s.hears()
+		assert.True(t, slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 is issued"}), "told %q", changes)
 		s.wantShown("A", 1)
 		s.wantState("fresh")
 	})
@@ -212,9 +205,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 		s.issue("B")
 		s.wantShown("B", 2)
 		s.wantEvents("A-CERT-3")
-		if bytes.Equal(s.asked[0].Spec.StubPKCS10Request, s.asked[1].Spec.StubPKCS10Request) {
-			t.Error("A-CERT-3 the renewal has the same key")
-		}
+		assert.True(t, !bytes.Equal(s.asked[0].Spec.StubPKCS10Request, s.asked[1].Spec.StubPKCS10Request), "A-CERT-3 the renewal has the same key")
 	})
 }
 
@@ -251,15 +242,12 @@ func TestRefusedCertificate(t *testing.T) {
 				s.shows()
 				s.answer(certificatesv1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: "No", Message: "not you"}}})
 				_, err := s.PodCertificate(t.Context(), s.pod, &s.pod.Spec.Volumes[0], 0)
-				if !errors.As(err, new(*volumes.RefusedError)) || err.Error() != want.why {
-					t.Errorf("A-CERT-5 error = %v, want %s", err, want.why)
-				}
+				assert.True(t, errors.As(err, new(*volumes.RefusedError)) && err.Error() == want.why, "A-CERT-5 error = %v, want %s", err, want.why)
 				s.wantEvents("A-CERT-5", want.event)
 				s.wantState(want.state)
 				s.sleep(24 * time.Hour)
-				if n := s.requests(); n != 1 {
-					t.Errorf("A-CERT-5 %d requests, want 1", n)
-				}
+				n := s.requests()
+				assert.True(t, n == 1, "A-CERT-5 %d requests, want 1", n)
 			})
 		})
 	}
@@ -271,9 +259,8 @@ func TestDeletedRequest(t *testing.T) {
 		s.shows()
 		assert.Must(t, s.client.CertificatesV1().PodCertificateRequests("ns").Delete(t.Context(), "req-1", metav1.DeleteOptions{}))
 		synctest.Wait()
-		if changes := s.hears(); !slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}) {
-			t.Errorf("A-CERT-4 told %q", changes)
-		}
+		changes := s.hears()
+		assert.True(t, slices.Equal(changes, []string{"p1: PodCertificateRequest ns/req-1 was deleted"}), "A-CERT-4 told %q", changes)
 		s.shows()
 		s.mu.Lock()
 		delete(s.certificates.watch.now, "ns/req-2") // its deletion was missed
@@ -295,13 +282,11 @@ func TestDeletedRequest(t *testing.T) {
 func TestCertificateNotAskedFor(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
 		s.refuse = errors.New("the API is off")
-		if _, failure := s.shows(); failure != "credential bundle is not issued yet: while creating PodCertificateRequest: the API is off" {
-			t.Errorf("A-CERT-2 %q", failure)
-		}
+		_, failure := s.shows()
+		assert.True(t, failure == "credential bundle is not issued yet: while creating PodCertificateRequest: the API is off", "A-CERT-2 %q", failure)
 		time.Sleep(time.Second)
-		if changes := s.hears(); len(changes) != 1 || !strings.Contains(changes[0], "is due") {
-			t.Errorf("told %q", changes)
-		}
+		changes := s.hears()
+		assert.True(t, len(changes) == 1 && strings.Contains(changes[0], "is due"), "told %q", changes)
 		s.shows()
 		s.issue("A")
 		s.wantShown("A", 1)
@@ -325,11 +310,29 @@ func TestRequestsAreNotWatchedWithoutPods(t *testing.T) {
 	newSigner(t, true, func(s *signer) {
 		s.Unregister("p1")
 		synctest.Wait()
-		if begun, open := s.opened(); begun != 1 || open != 0 {
-			t.Errorf("%d watches begun, %d open", begun, open)
-		}
-		if _, failure := s.shows(); failure != "no pod with this podCertificate source is registered" {
-			t.Errorf("%q", failure)
-		}
+		begun, open := s.opened()
+		assert.True(t, begun == 1 && open == 0, "%d watches begun, %d open", begun, open)
+		_, failure := s.shows()
+		assert.True(t, failure == "no pod with this podCertificate source is registered", "%q", failure)
 	})
+}
+
+// publicKey is what all kinds of public keys have.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
+
+func publicOf(key any) publicKey { return key.(crypto.Signer).Public().(publicKey) }
+
+// describeKey is the type of a key and its size, or the error.
+func describeKey(key crypto.Signer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return fmt.Sprintf("%T %d", k, k.Size())
+	case *ecdsa.PrivateKey:
+		return fmt.Sprintf("%T %s", k, k.Curve.Params().Name)
+	case ed25519.PrivateKey:
+	}
+	return fmt.Sprintf("%T", key)
 }

@@ -43,25 +43,21 @@ func TestChangesAreReported(t *testing.T) {
 		w.Register(newPod("p2", inConfigMap("conf")))
 		w.Register(newPod("p3", inConfigMap("other")))
 		assert.Equal(t, "1", read(w, "conf"), "conf")
-		if c, _ := w.ConfigMap("ns", "conf"); c.ManagedFields != nil {
-			t.Error("managedFields are kept")
-		}
-		if s, err := w.Secret("ns", "cred"); err != nil || string(s.Data["k"]) != "s" {
-			t.Errorf("cred = %v, %v", s, err)
-		}
+		c, _ := w.ConfigMap("ns", "conf")
+		assert.True(t, c.ManagedFields == nil, "managedFields are kept")
+		s, err := w.Secret("ns", "cred")
+		assert.True(t, err == nil && string(s.Data["k"]) == "s", "cred = %v, %v", s, err)
 		synctest.Wait()
-		if begun, _ := w.opened(); begun != 3 {
-			t.Errorf("%d watches for three objects", begun)
-		}
+		begun, _ := w.opened()
+		assert.True(t, begun == 3, "%d watches for three objects", begun)
 		w.update(t, newConfigMap("conf", "a", "2"))
 		assert.Deep(t, "told", []string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears())
 		assert.Equal(t, "2", read(w, "conf"), "conf")
 		labelled := newConfigMap("conf", "a", "2")
 		labelled.Labels = map[string]string{"x": "y"}
 		w.update(t, labelled)
-		if changes := w.hears(); changes != nil {
-			t.Errorf("a label is nothing that containers see, but told %q", changes)
-		}
+		changes := w.hears()
+		assert.True(t, changes == nil, "a label is nothing that containers see, but told %q", changes)
 	})
 }
 
@@ -71,9 +67,7 @@ func TestMissing(t *testing.T) {
 		w := newWorld(t)
 		w.Register(withVariable("p1", "conf"))
 		_, err := w.ConfigMap("ns", "conf")
-		if !apierrors.IsNotFound(err) || err.Error() != `configmap "conf" not found` {
-			t.Errorf("A-ENV-5 error = %v", err)
-		}
+		assert.True(t, apierrors.IsNotFound(err) && err.Error() == `configmap "conf" not found`, "A-ENV-5 error = %v", err)
 		w.create(t, newConfigMap("conf", "a", "1"))
 		assert.Deep(t, "told", []string{"p1: ConfigMap conf is there"}, w.hears())
 		assert.Equal(t, "1", read(w, "conf"), "conf")
@@ -99,9 +93,8 @@ func TestAway(t *testing.T) {
 		assert.Equal(t, firstAnswerWithin, time.Since(began), "waited")
 		time.Sleep(5 * time.Hour)
 		began = time.Now()
-		if got := read(w, "late"); got != want || time.Since(began) != 0 {
-			t.Errorf("asked again: %q after %v, want %q at once", got, time.Since(began), want)
-		}
+		got := read(w, "late")
+		assert.True(t, got == want && time.Since(began) == 0, "asked again: %q after %v, want %q at once", got, time.Since(began), want)
 		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(false)
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
@@ -120,9 +113,7 @@ func TestWatchesEnd(t *testing.T) {
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p2", inConfigMap("conf"), inConfigMap("fixed")))
 		w.Register(withVariable("p3", "vars"))
-		if read(w, "conf") != "1" || read(w, "fixed") != "f" || read(w, "vars") != "v" {
-			t.Error("not all can be read")
-		}
+		assert.True(t, read(w, "conf") == "1" && read(w, "fixed") == "f" && read(w, "vars") == "v", "not all can be read")
 		synctest.Wait()
 		if _, open := w.opened(); open != 2 {
 			t.Errorf("%d open watches, want 2: none for the immutable one", open)

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	config "k8s.io/kubelet/config/v1"
 	api "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
 )
@@ -103,4 +106,26 @@ func (l *limited) Write(p []byte) (int, error) {
 	l.over = l.over || len(kept) < len(p)
 	l.kept.Write(kept)
 	return len(p), nil
+}
+
+// soon calls again what is refused to a node that has no such pod, for a moment:
+// the API server's authorizer and admission may hear of a new pod a little later
+// than the node does.
+func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (answer T, err error) {
+	pauses := wait.Backoff{Duration: 8 * time.Millisecond, Factor: 2, Steps: 8} // about a second
+	ended := wait.ExponentialBackoffWithContext(ctx, pauses, func(ctx context.Context) (bool, error) {
+		answer, err = call(ctx)
+		return !apierrors.IsForbidden(err) && !isPodNotFound(err), nil
+	})
+	return answer, cmp.Or(err, ended)
+}
+
+// isPodNotFound says that it is the pod that the API server does not know: a
+// token's service account may be missing, too.
+func isPodNotFound(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return strings.HasPrefix(status.Status().Details.Kind, "pod")
 }

@@ -64,9 +64,7 @@ func unchanged(*config.CredentialProvider) {}
 func (n node) asked(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(n.requests)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	var lines []string
 	for line := range strings.Lines(string(data)) {
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
@@ -79,9 +77,8 @@ func TestLogins(t *testing.T) {
 	n := nodeWith(t, response("Image", "", `"eu.r.io/b":{"username":"u","password":"p"},"*.r.io":{"username":"v","password":"q"}`), nil, unchanged)
 	want := []images.Login{{Location: "*.r.io", Username: "v", Password: "q"}, {Location: "eu.r.io/b", Username: "u", Password: "p"}}
 	assert.Deep(t, "logins", want, n.Logins(t.Context(), "eu.r.io/a", nil))
-	if got := n.Logins(t.Context(), "other.io/a", nil); got != nil {
-		t.Errorf("an image that is not the plugin's: %v", got)
-	}
+	got := n.Logins(t.Context(), "other.io/a", nil)
+	assert.True(t, got == nil, "an image that is not the plugin's: %v", got)
 	wantAsked := []string{`{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1","image":"eu.r.io/a"} get credentials hello`}
 	assert.Deep(t, "asked", wantAsked, n.asked(t))
 }
@@ -111,9 +108,8 @@ func TestCache(t *testing.T) {
 			for _, image := range pulls {
 				n.Logins(t.Context(), image, nil)
 			}
-			if got := len(n.asked(t)); got != tc.want {
-				t.Errorf("the plugin ran %d times, want %d", got, tc.want)
-			}
+			got := len(n.asked(t))
+			assert.True(t, got == tc.want, "the plugin ran %d times, want %d", got, tc.want)
 		})
 	}
 }
@@ -136,9 +132,8 @@ func TestPluginFails(t *testing.T) {
 			if tc.name != "a child that stays" {
 				n.list[0].plugin.timeout = time.Minute
 			}
-			if got := n.Logins(t.Context(), "eu.r.io/a", nil); got != nil {
-				t.Errorf("logins %v", got)
-			}
+			got := n.Logins(t.Context(), "eu.r.io/a", nil)
+			assert.True(t, got == nil, "logins %v", got)
 			text := n.log.String()
 			if !strings.Contains(text, tc.want) || strings.Contains(text, "secret") || strings.Count(text, "\n") != 1 {
 				t.Errorf("told:\n%s\nwant %q", text, tc.want)
@@ -155,9 +150,8 @@ func TestNewRefuses(t *testing.T) {
 		dir:                             "credential provider plugin absent: ",
 		filepath.Join(dir, "no folder"): "credential provider plugins: stat ",
 	} {
-		if _, err := NewCredentialProviders(list, folder, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %s…", err, want)
-		}
+		_, err := NewCredentialProviders(list, folder, nil, slog.New(slog.DiscardHandler))
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "error %v, want %s…", err, want)
 	}
 }
 
@@ -215,9 +209,8 @@ func TestTokens(t *testing.T) {
 			n := nodeWith(t, auth, &accounts{}, tc.change)
 			for _, pod := range tc.pods {
 				for _, login := range n.Logins(t.Context(), "eu.r.io/a", pod) {
-					if account := pod.Spec.ServiceAccountName; account != "" && login.Source.ServiceAccount.Name != account {
-						t.Errorf("login of %v, want %s's", login.Source, account)
-					}
+					account := pod.Spec.ServiceAccountName
+					assert.True(t, account == "" || login.Source.ServiceAccount.Name == account, "login of %v, want %s's", login.Source, account)
 				}
 			}
 			var want []string
@@ -236,9 +229,7 @@ func TestTokens(t *testing.T) {
 func TestTokenIsBoundToThePod(t *testing.T) {
 	a := &accounts{}
 	nodeWith(t, "exit 1", a, withToken("Token", true)).Logins(t.Context(), "eu.r.io/a", podOf("web", "robot"))
-	if a.audience != "registry" || a.pod != "web" {
-		t.Errorf("a token for %q of pod %q, want registry, web", a.audience, a.pod)
-	}
+	assert.True(t, a.audience == "registry" && a.pod == "web", "a token for %q of pod %q, want registry, web", a.audience, a.pod)
 }
 
 // TestTokenHandedBack: a token that comes back as the password may not be another
@@ -246,8 +237,7 @@ func TestTokenIsBoundToThePod(t *testing.T) {
 func TestTokenHandedBack(t *testing.T) {
 	for by, want := range map[config.ServiceAccountTokenCacheType]int{"ServiceAccount": 0, "Token": 1} {
 		n := nodeWith(t, response("Image", "", `"*.r.io":{"username":"u","password":"token-of-a"}`), &accounts{}, withToken(by, true))
-		if got := len(n.Logins(t.Context(), "eu.r.io/a", podOf("a", "robot"))); got != want {
-			t.Errorf("%s: %d logins, want %d: %s", by, got, want, n.log)
-		}
+		got := len(n.Logins(t.Context(), "eu.r.io/a", podOf("a", "robot")))
+		assert.True(t, got == want, "%s: %d logins, want %d: %s", by, got, want, n.log)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -135,15 +135,10 @@ func TestCutOff(t *testing.T) {
 		assert.Must(t, r.Intend(image))
 	}
 	r = open(t, root, policy(t, ""), images.Image{ID: id, Tags: []string{app}}, images.Image{ID: "sha256:2", Tags: []string{"r.io/preloaded:1"}})
-	if !r.MustPull(app, id, of(pullsecretSecret("first", "h1"))) {
-		t.Error("A-IMG-8: an image whose pull was cut off may be used")
-	}
-	if r.MustPull("r.io/preloaded:1", "sha256:2", of()) {
-		t.Error("A-IMG-8: a preloaded image must be pulled")
-	}
-	if left := len(files(t, filepath.Join(root, "image_manager/pulling"))); left != 1 {
-		t.Errorf("%d intents are left, want that of the absent image", left)
-	}
+	assert.True(t, r.MustPull(app, id, of(pullsecretSecret("first", "h1"))), "A-IMG-8: an image whose pull was cut off may be used")
+	assert.True(t, !r.MustPull("r.io/preloaded:1", "sha256:2", of()), "A-IMG-8: a preloaded image must be pulled")
+	left := len(files(t, filepath.Join(root, "image_manager/pulling")))
+	assert.True(t, left == 1, "%d intents are left, want that of the absent image", left)
 }
 
 // TestTwoPulls: the intent stays until the last of an image's pulls has ended.
@@ -155,9 +150,8 @@ func TestTwoPulls(t *testing.T) {
 	}
 	for _, want := range []int{1, 0} {
 		r.Failed(app)
-		if got := len(files(t, filepath.Join(root, "image_manager/pulling"))); got != want {
-			t.Errorf("%d intents, want %d", got, want)
-		}
+		got := len(files(t, filepath.Join(root, "image_manager/pulling")))
+		assert.True(t, got == want, "%d intents, want %d", got, want)
 	}
 }
 
@@ -182,9 +176,7 @@ func TestKubeletsRecords(t *testing.T) {
 	write(t, dir, filepath.Base(folder(dir).path(id)), `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-01T00:00:00Z","imageRef":"sha256:1",
 		"credentialMapping":{"r.io/app":{"kubernetesSecrets":[{"uid":"u1","namespace":"ns","name":"first","credentialHash":"`+hash+`"}]}}}`)
 	r := open(t, root, policy(t, ""))
-	if r.MustPull(app, id, of(pullsecretSecret("second", hash))) {
-		t.Error("A-IMG-8: the record of the kubelet does not count")
-	}
+	assert.True(t, !r.MustPull(app, id, of(pullsecretSecret("second", hash))), "A-IMG-8: the record of the kubelet does not count")
 	record, err := r.pulled.pulled(id)
 	assert.Must(t, err)
 	want := []kubelet.ImagePullSecret{
@@ -200,13 +192,9 @@ func TestUnreadable(t *testing.T) {
 	assert.Must(t, r.Intend(app))
 	r.Pulled(app, id, nil)
 	write(t, string(r.pulled), filepath.Base(r.pulled.path(id)), "{")
-	if !r.MustPull(app, id, of()) {
-		t.Error("A-IMG-8: an unreadable record lets everybody use the image")
-	}
+	assert.True(t, r.MustPull(app, id, of()), "A-IMG-8: an unreadable record lets everybody use the image")
 	r.Pulled(app, id, nil)
-	if r.MustPull(app, id, of()) {
-		t.Error("A-IMG-8: the record was not made anew")
-	}
+	assert.True(t, !r.MustPull(app, id, of()), "A-IMG-8: the record was not made anew")
 	first := pullsecretSecret("first", "h")
 	r.Pulled("r.io/private:1", "sha256:3", &first)
 	if !r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }) {
@@ -214,15 +202,27 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-func TestPrune(t *testing.T) {
-	r := open(t, t.TempDir(), policy(t, ""))
-	for _, gone := range []string{"sha256:1", "sha256:2"} {
-		r.Pulled(app, gone, nil)
-	}
-	if err := r.Prune(nil, time.Now().Add(-time.Hour)); err != nil || len(files(t, string(r.pulled))) != 2 {
-		t.Errorf("records younger than the list are removed: %v, error %v", files(t, string(r.pulled)), err)
-	}
-	if err := r.Prune([]images.Image{{ID: "sha256:2"}}, time.Now().Add(time.Hour)); err != nil || len(files(t, string(r.pulled))) != 1 {
-		t.Errorf("records that are left: %v, error %v", files(t, string(r.pulled)), err)
-	}
+// A restart after a power cut may find no API server to read Services from.
+func TestKeptSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	path := filepath.Join(disk.Dir, "services.json")
+	disk.Settle()
+	before := &kept{path: path}
+	assert.Must(t, before.write([]any{service("default", "db", "10.0.0.1")}))
+	disk.Cut()
+	after := &kept{path: path}
+	err := after.read()
+	assert.True(t, err == nil && after.services != nil && len(after.services.List()) == 1, "after a power cut: %v, %v", after.services, err)
+}
+
+// Without its intent, an image whose pull a power cut has ended would pass for a
+// preloaded one.
+func TestIntentSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	records := open(t, disk.Dir, policy(t, "NeverVerifyPreloadedImages"))
+	disk.Settle()
+	assert.Must(t, records.Intend("example.com/secret:1"))
+	disk.Cut()
+	intended, err := records.pulling.intended("example.com/secret:1")
+	assert.True(t, intended && err == nil, "after a power cut: intended %v, %v", intended, err)
 }

@@ -30,9 +30,8 @@ func TestHandler(t *testing.T) {
 	if handler, err := classes.Handler(""); handler != "" || err != nil {
 		t.Errorf("no class: %q, %v", handler, err)
 	}
-	if got := len(client.Actions()); got != 0 {
-		t.Errorf("%d requests before a class was named", got)
-	}
+	got := len(client.Actions())
+	assert.True(t, got == 0, "%d requests before a class was named", got)
 	if handler, err := classes.Handler("sandboxed"); handler != "runsc" || err != nil {
 		t.Errorf("A-CRI-13: %q, %v", handler, err)
 	}

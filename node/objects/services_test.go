@@ -101,17 +101,14 @@ func TestVariables(t *testing.T) {
 		})
 	}
 	odd, err := s.Variables(t.Context(), podIn("odd", new(true)))
-	if err != nil || odd[0].Value != "10.0.0.9" {
-		t.Errorf("the namespace's own service kubernetes: %v, error %v", odd, err)
-	}
+	assert.True(t, err == nil && odd[0].Value == "10.0.0.9", "the namespace's own service kubernetes: %v, error %v", odd, err)
 	assert.Error(t, "nil pod.spec.enableServiceLinks encountered, cannot construct envvars", assert.ErrorOf(s.Variables(t.Context(), podIn("shop", nil))), "A-ENV-1 without enableServiceLinks")
 }
 
 func TestOnlyWhatIsNeededIsKept(t *testing.T) {
 	s := started(t, fake.NewSimpleClientset(clusterServices[2]), slog.New(slog.DiscardHandler))
-	if _, read := s.read(t.Context(), true); !read {
-		t.Fatal("not read")
-	}
+	_, read := s.read(t.Context(), true)
+	assert.Require(t, read, "not read")
 	got, _, _ := s.informer.GetIndexer().GetByKey("shop/my-db")
 	want := service("shop", "my-db", "fd00::3", v1.ServicePort{Name: "sql-port", Port: 5432}, v1.ServicePort{Name: "gossip", Port: 7946, Protocol: v1.ProtocolUDP})
 	want.Labels, want.ManagedFields, want.Spec.Selector = nil, nil, nil
@@ -142,9 +139,8 @@ func TestUnread(t *testing.T) {
 		}
 		cancel()
 		<-done
-		if n := bytes.Count(log.Bytes(), []byte("\n")); n != 1 {
-			t.Errorf("told %d times:\n%s", n, log.String())
-		}
+		n := bytes.Count(log.Bytes(), []byte("\n"))
+		assert.True(t, n == 1, "told %d times:\n%s", n, log.String())
 	})
 }
 
@@ -181,17 +177,15 @@ func TestKept(t *testing.T) {
 		first := agent(fake.NewSimpleClientset(clusterServices...))
 		run(first, func() {
 			var err error
-			if want, err = first.Variables(t.Context(), pod); err != nil || len(want) == 0 {
-				t.Fatalf("variables %v, error %v", want, err)
-			}
+			want, err = first.Variables(t.Context(), pod)
+			assert.Require(t, err == nil && len(want) != 0, "variables %v, error %v", want, err)
 		})
 		second := agent(away())
 		run(second, func() {
 			begun := time.Now()
 			got, err := second.Variables(t.Context(), pod)
-			if diff := cmp.Diff(want, got); diff != "" || err != nil || time.Since(begun) > 0 {
-				t.Errorf("after %v, error %v (-want +got):\n%s", time.Since(begun), err, diff)
-			}
+			diff := cmp.Diff(want, got)
+			assert.True(t, diff == "" && err == nil && time.Since(begun) <= 0, "after %v, error %v (-want +got):\n%s", time.Since(begun), err, diff)
 		})
 		third := agent(fake.NewSimpleClientset(clusterServices[0]))
 		run(third, func() {

@@ -96,9 +96,8 @@ func TestTokenIsRenewed(t *testing.T) {
 			assert.Equal(t, "token-1", w.token(t, p), "first")
 			time.Sleep(want - 11*time.Second)
 			synctest.Wait()
-			if changes := w.hears(); changes != nil || w.token(t, p) != "token-1" {
-				t.Errorf("told %q and token renewed, too soon", changes)
-			}
+			changes := w.hears()
+			assert.True(t, changes == nil && w.token(t, p) == "token-1", "told %q and token renewed, too soon", changes)
 			time.Sleep(12 * time.Second)
 			synctest.Wait()
 			assert.Deep(t, "told", []string{"p1: a service account token is due for renewal"}, w.hears())
@@ -129,13 +128,10 @@ func TestTokenWhileAway(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 		}
-		if changes < 2 || changes > 8 {
-			t.Errorf("told %d times in 9 minutes", changes)
-		}
+		assert.True(t, changes >= 2 && changes <= 8, "told %d times in 9 minutes", changes)
 		time.Sleep(2 * time.Minute)
-		if got, want := w.token(t, p), `token of service account "default" expired and refresh failed: connection refused`; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		got, want := w.token(t, p), `token of service account "default" expired and refresh failed: connection refused`
+		assert.True(t, got == want, "%q, want %q", got, want)
 		w.setAway(false)
 		assert.Equal(t, "token-2", w.token(t, p), "back again")
 	})
@@ -166,9 +162,8 @@ func TestTokenAfterTheEnd(t *testing.T) {
 		w.Unregister("p1")
 		assert.Equal(t, "token-2", w.token(t, tokenOf(600)), "token")
 		time.Sleep(time.Hour)
-		if changes := w.hears(); changes != nil || len(w.tokens.known) != 0 {
-			t.Errorf("told %q, and %d pods kept", changes, len(w.tokens.known))
-		}
+		changes := w.hears()
+		assert.True(t, changes == nil && len(w.tokens.known) == 0, "told %q, and %d pods kept", changes, len(w.tokens.known))
 	})
 }
 
@@ -185,8 +180,7 @@ func TestNewPodIsNotKnownYet(t *testing.T) {
 		assert.Equal(t, "token-1", w.token(t, tokenOf(600)), "token")
 		began := time.Now()
 		i.refuse = []error{apierrors.NewNotFound(v1.Resource("serviceaccounts"), "default")}
-		if got, want := w.token(t, tokenOf(601)), `failed to fetch token: serviceaccounts "default" not found`; got != want || time.Since(began) != 0 {
-			t.Errorf("a missing service account: %q after %v, want %q at once", got, time.Since(began), want)
-		}
+		got, want := w.token(t, tokenOf(601)), `failed to fetch token: serviceaccounts "default" not found`
+		assert.True(t, got == want && time.Since(began) == 0, "a missing service account: %q after %v, want %q at once", got, time.Since(began), want)
 	})
 }

@@ -64,13 +64,11 @@ func TestTrustBundlesChange(t *testing.T) {
 		assert.Must(t, assert.ErrorOf(w.client.CertificatesV1().ClusterTrustBundles().Update(t.Context(), newBundle("one", "", "", certificate("B")), metav1.UpdateOptions{})))
 		synctest.Wait()
 		assert.Deep(t, "told", []string{"p1: ClusterTrustBundles changed"}, w.hears())
-		if got, err := w.TrustAnchors(t.Context(), &byName); err != nil || string(got) != certificate("B") {
-			t.Errorf("anchors %q, %v", got, err)
-		}
+		got, err := w.TrustAnchors(t.Context(), &byName)
+		assert.True(t, err == nil && string(got) == certificate("B"), "anchors %q, %v", got, err)
 		w.Unregister("p1")
 		synctest.Wait()
-		if _, open := w.opened(); open != 0 {
-			t.Errorf("%d open watches", open)
-		}
+		_, open := w.opened()
+		assert.True(t, open == 0, "%d open watches", open)
 	})
 }

@@ -2,6 +2,8 @@ package objects
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,6 +14,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // objectWatch follows one object in the API server. It is the store of its reflector,
@@ -132,3 +136,47 @@ func (w *objectWatch) Delete(item any) error {
 
 // Resync does nothing: there is nothing to repeat.
 func (w *objectWatch) Resync() error { return nil }
+
+// cacheKey is what credentials are good for: an image, a registry or all, and
+// an identity.
+type cacheKey struct {
+	scope    string // "" for all
+	identity string
+}
+
+type cacheEntry struct {
+	logins []images.Login
+	until  time.Time
+}
+
+// credentialCache keeps credentials as long as their plugin says. Those that nobody asks
+// for again go with the next that come.
+type credentialCache struct {
+	mu      sync.Mutex
+	entries map[cacheKey]cacheEntry
+}
+
+func (c *credentialCache) find(keys ...cacheKey) ([]images.Login, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		if entry, found := c.entries[key]; found && time.Now().Before(entry.until) {
+			return entry.logins, true
+		}
+	}
+	return nil, false
+}
+
+func (c *credentialCache) keep(key cacheKey, logins []images.Login, good time.Duration) {
+	if good <= 0 {
+		return
+	}
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil {
+		c.entries = map[cacheKey]cacheEntry{}
+	}
+	maps.DeleteFunc(c.entries, func(_ cacheKey, e cacheEntry) bool { return !now.Before(e.until) })
+	c.entries[key] = cacheEntry{logins: logins, until: now.Add(good)}
+}

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,17 +25,15 @@ func TestAnnotate(t *testing.T) {
 		}
 		s.Set(web, phased(v1.PodPending, ""), nil) // only progress: without annotations it would wait
 		synctest.Wait()
-		if got := s.api.get("web").Annotations; got[key] != "1" || got["kept"] != "yes" {
-			t.Errorf("B-GRP-3: the object has %v", got)
-		}
+		got := s.api.get("web").Annotations
+		assert.True(t, got[key] == "1" && got["kept"] == "yes", "B-GRP-3: the object has %v", got)
 		s.Set(web, running("up"), nil)
 		synctest.Wait()
 		if n := s.api.count("PATCH"); n != 2 {
 			t.Errorf("%d patches for two statuses, one of which had the annotation:\n%s", n, strings.Join(s.api.patches, "\n"))
 		}
-		if last := s.api.patches[1]; strings.Contains(last, key) {
-			t.Errorf("told again: %s", last)
-		}
+		last := s.api.patches[1]
+		assert.True(t, !strings.Contains(last, key), "told again: %s", last)
 		s.change("web", func(p *v1.Pod) { delete(p.Annotations, key) })
 		after(time.Minute)
 		assert.Equal(t, "1", s.api.get("web").Annotations[key], "after somebody has removed it")
@@ -50,12 +49,10 @@ func TestAnnotateWithTransition(t *testing.T) {
 		s.Annotate(web, map[string]string{"example.com/attempt": "2"})
 		s.Set(web, running("restarts"), result.by("restarts"))
 		synctest.Wait()
-		if n := s.api.count("PATCH"); n != 1 || !strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`) {
-			t.Errorf("%d patches: %v", n, s.api.patches)
-		}
-		if got := result.all(); len(got) != 1 || got[0] != "restarts: <nil>" {
-			t.Errorf("told %q", got)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n == 1 && strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`), "%d patches: %v", n, s.api.patches)
+		got := result.all()
+		assert.True(t, len(got) == 1 && got[0] == "restarts: <nil>", "told %q", got)
 	})
 }
 
@@ -74,9 +71,35 @@ func TestAnnotateLater(t *testing.T) {
 		s.Set(web, running("1"), nil)
 		after(time.Second)
 		for i, want := range []bool{false, false, true} {
-			if has := strings.Contains(s.api.patches[i], key); has != want {
-				t.Errorf("B-GRP-3: patch %d: annotation %t, want %t: %s", i, has, want, s.api.patches[i])
-			}
+			has := strings.Contains(s.api.patches[i], key)
+			assert.True(t, has == want, "B-GRP-3: patch %d: annotation %t, want %t: %s", i, has, want, s.api.patches[i])
 		}
+	})
+}
+
+// TestAwaitSent: who waits goes on when the API server has every status, and no later than
+// he wants; a pod that the API does not have is not waited for.
+func TestAwaitSent(t *testing.T) {
+	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+		s.AwaitSent(t.Context()) // nothing was set
+		web, db := s.pod("web"), s.pod("db")
+		s.api.fail(fault{delay: 2 * time.Second, times: 1}, fault{delay: 3 * time.Second, times: 1})
+		began := time.Now()
+		s.Set(web, running("up"), nil)
+		s.Set(db, running("up"), nil)
+		s.Set(Ref{Namespace: "default", Name: "nowhere", UID: "uid-nowhere"}, running("up"), nil)
+		s.AwaitSent(t.Context())
+		if took := time.Since(began); took < 2*time.Second || len(s.messages("web")) != 1 || len(s.messages("db")) != 1 {
+			t.Errorf("after %s the API server has %q and %q", took, s.messages("web"), s.messages("db"))
+		}
+
+		s.api.fail(fault{times: -1, err: errRefusedConnection})
+		s.Set(web, running("away"), nil)
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began = time.Now()
+		s.AwaitSent(short)
+		assert.Equal(t, 5*time.Second, time.Since(began), "with an API server that is away it took")
 	})
 }

@@ -36,12 +36,8 @@ func TestDelete(t *testing.T) {
 				after(5 * time.Second)
 				got := strings.ReplaceAll(strings.Join(s.api.requests, " "), " web", "")
 				assert.Equal(t, c.want, got, "requests")
-				if len(s.entries) > 0 {
-					t.Errorf("%d pods are remembered", len(s.entries))
-				}
-				if name != "gone already" && s.api.get("web") != nil {
-					t.Error("the object is still there")
-				}
+				assert.True(t, len(s.entries) == 0, "%d pods are remembered", len(s.entries))
+				assert.True(t, name == "gone already" || s.api.get("web") == nil, "the object is still there")
 			})
 		})
 	}
@@ -85,9 +81,7 @@ func TestDeleteWaits(t *testing.T) {
 			t.Errorf("%d deletes", n)
 		}
 		s.Gone(s.api.get("web"))
-		if len(s.entries)+len(s.objects) > 0 {
-			t.Errorf("something is remembered: %v %v", s.entries, s.objects)
-		}
+		assert.True(t, len(s.entries)+len(s.objects) == 0, "something is remembered: %v %v", s.entries, s.objects)
 	})
 }
 
@@ -104,9 +98,8 @@ func TestStaticPod(t *testing.T) {
 		ref := Ref{Namespace: "default", Name: "etcd-node-1", UID: "static", Static: "static"}
 		s.Set(ref, running("up"), nil)
 		after(time.Minute)
-		if n := s.api.count(""); n > 0 {
-			t.Errorf("requests before there is a mirror: %q", s.api.requests)
-		}
+		n := s.api.count("")
+		assert.True(t, n <= 0, "requests before there is a mirror: %q", s.api.requests)
 		s.pod("etcd-node-1", mirror("a"))
 		synctest.Wait()
 		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the mirror")
@@ -117,12 +110,9 @@ func TestStaticPod(t *testing.T) {
 		s.change("etcd-node-1", deleted)
 		s.Delete(ref, phased(v1.PodFailed, "end"))
 		after(time.Minute)
-		if got := s.api.get("etcd-node-1"); got == nil || got.Status.Message != "end" {
-			t.Errorf("the mirror is %v", got)
-		}
-		if len(s.entries) > 0 {
-			t.Error("it is remembered")
-		}
+		got := s.api.get("etcd-node-1")
+		assert.True(t, got != nil && got.Status.Message == "end", "the mirror is %v", got)
+		assert.True(t, len(s.entries) == 0, "it is remembered")
 	})
 }
 
@@ -134,8 +124,6 @@ func TestForget(t *testing.T) {
 		s.Forget("1")
 		s.Forget("2")
 		assert.Deep(t, "told", []string{"orphan: " + ErrGone.Error()}, result.all())
-		if len(s.entries) > 0 {
-			t.Error("it is remembered")
-		}
+		assert.True(t, len(s.entries) == 0, "it is remembered")
 	})
 }

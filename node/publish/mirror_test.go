@@ -36,12 +36,9 @@ func TestForgedMirror(t *testing.T) {
 				s.Delete(web, phased(v1.PodFailed, "end"))
 				after(time.Second)
 				assert.Empty(t, s.messages("attacker"), "the attacker's pod has the statuses")
-				if got, want := s.messages("web"), "end"; len(got) == 0 || got[len(got)-1] != want {
-					t.Errorf("the pod's statuses are %q, want %q at last", got, want)
-				}
-				if s.api.get("web") != nil {
-					t.Error("the pod was not deleted")
-				}
+				got, want := s.messages("web"), "end"
+				assert.True(t, len(got) != 0 && got[len(got)-1] == want, "the pod's statuses are %q, want %q at last", got, want)
+				assert.True(t, s.api.get("web") == nil, "the pod was not deleted")
 				s.pod("etcd-node-1", forged("mirror", "hash"))
 				after(time.Second)
 				assert.Equal(t, "etcd", s.api.get("etcd-node-1").Status.Message, "the static pod's mirror")
@@ -61,9 +58,8 @@ func TestMirrorOfAnotherHash(t *testing.T) {
 				s.Set(Ref{Namespace: "default", Name: "etcd-node-1", UID: "static", Static: "hash"}, running("up"), nil)
 				s.pod("etcd-node-1", func(p *v1.Pod) { p.UID, p.Annotations = "static", annotations })
 				after(time.Minute)
-				if n := s.api.count(""); n > 0 {
-					t.Errorf("requests: %q", s.api.requests)
-				}
+				n := s.api.count("")
+				assert.True(t, n <= 0, "requests: %q", s.api.requests)
 			})
 		})
 	}

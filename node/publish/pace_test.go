@@ -92,9 +92,8 @@ func TestProgressOfMany(t *testing.T) {
 			synctest.Wait()
 			s.want(pod.Name, "10.0.0.1+")
 		}
-		if n := s.api.count("PATCH"); n != 100 {
-			t.Errorf("%d statuses", n)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n == 100, "%d statuses", n)
 		after(time.Second)
 		for _, pod := range pods[100:] {
 			s.want(pod.Name, "10.0.0.1")
@@ -130,9 +129,7 @@ func TestLastStatusWaitsForNothing(t *testing.T) {
 		s.Set(other, progress("10.0.0.2"), nil)
 		s.AwaitSent(t.Context())
 		s.want("other", "10.0.0.2")
-		if time.Now() != began {
-			t.Errorf("it took %v", time.Since(began))
-		}
+		assert.True(t, time.Since(began) == 0, "it took %v", time.Since(began))
 	})
 }
 
@@ -211,9 +208,7 @@ func TestAfterStatusesAtTheEnd(t *testing.T) {
 		s.AfterStatuses(web.UID, false, func() { called++ })
 		s.stop()
 		s.AfterStatuses(web.UID, false, func() { called++ })
-		if called != 2 {
-			t.Errorf("called %d times", called)
-		}
+		assert.True(t, called == 2, "called %d times", called)
 	})
 }
 
@@ -255,9 +250,7 @@ func TestSlots(t *testing.T) {
 		<-slots
 		synctest.Wait()
 		s.want("web", "10.0.0.2+")
-		if len(slots) > 0 {
-			t.Error("the place is not given back")
-		}
+		assert.True(t, len(slots) == 0, "the place is not given back")
 	})
 }
 

@@ -209,9 +209,8 @@ func TestCounted(t *testing.T) {
 			s.happen("Normal", "Killing", "Stopping container main")
 			after(time.Second)
 		}
-		if n := s.api.count(); n < 50 || n > 56 {
-			t.Errorf("%d requests", n)
-		}
+		n := s.api.count()
+		assert.True(t, n >= 50 && n <= 56, "%d requests", n)
 		after(6 * time.Minute)
 		want := map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}
 		assert.Deep(t, "events", want, s.api.all())
@@ -235,9 +234,7 @@ func TestCombined(t *testing.T) {
 		if n := got["Unhealthy (combined from similar events): Liveness probe failed: 99"]; n != 91 {
 			t.Errorf("%d are combined: %v", n, got)
 		}
-		if got["Killing Container main failed liveness probe, will be restarted"] != 1 {
-			t.Errorf("Killing is lost: %v", got)
-		}
+		assert.True(t, got["Killing Container main failed liveness probe, will be restarted"] == 1, "Killing is lost: %v", got)
 	})
 }
 
@@ -273,16 +270,12 @@ func TestGivesWay(t *testing.T) {
 		after(29 * time.Second)
 		assert.Deep(t, "events while somebody is busy", map[string]int32{"Failed it has": 1}, s.api.all())
 		after(2 * time.Second)
-		if s.api.all()["Started first"] != 1 {
-			t.Error("an event waits for more than half a minute")
-		}
+		assert.True(t, s.api.all()["Started first"] == 1, "an event waits for more than half a minute")
 		s.happen("Normal", "Started", "second")
 		after(time.Second)
 		busy.Store(false)
 		after(time.Second)
-		if s.api.all()["Started second"] != 1 {
-			t.Error("an event waits for nobody")
-		}
+		assert.True(t, s.api.all()["Started second"] == 1, "an event waits for nobody")
 	})
 }
 
@@ -298,9 +291,8 @@ func TestAgain(t *testing.T) {
 			t.Helper()
 			want := map[string]int32{"Started Container started": count, "BackOff Back-off": count}
 			assert.Deep(t, "events", want, s.api.all())
-			if n := s.api.count(); n != requests {
-				t.Errorf("%d requests, want %d", n, requests)
-			}
+			n := s.api.count()
+			assert.True(t, n == requests, "%d requests, want %d", n, requests)
 		}
 		restart()
 		synctest.Wait()
@@ -356,9 +348,7 @@ func TestLostOfMany(t *testing.T) {
 		for line := range strings.Lines(s.log.String()) {
 			_, count, found := strings.Cut(strings.TrimSpace(line), "lost=")
 			n, err := strconv.Atoi(count)
-			if !found || err != nil {
-				t.Fatalf("logged: %s", line)
-			}
+			assert.Require(t, found && err == nil, "logged: %s", line)
 			lines, lost = lines+1, lost+n
 		}
 		if sent := int(s.api.all()["Pulled "]); lines == 0 || lines > 3 || lost == 0 || lost+sent != pods {
@@ -428,12 +418,9 @@ func TestRefused(t *testing.T) {
 				s.api.set(func(string) error { return c.err })
 				s.happen("Normal", "Started", "")
 				after(30 * time.Minute)
-				if n := s.api.count(); n != c.tries {
-					t.Errorf("%d requests, want %d", n, c.tries)
-				}
-				if s.log.Len() > 0 {
-					t.Errorf("log:\n%s", s.log)
-				}
+				n := s.api.count()
+				assert.True(t, n == c.tries, "%d requests, want %d", n, c.tries)
+				assert.True(t, s.log.Len() <= 0, "log:\n%s", s.log)
 				s.api.set(nil)
 				s.happen("Normal", "Killing", "")
 				s.happen("Normal", "Started", "")
@@ -519,9 +506,8 @@ func TestRecordSlots(t *testing.T) {
 				}
 				<-slots
 				after(time.Second)
-				if sent := s.api.all()["Failed "]; sent != 10 {
-					t.Errorf("%d told of 10", sent)
-				}
+				sent := s.api.all()["Failed "]
+				assert.True(t, sent == 10, "%d told of 10", sent)
 			})
 		})
 	}

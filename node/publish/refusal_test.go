@@ -88,15 +88,12 @@ func TestForbidden(t *testing.T) {
 		s.api.fail(fault{verb: "PATCH", times: 3, err: denied})
 		s.Set(web, running("1"), nil)
 		after(time.Second)
-		if got, want := s.messages("web"), []string{"1"}; !cmp.Equal(got, want) || s.log.lines() > 0 {
-			t.Errorf("written %q, want %q; log:\n%s", got, want, s.log)
-		}
+		got, want := s.messages("web"), []string{"1"}
+		assert.True(t, cmp.Equal(got, want) && s.log.lines() <= 0, "written %q, want %q; log:\n%s", got, want, s.log)
 		s.api.fail(fault{times: -1, err: denied})
 		s.Set(web, running("2"), nil)
 		after(time.Hour)
-		if s.log.lines() != 1 {
-			t.Errorf("log:\n%s", s.log)
-		}
+		assert.True(t, s.log.lines() == 1, "log:\n%s", s.log)
 	})
 }
 
@@ -110,12 +107,10 @@ func TestTooManyRequests(t *testing.T) {
 		for s.api.get("web").Status.Message != "1" {
 			after(100 * time.Millisecond)
 		}
-		if took := time.Since(began); took < 6*time.Second || took > 8*time.Second {
-			t.Errorf("it took %s", took)
-		}
-		if n := s.api.count("PATCH"); n != 3 {
-			t.Errorf("%d requests", n)
-		}
+		took := time.Since(began)
+		assert.True(t, took >= 6*time.Second && took <= 8*time.Second, "it took %s", took)
+		n := s.api.count("PATCH")
+		assert.True(t, n == 3, "%d requests", n)
 	})
 }
 
@@ -178,9 +173,8 @@ func TestRepair(t *testing.T) {
 		if n := s.api.count("PATCH"); n < 5 || n > 13 {
 			t.Errorf("%d writes against 100 in ten seconds", n)
 		}
-		if got := s.api.get("web").Status.Conditions; len(got) != 1 {
-			t.Errorf("conditions %v", got)
-		}
+		got := s.api.get("web").Status.Conditions
+		assert.True(t, len(got) == 1, "conditions %v", got)
 		s.Set(web, running("newer"), nil)
 		synctest.Wait()
 		assert.Equal(t, "newer", s.api.get("web").Status.Message, "the API")
@@ -203,9 +197,8 @@ func TestOlderServer(t *testing.T) {
 				after(time.Minute)
 			}
 		}
-		if n := s.api.count(""); n > 6 {
-			t.Errorf("requests %q", s.api.requests)
-		}
+		n := s.api.count("")
+		assert.True(t, n <= 6, "requests %q", s.api.requests)
 		assert.Equal(t, "2", s.api.get("web").Status.Message, "the API")
 	})
 }

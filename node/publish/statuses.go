@@ -1,12 +1,18 @@
 package publish
 
 import (
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes"
+	netutils "k8s.io/utils/net"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods"
@@ -108,4 +114,146 @@ func (f MirrorFeed) MirrorSeen(pod *v1.Pod) {
 func (f MirrorFeed) MirrorGone(pod *v1.Pod) {
 	f.Statuses.Gone(pod)
 	f.Mirrors.MirrorGone(pod)
+}
+
+// merge is what the API's status has to become: the node's, without touching
+// what others own (A-STAT-5) and without taking back what is final (A-STAT-7).
+// Neither argument is changed; the result shares memory with both.
+func merge(pod *v1.Pod, ours *v1.PodStatus, kept transitions, now time.Time) *v1.PodStatus {
+	have, m := &pod.Status, *ours
+	m.ResourceClaimStatuses = have.ResourceClaimStatuses
+	m.ExtendedResourceClaimStatus = have.ExtendedResourceClaimStatus
+	m.NodeAllocatableResourceClaimStatuses = have.NodeAllocatableResourceClaimStatuses
+	m.ObservedGeneration = max(m.ObservedGeneration, have.ObservedGeneration)
+	if have.StartTime != nil { // A-CST-18
+		m.StartTime = have.StartTime
+	}
+	if have.QOSClass != "" {
+		m.QOSClass = have.QOSClass
+	}
+	if lifecycle.Terminal(have.Phase) { // B-FIN-2
+		m.Phase, m.Reason, m.Message = have.Phase, have.Reason, have.Message
+	}
+	if lifecycle.Terminal(m.Phase) && len(m.PodIPs) == 0 { // B-TRM-5
+		m.PodIP, m.PodIPs = have.PodIP, have.PodIPs
+	}
+	m.InitContainerStatuses = mergeContainers(pod, have.InitContainerStatuses, m.InitContainerStatuses)
+	m.ContainerStatuses = mergeContainers(pod, have.ContainerStatuses, m.ContainerStatuses)
+	m.EphemeralContainerStatuses = mergeContainers(pod, have.EphemeralContainerStatuses, m.EphemeralContainerStatuses)
+	m.Conditions = mergeConditions(have, &m, kept, now)
+	return &m
+}
+
+// mergeContainers keeps restart counts from going back, and the end of a container
+// for which there is nothing after it: the API server would refuse the whole
+// status (A-STAT-6, B-FIN-9).
+func mergeContainers(pod *v1.Pod, have, ours []v1.ContainerStatus) []v1.ContainerStatus {
+	merged := make([]v1.ContainerStatus, 0, len(ours))
+	for _, c := range ours {
+		if old := containerStatus(have, c.Name); old != nil {
+			if ended := old.State.Terminated; ended != nil && c.State.Terminated == nil && !lifecycle.APIAllowsRestart(pod, c.Name, ended.ExitCode) {
+				c = *old
+			}
+			c.RestartCount = max(c.RestartCount, old.RestartCount)
+		}
+		merged = append(merged, c)
+	}
+	return merged
+}
+
+func containerStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// normalize brings a status into the form in which the API keeps it: times in
+// whole seconds (A-STAT-9), addresses in their canonical form.
+func normalize(s *v1.PodStatus) {
+	seconds(s.StartTime)
+	for i := range s.Conditions {
+		seconds(&s.Conditions[i].LastProbeTime)
+		seconds(&s.Conditions[i].LastTransitionTime)
+	}
+	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range list {
+			stateSeconds(&list[i].State)
+			stateSeconds(&list[i].LastTerminationState)
+		}
+	}
+	s.HostIP, s.PodIP = canonical(s.HostIP), canonical(s.PodIP)
+	for i := range s.HostIPs {
+		s.HostIPs[i].IP = canonical(s.HostIPs[i].IP)
+	}
+	for i := range s.PodIPs {
+		s.PodIPs[i].IP = canonical(s.PodIPs[i].IP)
+	}
+}
+
+func stateSeconds(s *v1.ContainerState) {
+	if s.Running != nil {
+		seconds(&s.Running.StartedAt)
+	}
+	if s.Terminated != nil {
+		seconds(&s.Terminated.StartedAt)
+		seconds(&s.Terminated.FinishedAt)
+	}
+}
+
+func seconds(t *metav1.Time) {
+	if t != nil {
+		*t = t.Rfc3339Copy()
+	}
+}
+
+// canonical is an address as the API server wants it, e.g. fd00::1 for FD00:0::1.
+func canonical(address string) string {
+	if ip := netutils.ParseIPSloppy(address); ip != nil {
+		return ip.String()
+	}
+	return address
+}
+
+// patchStatus is the strategic merge patch that turns the object's status into
+// another one and gives it annotations, with the object's UID as a precondition
+// (B-FIN-10); nil if it says all that already. The order of conditions means nothing.
+func patchStatus(pod *v1.Pod, want *v1.PodStatus, notes map[string]string) ([]byte, error) {
+	notes = missing(pod.Annotations, notes)
+	if sameStatus(&pod.Status, want) && len(notes) == 0 {
+		return nil, nil
+	}
+	before, err := json.Marshal(v1.Pod{Status: pod.Status})
+	if err != nil {
+		return nil, fmt.Errorf("encode the status that pod %s/%s has: %w", pod.Namespace, pod.Name, err)
+	}
+	after, err := json.Marshal(v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Annotations: notes}, Status: *want})
+	if err != nil {
+		return nil, fmt.Errorf("encode the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.Pod{})
+	if err != nil {
+		return nil, fmt.Errorf("compare statuses of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if string(patch) == fmt.Sprintf(`{"metadata":{"uid":%q}}`, pod.UID) {
+		return nil, nil
+	}
+	return patch, nil
+}
+
+func sameStatus(a, b *v1.PodStatus) bool {
+	if len(a.Conditions) != len(b.Conditions) {
+		return false
+	}
+	for i := range a.Conditions {
+		other := condition(b.Conditions, a.Conditions[i].Type)
+		if other == nil || !equality.Semantic.DeepEqual(a.Conditions[i], *other) {
+			return false
+		}
+	}
+	x, y := *a, *b
+	x.Conditions, y.Conditions = nil, nil
+	return equality.Semantic.DeepEqual(x, y)
 }

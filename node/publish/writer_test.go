@@ -22,9 +22,7 @@ func TestWrittenAtOnce(t *testing.T) {
 		s.Set(web, running("up"), nil)
 		synctest.Wait()
 		assert.Deep(t, "written", []string{"up"}, s.messages("web"))
-		if time.Now() != began {
-			t.Errorf("it took %s", time.Since(began))
-		}
+		assert.True(t, time.Since(began) == 0, "it took %s", time.Since(began))
 		s.Set(web, running("up"), nil)
 		s.Live(s.api.get("web")) // the echo
 		s.Set(web, running("up"), nil)
@@ -70,9 +68,8 @@ func TestUnseen(t *testing.T) {
 			after(5 * time.Second)
 			s.Set(web, running(fmt.Sprint("False ", round)), nil)
 		}
-		if n := len(s.entries[web.UID].queue); n > 1 {
-			t.Errorf("%d statuses are kept", n)
-		}
+		n := len(s.entries[web.UID].queue)
+		assert.True(t, n <= 1, "%d statuses are kept", n)
 		for _, line := range result.all() {
 			assert.Equal(t, "True: "+ErrUnseen.Error(), line, "told")
 		}
@@ -99,9 +96,8 @@ func TestSlowPod(t *testing.T) {
 				began := time.Now()
 				s.Set(web, running(fmt.Sprint(j)), nil)
 				synctest.Wait()
-				if got := s.api.get(name).Status.Message; got != fmt.Sprint(j) || time.Now() != began {
-					t.Fatalf("%s has %q after %s", name, got, time.Since(began))
-				}
+				got := s.api.get(name).Status.Message
+				assert.Require(t, got == fmt.Sprint(j) && time.Since(began) == 0, "%s has %q after %s", name, got, time.Since(began))
 				time.Sleep(time.Second)
 			}
 		}
@@ -142,9 +138,8 @@ func TestOutage(t *testing.T) {
 						t.Fatalf("%s: written %q, want %q", ref, got, want)
 					}
 				}
-				if n := s.log.lines(); n != 2 {
-					t.Errorf("%d lines are logged:\n%s", n, s.log)
-				}
+				n := s.log.lines()
+				assert.True(t, n == 2, "%d lines are logged:\n%s", n, s.log)
 			})
 		})
 	}
@@ -163,13 +158,11 @@ func TestSilence(t *testing.T) {
 		after(12 * time.Second)
 		for i := range 100 {
 			name := fmt.Sprint("web-", i)
-			if got, want := s.messages(name), []string{"1"}; !cmp.Equal(got, want) {
-				t.Fatalf("%s: written %q, want %q", name, got, want)
-			}
+			got, want := s.messages(name), []string{"1"}
+			assert.Require(t, cmp.Equal(got, want), "%s: written %q, want %q", name, got, want)
 		}
-		if n := s.log.lines(); n != 2 {
-			t.Errorf("%d lines are logged:\n%s", n, s.log)
-		}
+		n := s.log.lines()
+		assert.True(t, n == 2, "%d lines are logged:\n%s", n, s.log)
 	})
 }
 
@@ -211,13 +204,10 @@ func TestSuccessor(t *testing.T) {
 				after(time.Minute)
 				s.Delete(web, phased(v1.PodFailed, "3"))
 				after(time.Minute)
-				if got := s.api.get("web"); got != nil && (got.UID != "another" || got.Status.Message == "2") {
-					t.Errorf("the successor has %v", got.Status)
-				}
+				got := s.api.get("web")
+				assert.True(t, got == nil || got.UID == "another" && got.Status.Message != "2", "the successor is %v", got)
 				assert.Deep(t, "told", []string{"2: " + ErrGone.Error()}, result.all())
-				if len(s.entries) > 0 {
-					t.Errorf("%d pods are remembered", len(s.entries))
-				}
+				assert.True(t, len(s.entries) == 0, "%d pods are remembered", len(s.entries))
 			})
 		})
 	}

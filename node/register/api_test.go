@@ -62,9 +62,8 @@ func TestDeleted(t *testing.T) {
 		assert.Must(t, w.client.Tracker().Delete(nodes, "", "node-1"))
 		w.takeWrites()
 		time.Sleep(10 * time.Minute)
-		if got := w.takeWrites(); got["create nodes"]+got["patch nodes/status"] > 0 {
-			t.Errorf("writes without a node = %v", got)
-		}
+		got := w.takeWrites()
+		assert.True(t, got["create nodes"]+got["patch nodes/status"] <= 0, "writes without a node = %v", got)
 		assert.Must(t, w.client.Tracker().Create(nodes, existingNode(), ""))
 		synctest.Wait()
 		assert.Equal(t, isReady, w.ready(), "Ready of the new node")
@@ -76,9 +75,8 @@ func TestUnregistered(t *testing.T) {
 		w := newWorld(t, func(c *Config) { c.Unregistered = true })
 		w.start()
 		time.Sleep(time.Minute)
-		if got := w.takeWrites(); got["create nodes"] > 0 {
-			t.Errorf("writes = %v", got)
-		}
+		got := w.takeWrites()
+		assert.True(t, got["create nodes"] <= 0, "writes = %v", got)
 	})
 }
 
@@ -102,8 +100,7 @@ func TestOlderAPIServer(t *testing.T) {
 		w.start()
 		w.takeWrites()
 		time.Sleep(2 * time.Minute)
-		if got := w.takeWrites()["patch"]; got != 0 {
-			t.Errorf("the same status was written %d times more", got)
-		}
+		got := w.takeWrites()["patch"]
+		assert.True(t, got == 0, "the same status was written %d times more", got)
 	})
 }

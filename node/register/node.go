@@ -13,6 +13,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // attachDetach says that the cluster's controller attaches and detaches the
@@ -180,4 +185,71 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
+}
+
+// object is the Node as the API has it.
+type object struct {
+	// initial is what to register, without the runtime's part of its status.
+	initial *v1.Node
+	newest  atomic.Pointer[v1.Node] // nil until it is known
+	heard   func(*v1.Node)          // hears each newer one, in their order
+	mu      sync.Mutex              // held while one is published
+
+	known     chan struct{} // closed when newest is set for the first time
+	knownOnce sync.Once
+}
+
+func newObject(initial *v1.Node, heard func(*v1.Node)) *object {
+	return &object{initial: initial, heard: heard, known: make(chan struct{})}
+}
+
+// publish makes a Node the newest unless its version is known already, or is an
+// older one and evenOlder isn't set; it says whether it did. It becomes the object's own.
+func (o *object) publish(node *v1.Node, evenOlder bool) bool {
+	node.ManagedFields = nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known := o.newest.Load()
+	if known != nil && known.UID == node.UID {
+		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, known.ResourceVersion)
+		if err == nil && (order == 0 || order < 0 && !evenOlder) {
+			return false
+		}
+	}
+	o.newest.Store(node)
+	o.heard(node)
+	o.knownOnce.Do(func() { close(o.known) })
+	return true
+}
+
+// patchStatus sends the difference of two versions of a Node to its status, as
+// component-helpers makes it: it knows that addresses must not be merged.
+func patchStatus(ctx context.Context, client kubernetes.Interface, before, after *v1.Node) (*v1.Node, error) {
+	patcher := &patcher{CoreV1Interface: client.CoreV1(), ctx: ctx}
+	node, _, err := nodeutil.PatchNodeStatus(patcher, types.NodeName(after.Name), before, after)
+	if patcher.err != nil {
+		return nil, fmt.Errorf("patch the status of node %q: %w", after.Name, patcher.err)
+	}
+	return node, err
+}
+
+// patcher carries what PatchNodeStatus doesn't: a context to the request, and
+// the request's error, of which it returns only a text (with the whole patch).
+type patcher struct {
+	corev1client.CoreV1Interface
+	ctx context.Context
+	err error
+}
+
+func (p *patcher) Nodes() corev1client.NodeInterface { return nodes{p.CoreV1Interface.Nodes(), p} }
+
+type nodes struct {
+	corev1client.NodeInterface
+	patcher *patcher
+}
+
+func (n nodes) Patch(_ context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*v1.Node, error) {
+	node, err := n.NodeInterface.Patch(n.patcher.ctx, name, kind, data, options, subresources...)
+	n.patcher.err = err
+	return node, err
 }

@@ -24,9 +24,7 @@ func TestVersion(t *testing.T) {
 	got, err := version.ParseSemantic(Version)
 	assert.Must(t, err)
 	level := version.MustParseSemantic("v1.37.2")
-	if got.Major() != 1 || got.Minor() != 37 || got.LessThan(level) || level.LessThan(got) {
-		t.Errorf("%s is not equal to %s", got, level)
-	}
+	assert.True(t, got.Major() == 1 && got.Minor() == 37 && !got.LessThan(level) && !level.LessThan(got), "%s is not equal to %s", got, level)
 }
 
 func TestDeclaredFeatures(t *testing.T) {
@@ -55,9 +53,8 @@ func TestDeclaredFeatures(t *testing.T) {
 func TestFeaturesOfANodeThatIsNotRegistered(t *testing.T) {
 	node, err := newNode(Config{Name: "node-1", FeatureGates: FeaturesOn()}, Machine{})
 	assert.Must(t, err)
-	if got := node.Node().Status.DeclaredFeatures; !slices.Contains(got, "RestartAllContainersOnContainerExits") {
-		t.Errorf("declared features %q", got)
-	}
+	got := node.Node().Status.DeclaredFeatures
+	assert.True(t, slices.Contains(got, "RestartAllContainersOnContainerExits"), "declared features %q", got)
 }
 
 func TestImages(t *testing.T) {
@@ -73,13 +70,10 @@ func TestImages(t *testing.T) {
 	} {
 		got, err := imagesOn(context.Background(), images, most)
 		assert.Must(t, err)
-		if len(got) != len(want) {
-			t.Fatalf("at most %d: %d images, want %d", most, len(got), len(want))
-		}
+		assert.Require(t, len(got) == len(want), "at most %d: %d images, want %d", most, len(got), len(want))
 		for i := range got {
-			if diff := cmp.Diff(strings.Join(want[i].Names, " "), strings.Join(got[i].Names, " ")); diff != "" || got[i].SizeBytes != want[i].SizeBytes {
-				t.Errorf("at most %d: image %d = %v, want %v", most, i, got[i], want[i])
-			}
+			diff := cmp.Diff(strings.Join(want[i].Names, " "), strings.Join(got[i].Names, " "))
+			assert.True(t, diff == "" && got[i].SizeBytes == want[i].SizeBytes, "at most %d: image %d = %v, want %v", most, i, got[i], want[i])
 		}
 	}
 }
@@ -118,9 +112,7 @@ func TestAddresses(t *testing.T) {
 			}
 			addresses, err := f.addresses(context.Background())
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Fatalf("error %v, want %s", err, tt.err)
-				}
+				assert.Require(t, err != nil && err.Error() == tt.err, "error %v, want %s", err, tt.err)
 				return
 			}
 			assert.Must(t, err)
@@ -131,9 +123,8 @@ func TestAddresses(t *testing.T) {
 				}
 				got = append(got, a.Address)
 			}
-			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" || addresses[len(addresses)-1].Type != v1.NodeHostName {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			diff := cmp.Diff(tt.want, strings.Join(got, " "))
+			assert.True(t, diff == "" && addresses[len(addresses)-1].Type == v1.NodeHostName, "(-want +got):\n%s", diff)
 		})
 	}
 }
@@ -173,9 +164,7 @@ func TestParse(t *testing.T) {
 			if tt.want == "" && err == nil {
 				return
 			}
-			if err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			assert.True(t, err != nil && tt.want != "" && strings.Contains(err.Error(), tt.want), "error %v, want %q", err, tt.want)
 		})
 	}
 }
@@ -197,9 +186,7 @@ func TestReadMachine(t *testing.T) {
 	}
 	got, err := readMachine(root, root)
 	assert.Must(t, err)
-	if got.StorageBytes <= 0 || got.Kernel == "" {
-		t.Errorf("storage %d, kernel %q", got.StorageBytes, got.Kernel)
-	}
+	assert.True(t, got.StorageBytes > 0 && got.Kernel != "", "storage %d, kernel %q", got.StorageBytes, got.Kernel)
 	want := Machine{
 		CPUs: cpuset.New(0, 1, 2, 4), MemoryBytes: 16 << 20, SwapBytes: 2 << 20,
 		HugePages: []HugePages{{PageBytes: 2 << 20, Count: 3}},

@@ -149,9 +149,7 @@ func TestTakeOver(t *testing.T) {
 	initial.Status.Allocatable = quantities("cpu", "4", "hugepages-2Mi", "4Mi")
 
 	got := node()
-	if !takeOver(got, initial, false) {
-		t.Error("takeOver says that nothing has changed")
-	}
+	assert.True(t, takeOver(got, initial, false), "takeOver says that nothing has changed")
 	want := node()
 	want.Labels["kubernetes.io/hostname"] = "node-1"
 	want.Annotations = map[string]string{attachDetach: "true"}
@@ -162,7 +160,5 @@ func TestTakeOver(t *testing.T) {
 	}
 	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 	assert.Deep(t, "node", want, got, equal)
-	if takeOver(got, initial, false) {
-		t.Error("taking it over again changes it")
-	}
+	assert.True(t, !takeOver(got, initial, false), "taking it over again changes it")
 }

@@ -65,9 +65,7 @@ func TestNewNode(t *testing.T) {
 		var conditions []string
 		for _, c := range node.Status.Conditions {
 			conditions = append(conditions, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
-			if c.LastHeartbeatTime.IsZero() || c.LastTransitionTime.IsZero() {
-				t.Errorf("%s has no times", c.Type)
-			}
+			assert.True(t, !c.LastHeartbeatTime.IsZero() && !c.LastTransitionTime.IsZero(), "%s has no times", c.Type)
 		}
 		wantConditions := []string{
 			"MemoryPressure=False KubeletHasSufficientMemory: kubelet has sufficient memory available",
@@ -130,9 +128,8 @@ func TestLeaseOfAShutdown(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		assert.Equal(t, "False KubeletNotReady: node is shutting down", w.ready(), "Ready")
-		if renewed := w.takeWrites()["update leases"]; renewed < 11 {
-			t.Errorf("in 2 minutes the Lease was renewed %d times, want every 10 s", renewed)
-		}
+		renewed := w.takeWrites()["update leases"]
+		assert.True(t, renewed >= 11, "in 2 minutes the Lease was renewed %d times, want every 10 s", renewed)
 	})
 }
 
@@ -303,9 +300,8 @@ func TestAddressed(t *testing.T) {
 			time.Sleep(addressesEvery + 10*time.Second)
 			synctest.Wait()
 			mu.Lock()
-			if got := w.fetch().Status.Addresses[0].Address; shown != want || got != want {
-				t.Errorf("told %s, and the API %s; want %s", shown, got, want)
-			}
+			got := w.fetch().Status.Addresses[0].Address
+			assert.True(t, shown == want && got == want, "told %s, and the API %s; want %s", shown, got, want)
 			mu.Unlock()
 		}
 	})
@@ -346,9 +342,7 @@ func TestChangedByOthers(t *testing.T) {
 		})
 		assert.Equal(t, isReady, w.ready(), "Ready")
 		node := w.fetch()
-		if !node.Spec.Unschedulable || node.Spec.PodCIDR != "10.244.0.0/24" {
-			t.Errorf("the spec is not the node's to change: %v", node.Spec)
-		}
+		assert.True(t, node.Spec.Unschedulable && node.Spec.PodCIDR == "10.244.0.0/24", "the spec is not the node's to change: %v", node.Spec)
 		assert.Equal(t, "10.244.0.0/24", w.node.Node().Spec.PodCIDR, "Node() has podCIDR")
 		want := []string{
 			"Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable",
@@ -373,13 +367,10 @@ func TestAddressesFoundOnce(t *testing.T) {
 		}
 		assert.Must(t, assert.ErrorOf(w.node.Addresses(t.Context())))
 		w.start()
-		if got := w.fetch().Status.Addresses; lookups != 1 || len(got) != 2 {
-			t.Errorf("%d lookups, and the Node has %v", lookups, got)
-		}
+		got := w.fetch().Status.Addresses
+		assert.True(t, lookups == 1 && len(got) == 2, "%d lookups, and the Node has %v", lookups, got)
 		time.Sleep(addressesEvery + time.Minute) // of the world's clock
 		synctest.Wait()
-		if lookups < 2 {
-			t.Error("addresses are not looked for any more")
-		}
+		assert.True(t, lookups >= 2, "addresses are not looked for any more")
 	})
 }

@@ -34,12 +34,8 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	if got := a.object.newest.Load(); got == nil || got.ResourceVersion != "3" {
 		t.Errorf("the list has not told a: %v", got)
 	}
-	if b.calls.absent() {
-		t.Error("b is gone, which is newer than the list")
-	}
-	if a.calls.take().back || a.link.over.isGiven() {
-		t.Error("the first list ends an outage")
-	}
+	assert.True(t, !b.calls.absent(), "b is gone, which is newer than the list")
+	assert.True(t, !a.calls.take().back && !a.link.over.isGiven(), "the first list ends an outage")
 	try(store.Update(node("a", "8")))
 	if got := a.object.newest.Load(); got.ResourceVersion != "8" {
 		t.Errorf("a is %s after an update", got.ResourceVersion)
@@ -49,21 +45,15 @@ func TestSharedFollowsEachNode(t *testing.T) {
 		t.Errorf("b was deleted: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
 	}
 	try(store.Add(node("b", "10")))
-	if b.calls.absent() {
-		t.Error("b is there again")
-	}
+	assert.True(t, !b.calls.absent(), "b is there again")
 	try(store.Replace([]any{node("b", "10")}, "11"))
 	if !a.calls.absent() || b.calls.absent() {
 		t.Errorf("the second list has no a: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
 	}
-	if !b.calls.take().back || !b.link.over.isGiven() {
-		t.Error("the second list ends no outage")
-	}
+	assert.True(t, b.calls.take().back && b.link.over.isGiven(), "the second list ends no outage")
 	s.remove(b)
 	try(store.Delete(node("b", "12")))
-	if b.calls.absent() {
-		t.Error("b hears although it has gone")
-	}
+	assert.True(t, !b.calls.absent(), "b hears although it has gone")
 }
 
 // A node that is cut off does not hear of its Node; afterwards it hears how that is now, and that an outage is over (B-LOST-2).

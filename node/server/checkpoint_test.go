@@ -54,3 +54,23 @@ func TestCheckpoint(t *testing.T) {
 	node.set(testPod(v1.ContainerStatus{}))
 	assert.Equal(t, "500 checkpointing of default/web/main failed (container main not found)", ask("main"), "A-NODE-7")
 }
+
+// TestChanges: who waits is woken by the next change, and nothing is kept of a pod for
+// which nobody waits any more, woken or not.
+func TestChanges(t *testing.T) {
+	var c Changes
+	first, forgetFirst := c.next("a")
+	second, forgetSecond := c.next("a")
+	_, forgetOther := c.next("b")
+	forgetFirst()
+	c.Changed("a")
+	third, forgetThird := c.next("a")
+	<-first
+	<-second
+	forgetSecond() // of the change before
+	c.Changed("a")
+	<-third
+	forgetThird()
+	forgetOther()
+	assert.True(t, len(c.pods) == 0, "%d pods are kept", len(c.pods))
+}

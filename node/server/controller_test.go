@@ -57,9 +57,7 @@ func TestController(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() {
 		made, err := alice.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a"})
-		if err == nil && made.GetVolume().GetVolumeId() != "n1:a" {
-			t.Errorf("made %v", made)
-		}
+		assert.True(t, err != nil || made.GetVolume().GetVolumeId() == "n1:a", "made %v", made)
 		answer <- err
 	}()
 	for name, test := range map[string]struct {

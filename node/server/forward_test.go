@@ -116,7 +116,6 @@ func TestForwardingEndsWithTheRuntime(t *testing.T) {
 		portforward.ServePortForward(w, r, f, "", "", &portforward.V4Options{}, 0, time.Minute, []string{forwardProtocol})
 	})
 	address, _ := nodeWith(t, streamConfig(t, runtime))
-	if _, said := connectTo(t, forwardOn(t, address), 1, 80); !strings.Contains(said, "the connection to the container runtime was lost") {
-		t.Errorf("said %q", said)
-	}
+	_, said := connectTo(t, forwardOn(t, address), 1, 80)
+	assert.True(t, strings.Contains(said, "the connection to the container runtime was lost"), "said %q", said)
 }

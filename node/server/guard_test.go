@@ -118,9 +118,8 @@ func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
 	client := ca.client(t, ca.sign(t, "alice"))
 	for range 2 {
 		get(t, client, s, "/healthz", "")
-		if got := len(api.questions()); got != 1 {
-			t.Errorf("%d questions to the API server, want 1", got)
-		}
+		got := len(api.questions())
+		assert.True(t, got == 1, "%d questions to the API server, want 1", got)
 	}
 }
 

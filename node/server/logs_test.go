@@ -9,10 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -137,9 +139,8 @@ func TestFollow(t *testing.T) {
 		lines := bufio.NewReader(response.Body)
 		expect := func(want string) {
 			t.Helper()
-			if got, _ := lines.ReadString('\n'); got != want {
-				t.Errorf("%s: read %q, want %q", end, got, want)
-			}
+			got, _ := lines.ReadString('\n')
+			assert.True(t, got == want, "%s: read %q, want %q", end, got, want)
 		}
 		expect("two\n")
 		appendLog(t, dir, "0.log", stamp+"stdout F three\n")
@@ -206,7 +207,36 @@ func TestParseLogOptions(t *testing.T) {
 	q := url.Values{"sinceSeconds": {"60"}, "follow": {"true"}, "previous": {""}, "timestamps": {"0"}, "limitBytes": {"9"}}
 	got, err := parseLogOptions(q, now)
 	want := logOptions{follow: true, previous: true, LineOptions: podlog.LineOptions{Tail: -1, Since: now.Add(-time.Minute), Limit: 9}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{})); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{}))
+	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
+}
+
+func recorded(h http.Handler, path string) string {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	return fmt.Sprintf("%d %s", answer.Code, answer.Body)
+}
+
+// TestFolder: no link leads out of it, and nothing in it holds a reader up.
+func TestFolder(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{outside + "/secret": "secret", dir + "/a.log": "hello"} {
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
+	up, err := filepath.Rel(dir, outside+"/secret")
+	assert.Must(t, err)
+	for link, to := range map[string]string{"absolute": dir + "/a.log", "relative": "a.log", "out": outside + "/secret", "outdir": outside, "up": up} {
+		assert.Must(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	assert.Must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	files := SystemLogHandler(dir, false)
+	for path, want := range map[string]string{
+		"a.log": "200 hello", "absolute": "200 hello", "relative": "200 hello",
+		"out": "403 403 Forbidden\n", "outdir/secret": "403 403 Forbidden\n", "up": "403 403 Forbidden\n", "pipe": "403 403 Forbidden\n",
+		"none": "404 404 page not found\n", "a.log?query=x": "200 hello", // A-NODE-1: queries are off
+	} {
+		assert.Deep(t, path, want, recorded(files, "/logs/"+path))
+	}
+	got := recorded(files, "/logs/")
+	assert.True(t, strings.Contains(got, `<a href="a.log">`), "the folder: %s", got)
 }

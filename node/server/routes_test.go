@@ -112,12 +112,10 @@ func TestConfigz(t *testing.T) {
 	var got struct {
 		Kubeletconfig kubeletconfig.KubeletConfiguration `json:"kubeletconfig"`
 	}
-	if err := json.Unmarshal([]byte(text), &got); err != nil || code != "200" {
-		t.Fatalf("%s %v: %s", code, err, text)
-	}
-	if diff := cmp.Diff(*c.Kubelet, got.Kubeletconfig); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	err := json.Unmarshal([]byte(text), &got)
+	assert.Require(t, err == nil && code == "200", "%s %v: %s", code, err, text)
+	diff := cmp.Diff(*c.Kubelet, got.Kubeletconfig)
+	assert.True(t, diff == "", "-want +got:\n%s", diff)
 }
 
 func TestPagesAreText(t *testing.T) {
@@ -137,9 +135,8 @@ func TestPodsAreThoseOfTheSources(t *testing.T) {
 	node.set(testPod(runningStatus(2)))
 	code, text, _ := strings.Cut(ask1(t, testConfig(t, node), "/pods"), " ")
 	var got v1.PodList
-	if err := json.Unmarshal([]byte(text), &got); err != nil || code != "200" {
-		t.Fatalf("%s %v: %s", code, err, text)
-	}
+	err := json.Unmarshal([]byte(text), &got)
+	assert.Require(t, err == nil && code == "200", "%s %v: %s", code, err, text)
 	want := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{*testPod(runningStatus(2))}}
 	assert.Deep(t, "A-NODE-6", want, got)
 }

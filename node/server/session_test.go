@@ -136,12 +136,9 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 		never, _ := io.Pipe()
 		in := io.MultiReader(strings.NewReader("in"), never)
 		err := sessionOn(t.Context(), address, "/exec/default/web/main?command=a&input=1&output=1", remotecommand.StreamOptions{Stdin: in, Stdout: heard})
-		if got := fmt.Sprint(err); !strings.Contains(got, tc.want) || tc.want == "" && err != nil {
-			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
-		}
-		if tc.name != "runtime lost" && out.String() != "out" {
-			t.Errorf("%s: %q was written", tc.name, &out)
-		}
+		got := fmt.Sprint(err)
+		assert.True(t, strings.Contains(got, tc.want) && (tc.want != "" || err == nil), "%s: %v, want %q", tc.name, err, tc.want)
+		assert.True(t, tc.name == "runtime lost" || out.String() == "out", "%s: %q was written", tc.name, &out)
 		end()
 	}
 }
@@ -251,9 +248,8 @@ func TestNothingIsMissing(t *testing.T) {
 		put(t, log, read+between)
 		var out, stderr strings.Builder
 		err = sessionOn(t.Context(), address, "/attach/default/web/main?input=1&output=1&error=1", remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &stderr})
-		if got := out.String() + "|" + stderr.String(); err != nil || got != tc.want {
-			t.Errorf("%s: %q, %v, want %q", tc.name, got, err, tc.want)
-		}
+		got := out.String() + "|" + stderr.String()
+		assert.True(t, err == nil && got == tc.want, "%s: %q, %v, want %q", tc.name, got, err, tc.want)
 		end()
 	}
 }

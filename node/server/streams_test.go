@@ -113,18 +113,15 @@ func TestStreamRequests(t *testing.T) {
 	for _, test := range tests {
 		runtime := &fakeRuntime{url: "http://127.0.0.1:1/x", err: test.err}
 		got := request1(t, streamConfig(t, runtime), http.MethodPost, test.path)
-		if !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: %q, want %q", test.path, got, test.want)
-		}
+		assert.True(t, strings.HasPrefix(got, test.want), "%s: %q, want %q", test.path, got, test.want)
 		assert.Deep(t, fmt.Sprintf("%s: asked", test.path), test.asked, runtime.asked)
 	}
 }
 
 func TestRunningPods(t *testing.T) {
 	want := `200 {"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"web","namespace":"default","uid":"u1"},"spec":{"containers":[{"name":"main","image":"img","resources":{}}]},"status":{}}]}`
-	if diff := cmp.Diff(want, ask1(t, streamConfig(t, &fakeRuntime{}), "/runningpods/")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	diff := cmp.Diff(want, ask1(t, streamConfig(t, &fakeRuntime{}), "/runningpods/"))
+	assert.True(t, diff == "", "-want +got:\n%s", diff)
 }
 
 func TestParsePorts(t *testing.T) {
@@ -174,8 +171,7 @@ func TestIdleStreams(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		assert.Fails(t, assert.ErrorOf(c.Write([]byte("x"))), "the stream is still open")
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"x", "x", "x"}, read); diff != "" || len(l.open) != 0 {
-			t.Errorf("%d open, read (-want +got):\n%s", len(l.open), diff)
-		}
+		diff := cmp.Diff([]string{"x", "x", "x"}, read)
+		assert.True(t, diff == "" && len(l.open) == 0, "%d open, read (-want +got):\n%s", len(l.open), diff)
 	})
 }

@@ -126,9 +126,8 @@ func next[T any](t *testing.T, from <-chan T, what string) (got T) {
 
 func (m *machine) wantCall(want string) {
 	m.t.Helper()
-	if got := next(m.t, m.calls, want); got != want {
-		m.t.Fatalf("told %q, want %q", got, want)
-	}
+	got := next(m.t, m.calls, want)
+	assert.Require(m.t, got == want, "told %q, want %q", got, want)
 }
 
 func held(lock *logindtest.Lock) bool {
@@ -146,24 +145,19 @@ func held(lock *logindtest.Lock) bool {
 func TestHoldsUpShutdown(t *testing.T) {
 	m := newMachine(t, 5*time.Second)
 	lock := next(t, m.logind.Locks, "the lock")
-	if lock.What != "shutdown" || lock.Mode != "delay" || lock.Who != "lifepod" {
-		t.Errorf("lock %+v", lock)
-	}
+	assert.True(t, lock.What == "shutdown" && lock.Mode == "delay" && lock.Who == "lifepod", "lock %+v", lock)
 	m.shutdown(true)
 	m.wantCall("began")
 	assert.Equal(t, 32*time.Second, m.logind.Delay(), "logind waits for")
 	text, err := os.ReadFile(filepath.Join(m.logind.DropIns, "99-lifepod.conf"))
-	if err != nil || !strings.Contains(string(text), "[Login]\nInhibitDelayMaxSec=32\n") {
-		t.Errorf("drop-in %q, %v", text, err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(text), "[Login]\nInhibitDelayMaxSec=32\n"), "drop-in %q, %v", text, err)
 	m.Announce(false)
 	assert.Equal(t, "Shutdown manager detected shutdown event", next(t, m.events, "the event"), "event")
 	assert.Error(t, "node is shutting down", m.NotReady(), "not ready")
 	m.Release()
 	next(t, lock.Released, "the release")
-	if began, ended := m.Times(); began.IsZero() || ended.Before(began) {
-		t.Errorf("times %s, %s", began, ended)
-	}
+	began, ended := m.Times()
+	assert.True(t, !began.IsZero() && !ended.Before(began), "times %s, %s", began, ended)
 
 	m.shutdown(false)
 	m.wantCall("cancelled")
@@ -220,7 +214,6 @@ func TestBeginsWhileShuttingDown(t *testing.T) {
 	m.watch()
 	m.wantCall("began")
 	loaded := New(Config{Record: record, Log: m.Log})
-	if b, e := loaded.Times(); !b.Equal(began) || !e.Equal(ended) {
-		t.Errorf("times %s and %s, want %s and %s", b, e, began, ended)
-	}
+	b, e := loaded.Times()
+	assert.True(t, b.Equal(began) && e.Equal(ended), "times %s and %s, want %s and %s", b, e, began, ended)
 }

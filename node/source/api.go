@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -208,4 +209,26 @@ func (s *podStore) remove(name types.NamespacedName) {
 	} else if s.api.Mirrors != nil {
 		s.api.Mirrors.MirrorGone(pod)
 	}
+}
+
+// outage logs that something doesn't work when it begins and when it is over, and nothing in between.
+type outage struct {
+	log  *slog.Logger
+	what string
+	on   atomic.Bool
+}
+
+// tell takes the result of a try.
+func (o *outage) tell(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if before := o.on.Swap(err != nil); before == (err != nil) {
+		return
+	}
+	if err != nil {
+		o.log.Warn(o.what+" fails: trying again", "err", err)
+		return
+	}
+	o.log.Info(o.what + " works again")
 }

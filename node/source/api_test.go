@@ -99,9 +99,7 @@ func TestSeenAnnotation(t *testing.T) {
 			return feed.pods[pod.UID].Annotations[SeenAnnotation]
 		}
 		first, second, other := seen(apiPod("a", "1", "1")), seen(apiPod("a", "1", "2")), seen(apiPod("a", "2", "3"))
-		if first != second || second == other {
-			t.Errorf("seen %s, then %s, another UID %s", first, second, other)
-		}
+		assert.True(t, first == second && second != other, "seen %s, then %s, another UID %s", first, second, other)
 	})
 }
 
@@ -124,9 +122,8 @@ func TestOutageAtStart(t *testing.T) {
 		}()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := feed.take(); got != nil {
-			t.Errorf("heard %q without an API server", got)
-		}
+		got := feed.take()
+		assert.True(t, got == nil, "heard %q without an API server", got)
 		away.Store(false)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()

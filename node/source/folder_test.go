@@ -57,9 +57,8 @@ func (l *looker) want(step string, want ...string) {
 	l.look(l.t.Context(), l.now)
 	l.now = l.now.Add(goneAfter)
 	l.look(l.t.Context(), l.now)
-	if diff := cmp.Diff(want, l.feed.take()); diff != "" {
-		l.t.Errorf("%s (-want +got):\n%s\nlog:\n%s", step, diff, l.log)
-	}
+	diff := cmp.Diff(want, l.feed.take())
+	assert.True(l.t, diff == "", "%s (-want +got):\n%s\nlog:\n%s", step, diff, l.log)
 }
 
 func (l *looker) wantLog(step, want string) {
@@ -68,9 +67,7 @@ func (l *looker) wantLog(step, want string) {
 	l.log.mu.Lock()
 	l.log.text.Reset()
 	l.log.mu.Unlock()
-	if want == "" && got != "" || !strings.Contains(got, want) {
-		l.t.Errorf("%s: log has no %q:\n%s", step, want, got)
-	}
+	assert.True(l.t, (want != "" || got == "") && strings.Contains(got, want), "%s: log has no %q:\n%s", step, want, got)
 }
 
 // TestFolderLife: what files of a folder become, and what changes of them do (B-STA-1, B-STA-2, B-STA-6).
@@ -88,9 +85,8 @@ func TestFolderLife(t *testing.T) {
 	l.want("written again, the same")
 	l.write("b.yaml", manifestOf("b", "other", ""))
 	l.want("changed", "unwanted file b-n", "wanted file b-n")
-	if now := l.feed.running(); now["b-n"] == first["b-n"] || now["a-n"] != first["a-n"] {
-		t.Errorf("UIDs %v, then %v", first, now)
-	}
+	now := l.feed.running()
+	assert.True(t, now["b-n"] != first["b-n"] && now["a-n"] == first["a-n"], "UIDs %v, then %v", first, now)
 	l.write("b.yaml", manifestOf("b", "i", ""))
 	l.want("changed back", "unwanted file b-n", "wanted file b-n")
 	assert.Deep(t, "UIDs of the same manifests", first, l.feed.running())
@@ -232,9 +228,8 @@ func TestFolderRenamed(t *testing.T) {
 		first := l.feed.running()["a-n"]
 		assert.Must(t, os.Rename(filepath.Join(l.dir, names[0]), filepath.Join(l.dir, names[1])))
 		l.want("renamed", "unwanted file a-n", "wanted file a-n")
-		if now := l.feed.running()["a-n"]; now == first || now == "" {
-			t.Errorf("the pod of %s has the UID %q, that of %s had %q", names[1], now, names[0], first)
-		}
+		now := l.feed.running()["a-n"]
+		assert.True(t, now != first && now != "", "the pod of %s has the UID %q, that of %s had %q", names[1], now, names[0], first)
 		l.wantLog("renamed", "")
 	}
 }

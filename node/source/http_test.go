@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // answer is what a web server says next.
@@ -82,9 +84,8 @@ func TestHTTP(t *testing.T) {
 						time.Sleep(DefaultPeriod)
 						synctest.Wait()
 					}
-					if diff := cmp.Diff(tc.want[i], feed.take()); diff != "" {
-						t.Errorf("answer %d (-want +got):\n%s\nlog: %s", i+1, diff, log)
-					}
+					diff := cmp.Diff(tc.want[i], feed.take())
+					assert.True(t, diff == "", "answer %d (-want +got):\n%s\nlog: %s", i+1, diff, log)
 				}
 				cancel()
 				<-done
@@ -111,8 +112,7 @@ func TestHTTPLog(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-done
-		if lines := strings.Count(log.String(), "\n"); lines != loudFailures {
-			t.Errorf("%d lines:\n%s", lines, log)
-		}
+		lines := strings.Count(log.String(), "\n")
+		assert.True(t, lines == loudFailures, "%d lines:\n%s", lines, log)
 	})
 }

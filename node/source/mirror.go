@@ -172,14 +172,6 @@ func (m *Mirrors) Of(static types.UID) *v1.Pod {
 	return nil
 }
 
-// UIDOf is the UID that the API server knows a static pod by.
-func (m *Mirrors) UIDOf(static types.UID) (mirror types.UID, found bool) {
-	if pod := m.Of(static); pod != nil {
-		return pod.UID, true
-	}
-	return "", false
-}
-
 // StaticOf is the UID of the static pod that a mirror pod stands for.
 func (m *Mirrors) StaticOf(mirror types.UID) (static types.UID, found bool) {
 	m.mu.Lock()

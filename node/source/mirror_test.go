@@ -105,9 +105,8 @@ func (w *mirrorWorld) want(step string, want ...string) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if diff := cmp.Diff(changesLast(want), changesLast(w.actions)); diff != "" {
-		w.t.Errorf("%s (-want +got):\n%s\nlog:\n%s", step, diff, w.log)
-	}
+	diff := cmp.Diff(changesLast(want), changesLast(w.actions))
+	assert.True(w.t, diff == "", "%s (-want +got):\n%s\nlog:\n%s", step, diff, w.log)
 	w.actions = nil
 }
 
@@ -141,10 +140,10 @@ func TestMirrorLife(t *testing.T) {
 		got := w.pod("a")
 		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: new(true)}}
 		assert.Deep(t, "owner", owners, got.OwnerReferences)
-		uid, found := w.mirrors.UIDOf("static-1")
-		back, foundBack := w.mirrors.StaticOf(uid)
-		if !found || !foundBack || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
-			t.Errorf("translated to %s (%v) and back to %s (%v)", uid, found, back, foundBack)
+		uid := w.mirrors.Of("static-1").UID
+		back, found := w.mirrors.StaticOf(uid)
+		if !found || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
+			t.Errorf("translated to %s and back to %s (%v)", uid, back, found)
 		}
 
 		deleting := w.pod("a")
@@ -159,17 +158,14 @@ func TestMirrorLife(t *testing.T) {
 		w.want("another waits for the end of the first")
 		w.mirrors.Unwant("static-1")
 		w.want("replaced", "delete a uid mirror-3 grace 0", "create a of 2", "changed static-2")
-		if _, found := w.mirrors.UIDOf("static-1"); found {
-			t.Error("the old pod has a mirror pod still")
-		}
+		assert.True(t, w.mirrors.Of("static-1") == nil, "the old pod has a mirror pod still")
 		w.mirrors.AllHeard()
 		w.want("all heard")
 		w.mirrors.Unwant("static-2")
 		w.want("gone", "delete a uid mirror-4 grace 0")
 		assert.Empty(t, w.mirrors.pods, "left")
-		if lines := w.feed.take(); len(lines) != 1 {
-			t.Errorf("a Feed hears of mirror pods: %q", lines)
-		}
+		lines := w.feed.take()
+		assert.True(t, len(lines) == 1, "a Feed hears of mirror pods: %q", lines)
 	})
 }
 
@@ -203,9 +199,8 @@ func TestMirrorOrphanNotFound(t *testing.T) {
 		assert.Must(t, assert.ErrorOf(w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{})))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if _, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", "orphan"); !apierrors.IsNotFound(err) || tries != 3 {
-			t.Errorf("after %d tries: %v", tries, err)
-		}
+		_, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", "orphan")
+		assert.True(t, apierrors.IsNotFound(err) && tries == 3, "after %d tries: %v", tries, err)
 	})
 }
 
@@ -219,9 +214,8 @@ func TestMirrorRefused(t *testing.T) {
 		synctest.Wait()
 		w.mu.Lock()
 		refusals := strings.Count(strings.Join(w.actions, "\n"), `refused: create mirror pod default/a: pods "a" is forbidden: no`)
-		if tries := len(w.actions) - 1; refusals != 1 || tries < 10 || tries > 30 {
-			t.Errorf("%d times refused in %d tries", refusals, tries)
-		}
+		tries := len(w.actions) - 1
+		assert.True(t, refusals == 1 && tries >= 10 && tries <= 30, "%d times refused in %d tries", refusals, tries)
 		w.refuse, w.actions = nil, nil
 		w.mu.Unlock()
 		time.Sleep(2 * time.Minute)
@@ -249,9 +243,8 @@ func TestMirrorWithoutNode(t *testing.T) {
 		assert.Must(t, assert.ErrorOf(nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{})))
 		time.Sleep(2 * time.Minute)
 		w.want("a Node", "create a of 1", "changed static-1")
-		if got := w.log.String(); strings.Contains(got, "WARN") {
-			t.Errorf("log: %s", got)
-		}
+		got := w.log.String()
+		assert.True(t, !strings.Contains(got, "WARN"), "log: %s", got)
 	})
 }
 

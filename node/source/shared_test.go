@@ -34,9 +34,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	}
 	want := func(what string, f *calls, want ...string) {
 		t.Helper()
-		if !slices.Equal(f.list, want) {
-			t.Errorf("%s: told %q, want %q", what, f.list, want)
-		}
+		assert.True(t, slices.Equal(f.list, want), "%s: told %q, want %q", what, f.list, want)
 		f.list = nil
 	}
 	try := func(err error) {
@@ -56,9 +54,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	try(store.Delete(pod("5", "b", "5")))
 	s.Add(&API{NodeName: "b", Feed: &b})
 	want("a node that comes later", &b, "wanted 2 3", "wanted 4 2", "heard")
-	if len(s.early["b"]) != 0 || len(s.early["other"]) != 0 { // the early ones of b went with it
-		t.Errorf("kept: %v", s.early)
-	}
+	assert.True(t, len(s.early["b"]) == 0 && len(s.early["other"]) == 0, "kept: %v", s.early) // the early ones of b went with it
 	try(store.Delete(pod("4", "b", "6")))
 	want("a delete", &b, "unwanted 4")
 	try(store.Replace([]any{pod("1", "a", "7")}, "7"))
@@ -109,18 +105,14 @@ func TestSharedCutsANodeOff(t *testing.T) {
 		a.list, b.list = nil, nil
 		s.Cut("a")
 		assert.Must(t, missed.happen())
-		if len(a.list) > 0 || len(b.list) == 0 {
-			t.Errorf("%s: a, which is cut off, is told %q, and b %q", missed.what, a.list, b.list)
-		}
+		assert.True(t, len(a.list) == 0 && len(b.list) != 0, "%s: a, which is cut off, is told %q, and b %q", missed.what, a.list, b.list)
 		s.Join("a")
 		slices.Sort(a.list)
 		want := []string{"unwanted u2", "unwanted u4", "wanted again 5", "wanted changes 3", "wanted new 6"}
 		if missed.what == "another list" {
 			want = []string{"unwanted u7", "wanted changes 8"}
 		}
-		if !slices.Equal(a.list, want) {
-			t.Errorf("%s: told %q, want %q", missed.what, a.list, want)
-		}
+		assert.True(t, slices.Equal(a.list, want), "%s: told %q, want %q", missed.what, a.list, want)
 	}
 	if a.list = nil; store.Update(pod("same", "a", "u1", "9")) != nil || len(a.list) != 1 || len(s.early["a"]) > 0 {
 		t.Errorf("after it is back it is told %q, and %v is kept", a.list, s.early)

@@ -126,9 +126,8 @@ func TestGoal(t *testing.T) {
 func TestRipens(t *testing.T) {
 	p := Policy{MinAge: 10 * time.Minute}
 	got := p.Ripens([]Image{ago("old", 11, -1), ago("used", 9, 0, inUse), ago("next", 7, -1), ago("later", 2, -1)}, start)
-	if want := start.Add(3 * time.Minute); !got.Equal(want) {
-		t.Errorf("ripens at %v, want %v", got, want)
-	}
+	want := start.Add(3 * time.Minute)
+	assert.True(t, got.Equal(want), "ripens at %v, want %v", got, want)
 	if got := p.Ripens([]Image{ago("old", 11, -1)}, start); !got.IsZero() {
 		t.Errorf("with old images only, one ripens at %v", got)
 	}

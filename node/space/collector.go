@@ -3,7 +3,9 @@ package space
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,4 +94,15 @@ func (c *Collector) event(reason, message string) {
 	if c.config.Event != nil {
 		c.config.Event(v1.EventTypeWarning, reason, message)
 	}
+}
+
+// Conditions are those of pressure that the Node has.
+type Conditions struct {
+	now atomic.Pointer[[]v1.NodeConditionType]
+}
+
+// Under says whether the Node has a condition.
+func (c *Conditions) Under(condition v1.NodeConditionType) bool {
+	now := c.now.Load()
+	return now != nil && slices.Contains(*now, condition)
 }

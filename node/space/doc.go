@@ -20,6 +20,6 @@
 // reports disks and process IDs. So everything is also measured after a pause, which gets
 // shorter as a threshold gets nearer.
 //
-// systemoom.go tells of processes that the kernel kills because the whole machine is
+// kernel.go tells of processes that the kernel kills because the whole machine is
 // out of memory, as the kernel's log has them (B-OOM-2).
 package space

@@ -9,11 +9,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"sync"
 
 	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/kernellog"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
@@ -219,4 +222,90 @@ func (k *kernel) alarm(cgroup string, at uint64) error {
 	}
 	k.alarms[cgroup] = alarm{fd: fd, at: at}
 	return nil
+}
+
+// OOMLog is the kernel's, from the time it is opened on.
+type OOMLog struct{ records io.ReadCloser }
+
+// OpenOOMLog opens the kernel's log at its end: what was killed before is no news, and the
+// agent before has told of it.
+func OpenOOMLog() (*OOMLog, error) {
+	file, err := os.Open(kernellog.Device)
+	if err != nil {
+		return nil, fmt.Errorf("open the kernel's log: %w", err)
+	}
+	if _, err := file.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(fmt.Errorf("find the end of the kernel's log: %w", err), file.Close())
+	}
+	return &OOMLog{records: file}, nil
+}
+
+// Watch tells of victims until ctx ends, and closes the log.
+func (l *OOMLog) Watch(ctx context.Context, tell func(OOMVictim)) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.records.Close() })
+	defer func() {
+		if stop() {
+			_ = l.records.Close()
+		}
+	}()
+	var p parser
+	record := make([]byte, kernellog.Longest)
+	for {
+		n, err := l.records.Read(record)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, unix.EPIPE): // records were overwritten before they were read
+			p = parser{}
+			continue
+		case err != nil:
+			return fmt.Errorf("read the kernel's log: %w", err)
+		}
+		if victim, found := p.next(kernellog.Message(string(record[:n]))); found {
+			tell(victim)
+		}
+	}
+}
+
+// OOMVictim is a process that was killed because the machine was out of memory.
+type OOMVictim struct {
+	Process string
+	PID     int
+}
+
+// parser finds the victims in the messages of the kernel's log, in their order. Each kill
+// takes several lines: one that begins it, one that says whose limit was reached, and one
+// that names the process.
+type parser struct {
+	begun bool // a kill, whose process is not named yet
+}
+
+var (
+	begins = regexp.MustCompile(`invoked oom-killer:`)
+	// limited are the lines that say which cgroup's limit was reached: of Linux from 5.0 on,
+	// and of those before. When all memory is used, there is none.
+	limited = regexp.MustCompile(`oom-kill:constraint=.*,oom_memcg=(.*),task_memcg=|Task in .* killed as a result of limit of (.*)`)
+	killed  = regexp.MustCompile(`Killed process ([0-9]+) \((.+)\)`)
+)
+
+// next takes a message, and returns the victim that it names.
+func (p *parser) next(message string) (OOMVictim, bool) {
+	if begins.MatchString(message) {
+		p.begun = true
+		return OOMVictim{}, false
+	}
+	if !p.begun {
+		return OOMVictim{}, false
+	}
+	if found := limited.FindStringSubmatch(message); found != nil {
+		p.begun = found[1]+found[2] == "/"
+		return OOMVictim{}, false
+	}
+	found := killed.FindStringSubmatch(message)
+	if found == nil {
+		return OOMVictim{}, false
+	}
+	p.begun = false
+	pid, err := strconv.Atoi(found[1])
+	return OOMVictim{Process: found[2], PID: pid}, err == nil
 }

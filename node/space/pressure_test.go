@@ -44,9 +44,8 @@ func TestPause(t *testing.T) {
 		"processes":                 {pressure.Observations{pressure.PIDs: {Available: 1001}}, 250 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := pause(list, test.seen); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			got := pause(list, test.seen)
+			assert.True(t, got == test.want, "%s, want %s", got, test.want)
 		})
 	}
 }
@@ -58,13 +57,9 @@ func TestObserve(t *testing.T) {
 	seen := n.observe(&places{node: dir, images: dir, layers: dir})
 	for _, signal := range []pressure.Signal{pressure.Memory, pressure.NodeFs, pressure.ImageFs, pressure.ContainerFs, pressure.PIDs} {
 		o, known := seen[signal]
-		if !known || o.Available <= 0 || o.Available > o.Capacity || time.Since(o.At) > time.Minute {
-			t.Errorf("%s: %+v", signal, o)
-		}
+		assert.True(t, known && o.Available > 0 && o.Available <= o.Capacity && time.Since(o.At) <= time.Minute, "%s: %+v", signal, o)
 	}
-	if !sameDisk(dir, dir) || sameDisk("/", "/proc") {
-		t.Error("folders are on other disks than they are")
-	}
+	assert.True(t, sameDisk(dir, dir) && !sameDisk("/", "/proc"), "folders are on other disks than they are")
 }
 
 // The kernel of cgroup v1 tells when a cgroup's usage crosses a threshold.
@@ -98,9 +93,7 @@ func TestAlarm(t *testing.T) {
 	assert.Must(t, kernel.alarm(name, before.Usage+32<<20))
 	eater := exec.Command("sh", "-c", "echo $$ > "+filepath.Join(dir, "cgroup.procs")+" && head -c 128M /dev/zero | tail -c 128M | wc -c")
 	out, err := eater.CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != "134217728" {
-		t.Fatalf("%v: %s", err, out)
-	}
+	assert.Require(t, err == nil && strings.TrimSpace(string(out)) == "134217728", "%v: %s", err, out)
 	select {
 	case <-measured:
 	case <-time.After(30 * time.Second):
@@ -111,18 +104,15 @@ func TestAlarm(t *testing.T) {
 // A limit is what counts for the memory of all pods.
 func TestLimitOfMemory(t *testing.T) {
 	m := stats.Memory{Usage: 900, InactiveFile: 400, Limit: 1000, Limited: true}
-	if got := left(m); got.Available != 500 || got.Capacity != 1000 {
-		t.Errorf("left %+v, want 500 of 1000", got)
-	}
+	got := left(m)
+	assert.True(t, got.Available == 500 && got.Capacity == 1000, "left %+v, want 500 of 1000", got)
 }
 
 // B-EVI-5: the Node has the conditions that were reported last, and is told when they change.
 func TestConditions(t *testing.T) {
 	changed := 0
 	n := NewPressure(PressureConfig{Conditions: &Conditions{}, Changed: func() { changed++ }})
-	if n.Conditions.Under(v1.NodeDiskPressure) {
-		t.Error("a node that was not measured is under pressure")
-	}
+	assert.True(t, !n.Conditions.Under(v1.NodeDiskPressure), "a node that was not measured is under pressure")
 	n.SetConditions([]v1.NodeConditionType{v1.NodeDiskPressure})
 	if !n.Conditions.Under(v1.NodeDiskPressure) || n.Conditions.Under(v1.NodeMemoryPressure) || changed != 1 {
 		t.Errorf("changed %d times, conditions are not those that were set", changed)

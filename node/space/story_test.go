@@ -391,9 +391,7 @@ func TestLooksForWhatPodsHaveLeft(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		before := s.cleared
 		s.passes(3 * containerPeriod)
-		if s.cleared-before != 3 {
-			t.Errorf("looked %d times in three minutes", s.cleared-before)
-		}
+		assert.True(t, s.cleared-before == 3, "looked %d times in three minutes", s.cleared-before)
 		s.wantEvents()
 		s.clearErr = fmt.Errorf("the folder is busy")
 		s.passes(containerPeriod)
@@ -422,9 +420,8 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 		}
 		s.begin()
 		assert.Must(t, s.collector.ReclaimContainers(s.Context()))
-		if _, available := s.Free(); available != 90 {
-			t.Errorf("%d are available, want 90", available)
-		}
+		_, available := s.Free()
+		assert.True(t, available == 90, "%d are available, want 90", available)
 	})
 }
 
@@ -460,12 +457,9 @@ func TestChurn(t *testing.T) {
 			if err == nil && found == nil {
 				_, err = s.claims.Pull(s.Context(), images.PullRequest{Image: image})
 			}
-			if err != nil {
-				t.Fatalf("pod %d: %v", pod, err)
-			}
-			if found, err = s.claims.Inspect(s.Context(), image); err != nil || found == nil {
-				t.Fatalf("pod %d: its image is gone before its container is created: %v", pod, err)
-			}
+			assert.Require(t, err == nil, "pod %d: %v", pod, err)
+			found, err = s.claims.Inspect(s.Context(), image)
+			assert.Require(t, err == nil && found != nil, "pod %d: its image is gone before its container is created: %v", pod, err)
 			time.Sleep(time.Second)
 		}
 		s.wantEvents()

@@ -64,17 +64,15 @@ func TestPressure(t *testing.T) {
 		Some: cgroups.PSIData{Avg10: 1.5, Avg60: 2, Avg300: .25, Total: 1234}, Full: cgroups.PSIData{Total: 7},
 	}
 	assert.Deep(t, "pressure", want, readPressure(path))
-	if got := readPressure(path + "-none"); got != nil {
-		t.Errorf("without a file: %+v", got)
-	}
+	got := readPressure(path + "-none")
+	assert.True(t, got == nil, "without a file: %+v", got)
 }
 
 // TestSharesOfWeight: cpu.weight as cAdvisor shows it.
 func TestSharesOfWeight(t *testing.T) {
 	for weight, want := range map[int64]int64{0: 0, 1: 2, 100: 2597, 10000: 262144} {
-		if got := sharesOf(weight); got != want {
-			t.Errorf("weight %d: %d shares, want %d", weight, got, want)
-		}
+		got := sharesOf(weight)
+		assert.True(t, got == want, "weight %d: %d shares, want %d", weight, got, want)
 	}
 }
 

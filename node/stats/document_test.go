@@ -33,9 +33,8 @@ func TestDocument(t *testing.T) {
 		want = append(want, fmt.Sprint(row[1], " ", row[2], " ", labels))
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, own(t)); diff != "" {
-		t.Errorf("docs/metrics.md has other metrics than there are (-docs +code):\n%s", diff)
-	}
+	diff := cmp.Diff(want, own(t))
+	assert.True(t, diff == "", "docs/metrics.md has other metrics than there are (-docs +code):\n%s", diff)
 }
 
 // own are lifepod's own metrics of a node and of lifepod run: each with its type and its labels.

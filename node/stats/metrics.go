@@ -115,3 +115,55 @@ func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
 func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
+
+// slis are the health checks as metrics (KEP-3466).
+type slis struct {
+	registry *prometheus.Registry
+	result   *prometheus.GaugeVec
+	total    *prometheus.CounterVec
+}
+
+func newSLIs() slis {
+	s := slis{
+		registry: prometheus.NewRegistry(),
+		result:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubernetes_healthcheck", Help: "This metric records the result of a single healthcheck."}, []string{"name", "type"}),
+		total:    counterVec("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "type", "status"),
+	}
+	s.registry.MustRegister(s.result, s.total, startTime())
+	return s
+}
+
+// SLIsHandler answers /metrics/slis: it makes each check once.
+func (m *Metrics) SLIsHandler(checks map[string]func() error) http.Handler {
+	next := m.handler(m.slis.registry)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, check := range checks {
+			status, value := "success", 1.0
+			if check() != nil {
+				status, value = "error", 0
+			}
+			m.slis.result.WithLabelValues(name, "healthz").Set(value)
+			m.slis.total.WithLabelValues(name, "healthz", status).Inc()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Shutdown adds when the last shutdown of the machine began to end pods, and when they had
+// ended.
+func (m *Metrics) Shutdown(times func() (began, ended time.Time)) {
+	start := prometheus.NewDesc("kubelet_graceful_shutdown_start_time_seconds", "Last graceful shutdown start time since unix epoch in seconds", nil, nil)
+	end := prometheus.NewDesc("kubelet_graceful_shutdown_end_time_seconds", "Last graceful shutdown end time since unix epoch in seconds", nil, nil)
+	m.Register(Reading(func(out chan<- prometheus.Metric) {
+		began, ended := times()
+		out <- prometheus.MustNewConstMetric(start, prometheus.GaugeValue, sinceEpoch(began))
+		out <- prometheus.MustNewConstMetric(end, prometheus.GaugeValue, sinceEpoch(ended))
+	}))
+}
+
+func sinceEpoch(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.Unix())
+}

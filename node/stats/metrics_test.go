@@ -33,14 +33,10 @@ func checkLines(t *testing.T, h http.Handler, want []string, without ...string) 
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	page := "\n" + w.Body.String()
 	for _, line := range want {
-		if !strings.Contains(page, "\n"+line) {
-			t.Errorf("no line %q", line)
-		}
+		assert.True(t, strings.Contains(page, "\n"+line), "no line %q", line)
 	}
 	for _, line := range without {
-		if strings.Contains(page, "\n"+line) {
-			t.Errorf("a line %q", line)
-		}
+		assert.True(t, !strings.Contains(page, "\n"+line), "a line %q", line)
 	}
 	if t.Failed() {
 		for line := range strings.Lines(page) {
@@ -237,9 +233,7 @@ func TestStatus(t *testing.T) {
 			`lifepod_restart_all_containers_total 1`, `lifepod_restart_all_containers_duration_seconds_sum 2`,
 		})
 		m.Gone(pod)
-		if len(m.lives) != 0 {
-			t.Error("a pod that is gone is remembered")
-		}
+		assert.True(t, len(m.lives) == 0, "a pod that is gone is remembered")
 	})
 }
 

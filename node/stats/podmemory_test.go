@@ -36,10 +36,7 @@ func TestPodsMemory(t *testing.T) {
 		t.Cleanup(func() { _ = os.Remove(dir) })
 	}
 	list, err := s.PodsMemory()
-	if err != nil || len(list) != 1 || list[0].PodRef.UID != "running" {
-		t.Fatalf("%+v, %v, want the pod that runs", list, err)
-	}
-	if c := list[0].Containers; len(c) != 1 || c[0].Name != "main" {
-		t.Errorf("containers %+v, want the one that runs", c)
-	}
+	assert.Require(t, err == nil && len(list) == 1 && list[0].PodRef.UID == "running", "%+v, %v, want the pod that runs", list, err)
+	c := list[0].Containers
+	assert.True(t, len(c) == 1 && c[0].Name == "main", "containers %+v, want the one that runs", c)
 }

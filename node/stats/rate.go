@@ -1,8 +1,20 @@
 package stats
 
 import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 const (
@@ -54,6 +66,112 @@ func (r *rates) forget(now time.Time) {
 	for name, known := range r.of {
 		if now.Sub(known.newer.at) > rateForgotten {
 			delete(r.of, name)
+		}
+	}
+}
+
+// point is one value of cAdvisor's metrics. All points of a container share their
+// labels: there are dozens of each.
+type point struct {
+	name    string
+	labels  []*dto.LabelPair // sorted by name
+	counter bool
+	value   float64
+	at      time.Time // zero: without a time stamp
+}
+
+// Desc is that of the metric.
+func (p *point) Desc() *prometheus.Desc { return descriptions[p.name] }
+
+// Write fills in a metric.
+func (p *point) Write(m *dto.Metric) error {
+	m.Label = p.labels
+	if p.counter {
+		m.Counter = &dto.Counter{Value: &p.value}
+	} else {
+		m.Gauge = &dto.Gauge{Value: &p.value}
+	}
+	if !p.at.IsZero() {
+		m.TimestampMs = new(p.at.UnixMilli())
+	}
+	return nil
+}
+
+// pairs are the labels as metrics have them.
+func (l labels) pairs() []*dto.LabelPair {
+	var list []*dto.LabelPair
+	for i, value := range l.values() {
+		list = append(list, &dto.LabelPair{Name: &ofCAdvisor[i], Value: &value})
+	}
+	return list
+}
+
+// with adds a metric's own labels, and sorts them all.
+func with(shared []*dto.LabelPair, names, values []string) []*dto.LabelPair {
+	if len(names) == 0 {
+		return shared
+	}
+	list := slices.Clone(shared)
+	for i := range names {
+		list = append(list, &dto.LabelPair{Name: &names[i], Value: &values[i]})
+	}
+	slices.SortFunc(list, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list
+}
+
+var (
+	ofClaim = []string{"namespace", "persistentvolumeclaim"}
+
+	claimCapacity   = desc("kubelet_volume_stats_capacity_bytes", "Capacity in bytes of the volume", ofClaim...)
+	claimAvailable  = desc("kubelet_volume_stats_available_bytes", "Number of available bytes in the volume", ofClaim...)
+	claimUsed       = desc("kubelet_volume_stats_used_bytes", "Number of used bytes in the volume", ofClaim...)
+	claimInodes     = desc("kubelet_volume_stats_inodes", "Maximum number of inodes in the volume", ofClaim...)
+	claimInodesFree = desc("kubelet_volume_stats_inodes_free", "Number of free inodes in the volume", ofClaim...)
+	claimInodesUsed = desc("kubelet_volume_stats_inodes_used", "Number of used inodes in the volume", ofClaim...)
+
+	logSize = desc("kubelet_container_log_filesystem_used_bytes", "Bytes used by the container's logs on the filesystem.", "uid", "namespace", "pod", "container")
+)
+
+// Describe is that of an unchecked collector: what there is depends on the pods.
+func (s *Stats) Describe(chan<- *prometheus.Desc) {}
+
+// Collect writes what /metrics has of logs and claims.
+func (s *Stats) Collect(out chan<- prometheus.Metric) {
+	all, claims := map[types.UID]*v1.Pod{}, map[types.UID]*v1.Pod{}
+	for _, pod := range s.Pods.List() {
+		all[pod.UID] = pod
+		if pod.Status.Phase == v1.PodRunning {
+			s.writeLogs(out, pod)
+		}
+		if slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return isClaim(&v) }) {
+			claims[pod.UID] = pod
+		}
+	}
+	s.volumes.forget(all)
+	written := map[statsapi.PVCReference]bool{} // several pods may use one claim
+	for _, list := range s.sizes(context.Background(), claims, isClaim) {
+		for _, v := range list {
+			if !written[*v.stats.PVCRef] {
+				written[*v.stats.PVCRef] = true
+				writeClaim(out, v.stats)
+			}
+		}
+	}
+}
+
+func writeClaim(out chan<- prometheus.Metric, v statsapi.VolumeStats) {
+	for d, value := range map[*prometheus.Desc]*uint64{
+		claimCapacity: v.CapacityBytes, claimAvailable: v.AvailableBytes, claimUsed: v.UsedBytes,
+		claimInodes: v.Inodes, claimInodesFree: v.InodesFree, claimInodesUsed: v.InodesUsed,
+	} {
+		out <- gauge(d, float64(deref(value)), v.PVCRef.Namespace, v.PVCRef.Name)
+	}
+}
+
+func (s *Stats) writeLogs(out chan<- prometheus.Metric, pod *v1.Pod) {
+	for _, c := range lifecycle.AllContainers(pod) {
+		if logs := filesIn(filepath.Join(s.Pods.LogDir(pod), c.Name)); logs.inodes > 0 {
+			out <- gauge(logSize, float64(logs.bytes), string(pod.UID), pod.Namespace, pod.Name, c.Name)
 		}
 	}
 }

@@ -115,9 +115,7 @@ func TestResourceMetrics(t *testing.T) {
 			`pod_memory_working_set_bytes{namespace="ns",pod="p"} 1000 9000`,
 			"resource_scrape_error 0", "\nnode_cpu_usage_seconds_total ", "\nnode_memory_working_set_bytes ",
 		} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: no %q in\n%s", name, want, got)
-			}
+			assert.True(t, strings.Contains(got, want), "%s: no %q in\n%s", name, want, got)
 		}
 		if strings.Contains(got, `pod="f"`) || strings.Count(got, "container_start_time_seconds{") != 1 {
 			t.Errorf("%s: another's pod, or a container that ended:\n%s", name, got)
@@ -208,9 +206,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	}
 	inodes := func() uint64 {
 		sizes := s.sizes(t.Context(), pods, isMeasured)["u"]
-		if len(sizes) != 1 || sizes[0].stats.Name != "data" || !sizes[0].ephemeral {
-			t.Fatalf("sizes %+v", sizes)
-		}
+		assert.Require(t, len(sizes) == 1 && sizes[0].stats.Name == "data" && sizes[0].ephemeral, "sizes %+v", sizes)
 		return *sizes[0].stats.InodesUsed
 	}
 	first := inodes()
@@ -223,9 +219,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 		t.Errorf("%d inodes after the period", got)
 	}
 	s.volumes.forget(map[types.UID]*v1.Pod{})
-	if len(s.volumes.of) != 0 {
-		t.Error("sizes stay of a pod that is gone")
-	}
+	assert.True(t, len(s.volumes.of) == 0, "sizes stay of a pod that is gone")
 	s.VolumePeriod = -1
 	if got := s.sizes(t.Context(), pods, isMeasured); got != nil {
 		t.Errorf("turned off: %v", got)

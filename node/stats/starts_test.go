@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -102,9 +103,7 @@ func TestUserNamespacedStarts(t *testing.T) {
 			}
 			checkStarts(t, m, 1, tc.all, 1, tc.errors)
 			m.Gone(pod)
-			if len(m.users) != 0 {
-				t.Error("a pod that is gone is remembered")
-			}
+			assert.True(t, len(m.users) == 0, "a pod that is gone is remembered")
 		})
 	}
 }

@@ -113,3 +113,55 @@ func checkGroupsPolicy(pod *v1.Pod, host Host) *Refusal {
 	}
 	return &Refusal{Reason: "SupplementalGroupsPolicyNotSupported", Message: "SupplementalGroupsPolicy=Strict is not supported in this node"}
 }
+
+// preemptable says whether the candidate may take the other's place.
+func preemptable(candidate, other *v1.Pod) bool {
+	if lifecycle.Critical(candidate) && !lifecycle.Critical(other) {
+		return true
+	}
+	mine, theirs := candidate.Spec.Priority, other.Spec.Priority
+	return mine != nil && theirs != nil && *mine > *theirs
+}
+
+// Failure is one thing that a node lacks for a pod: an amount of a resource, or,
+// without a resource, what a predicate asks for.
+type Failure struct {
+	// Resource is what there is not enough of. The amounts are in thousandths of
+	// a CPU, pods, bytes or pieces.
+	Resource                  v1.ResourceName
+	Requested, Used, Capacity int64
+
+	// Predicate has no room for amounts: NodeAffinity, NodeName, NodePorts, TaintToleration.
+	Predicate string
+	Text      string
+}
+
+// Missing is how much more of the resource there would have to be.
+func (f Failure) Missing() int64 { return f.Requested - (f.Capacity - f.Used) }
+
+// Refusal tells of the failure as Kubernetes does (A-ADM-4).
+func (f Failure) Refusal() *Refusal {
+	if f.Resource == "" {
+		return &Refusal{Reason: f.Predicate, Message: fmt.Sprintf("Predicate %s failed: %s", f.Predicate, f.Text)}
+	}
+	return &Refusal{
+		Reason: "OutOf" + string(f.Resource),
+		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+			f.Resource, f.Requested, f.Used, f.Capacity),
+	}
+}
+
+// longestFileName is what file systems of Linux take, in bytes.
+const longestFileName = 255
+
+// checkNames refuses a pod that can't have a folder for its logs: no sandbox could ever be made for it (A-ADM-9).
+func checkNames(pod *v1.Pod, _ Host) *Refusal {
+	excess := len(lifecycle.PodLogFolder(pod)) - longestFileName
+	if excess <= 0 {
+		return nil
+	}
+	have := len(pod.Namespace) + len(pod.Name)
+	return &Refusal{Reason: "NameTooLong", Message: fmt.Sprintf(
+		"namespace and name have %d characters together, %d is the max: the folder of the pod's logs is called <namespace>_<name>_<uid>, and no file name is longer than %d",
+		have, have-excess, longestFileName)}
+}

@@ -148,8 +148,7 @@ func TestUnenforced(t *testing.T) {
 		"pod": {ofPod, false, 1}, "container": {ofContainer, false, 1}, "enforced": {ofPod, true, 0},
 		"not asked for": {podWith(func(*v1.Pod) {}), false, 0},
 	} {
-		if got := Unenforced(tc.pod, Host{SELinux: tc.selinux}); len(got) != tc.want {
-			t.Errorf("%s: %q, want %d warnings", name, got, tc.want)
-		}
+		got := Unenforced(tc.pod, Host{SELinux: tc.selinux})
+		assert.True(t, len(got) == tc.want, "%s: %q, want %d warnings", name, got, tc.want)
 	}
 }

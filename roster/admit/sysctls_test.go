@@ -49,9 +49,8 @@ func TestSysctlValues(t *testing.T) {
 		"1": true, "": true, "32768\t60999\n": true, "8080,9148": true, "0 2147483647": true,
 		"1\x00": false, "1\n2": false, "1\n\n": false, "1\r": false, "\x1b[2J": false, "1\x7f": false, "\u0085": false,
 	} {
-		if err := checkValue(value); (err == nil) != taken {
-			t.Errorf("A-ADM-6 value %q: %v", value, err)
-		}
+		err := checkValue(value)
+		assert.True(t, (err == nil) == taken, "A-ADM-6 value %q: %v", value, err)
 	}
 }
 

@@ -3,8 +3,14 @@ package numa
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Provider has something to give to containers that is on NUMA nodes. A refused pod leaves
@@ -85,4 +91,76 @@ func containers(pod *v1.Pod) []*v1.Container {
 		}
 	}
 	return list
+}
+
+// containerCPUs is how many CPUs a container gets for itself: as many as it requests, if that
+// is a whole number and its pod is Guaranteed (A-NUMA-3); 0 if it shares CPUs. Pods with
+// resources of their own, besides those of containers, share them.
+func containerCPUs(pod *v1.Pod, container *v1.Container) int {
+	if lifecycle.QOSClass(pod) != v1.PodQOSGuaranteed || resourcehelper.IsPodLevelResourcesSet(pod) {
+		return 0
+	}
+	request := container.Resources.Requests[v1.ResourceCPU]
+	if request.Value()*1000 != request.MilliValue() {
+		return 0
+	}
+	return int(request.Value())
+}
+
+// AsksForCPUs says whether a container gets CPUs for itself.
+func AsksForCPUs(pod *v1.Pod, container *v1.Container) bool { return containerCPUs(pod, container) > 0 }
+
+// podCPUs is how many CPUs its containers have at the same time at most.
+func podCPUs(pod *v1.Pod) int {
+	inits, sidecars, regular := 0, 0, 0
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if lifecycle.IsSidecar(c) {
+			sidecars += containerCPUs(pod, c)
+		} else {
+			inits = max(inits, sidecars+containerCPUs(pod, c))
+		}
+	}
+	for i := range pod.Spec.Containers {
+		regular += containerCPUs(pod, &pod.Spec.Containers[i])
+	}
+	return max(inits, sidecars+regular)
+}
+
+// DeviceIDs are devices of one resource.
+type DeviceIDs = sets.Set[string]
+
+// Device is one device as its plugin tells of it.
+type Device struct {
+	Healthy bool
+	Nodes   []int64 // the NUMA nodes that it is near to; empty: it is near to none
+}
+
+// DeviceResource is what a plugin has told of its resource.
+type DeviceResource map[string]Device // by ID
+
+// Healthy are the devices that may be given away.
+func (r DeviceResource) Healthy() DeviceIDs {
+	ids := DeviceIDs{}
+	for id, device := range r {
+		if device.Healthy {
+			ids.Insert(id)
+		}
+	}
+	return ids
+}
+
+// Unhealthy returns the same devices, all of them not to be used.
+func (r DeviceResource) Unhealthy() DeviceResource {
+	out := make(DeviceResource, len(r))
+	for id, device := range r {
+		device.Healthy = false
+		out[id] = device
+	}
+	return out
+}
+
+// aligned says whether topology counts for a resource: whether a device of it has some.
+func (r DeviceResource) aligned() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(r)), func(d Device) bool { return len(d.Nodes) > 0 })
 }

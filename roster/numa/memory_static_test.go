@@ -45,9 +45,8 @@ func TestStarted(t *testing.T) {
 		for id := range 2 {
 			free += s.State().table(id, v1.ResourceMemory).Free
 		}
-		if has := len(s.BlocksOf("u", "init")); has == 1 != (step.started == "init") {
-			t.Errorf("A-NUMA-13: with %s the init container has %d blocks", step.started, has)
-		}
+		has := len(s.BlocksOf("u", "init"))
+		assert.True(t, has == 1 == (step.started == "init"), "A-NUMA-13: with %s the init container has %d blocks", step.started, has)
 		assert.Equal(t, free, step.free, "A-NUMA-13: with %s %d bytes are free", step.started, free)
 	}
 }

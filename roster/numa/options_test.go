@@ -40,3 +40,62 @@ func TestCpusOptions(t *testing.T) {
 		assert.Error(t, test.want, assert.ErrorOf(ParseCPUOptions(test.options, test.gates)), "A-NUMA-4: options ", test.options)
 	}
 }
+
+// A-NUMA-11: what options there are.
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		options map[string]string
+		want    string
+	}{
+		{options: map[string]string{"prefer-closest-numa-nodes": "true", "max-allowable-numa-nodes": "12"}},
+		{options: map[string]string{"max-allowable-numa-nodes": "7"}, want: `the minimum value of "max-allowable-numa-nodes" should not be less than 8`},
+		{options: map[string]string{"max-allowable-numa-nodes": "many"}, want: `unable to convert policy option to integer "max-allowable-numa-nodes": "many" should be a number`},
+		{options: map[string]string{"prefer-closest-numa-nodes": "yes"}, want: `bad value for option "prefer-closest-numa-nodes": "yes" should be true or false`},
+		{options: map[string]string{"closest": "true"}, want: `unknown Topology Manager Policy option: "closest"; there are prefer-closest-numa-nodes and max-allowable-numa-nodes`},
+	} {
+		assert.Error(t, test.want, assert.ErrorOf(ParseOptions(test.options)), "A-NUMA-11: options ", test.options)
+	}
+}
+
+// nodes is a machine of NUMA nodes without anything.
+func nodes(count int) (l Layout) {
+	for id := range count {
+		l.Nodes = append(l.Nodes, Node{ID: id})
+	}
+	return l
+}
+
+// A-NUMA-11: machines that the policies can't be used on.
+func TestMachines(t *testing.T) {
+	for _, test := range []struct {
+		nodes   int
+		policy  string
+		options Options
+		want    string
+	}{
+		{nodes: 8, policy: BestEffort, options: Options{MaxNodes: 8}},
+		{nodes: 9, policy: None, options: Options{MaxNodes: 8}},
+		{nodes: 9, policy: BestEffort, options: Options{MaxNodes: 8}, want: "unsupported on machines with more than 8 NUMA Nodes"},
+		{nodes: 2, policy: Restricted, options: Options{MaxNodes: 8, PreferClosest: true}, want: "option prefer-closest-numa-nodes: the machine doesn't tell the distances of NUMA node 0"},
+		{nodes: 65, policy: Restricted, options: Options{MaxNodes: 80}, want: "NUMA node 64: should be between 0 and 63"},
+	} {
+		assert.Error(t, test.want, assert.ErrorOf(NewPolicy(test.policy, PodScope, test.options, nodes(test.nodes))), "A-NUMA-11: ", test.policy, " on ", test.nodes, " NUMA nodes")
+	}
+}
+
+// A-NUMA-10: of sets of equally many nodes the closest is the best, if asked for.
+func TestClosest(t *testing.T) {
+	l := nodes(4)
+	for i := range l.Nodes {
+		l.Nodes[i].Distances = []uint64{30, 30, 30, 30}
+		l.Nodes[i].Distances[i] = 10
+		l.Nodes[i].Distances[3-i] = 20
+	}
+	hints := []Hints{{"cpu": {{Nodes: 0b0011, Preferred: true}, {Nodes: 0b0110, Preferred: true}, {Nodes: 0b1010, Preferred: true}}}}
+	for closest, want := range map[bool]Mask{false: 0b0011, true: 0b0110} {
+		p, err := NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)
+		assert.Must(t, err)
+		got, admitted := p.Merge(hints)
+		assert.True(t, got.Nodes == want && admitted, "A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
+	}
+}

@@ -33,9 +33,8 @@ func TestReserved(t *testing.T) {
 	}{
 		{count: 2, want: "1,3"}, {count: 1, want: "1-3"}, {named: cpuset.New(1, 2), count: 2, want: "0,3"},
 	} {
-		if got := static(t, test.named, test.count, CPUOptions{}).Allocatable().String(); got != test.want {
-			t.Errorf("A-NUMA-3: %d reserved of %q: %s can be given, want %s", test.count, test.named, got, test.want)
-		}
+		got := static(t, test.named, test.count, CPUOptions{}).Allocatable().String()
+		assert.True(t, got == test.want, "A-NUMA-3: %d reserved of %q: %s can be given, want %s", test.count, test.named, got, test.want)
 	}
 	for _, named := range []cpuset.CPUSet{cpuset.New(), cpuset.New(1, 2, 3, 4, 5)} {
 		assert.Fails(t, assert.ErrorOf(NewStaticCPUs(small(), named, 5, CPUOptions{})), "A-NUMA-3: five CPUs of four are reserved, of ", named)
@@ -76,9 +75,7 @@ func TestRelease(t *testing.T) {
 	if got := s.State().Shared.String(); got != "0-3" || len(s.Holders()) != 0 {
 		t.Errorf("after the release %s are shared, holders %v", got, s.Holders())
 	}
-	if before.Shared.String() != "0,2-3" {
-		t.Error("the state of before has changed")
-	}
+	assert.True(t, before.Shared.String() == "0,2-3", "the state of before has changed")
 }
 
 // fourNodes are two sockets of two NUMA nodes with four CPUs each: 0 to 3, 4 to 7, 8 to 11, 12 to 15.
@@ -103,9 +100,7 @@ func TestDistributedByOneSocket(t *testing.T) {
 		want  string
 	}{{false, "0-2,8-10"}, {true, "0-5"}} {
 		got, err := takeDistributed(fourNodes(), free, 6, CPUOptions{AcrossNodes: true, AlignBySocket: test.align})
-		if err != nil || got.String() != test.want {
-			t.Errorf("A-NUMA-6 align-by-socket %t: %s, %v, want %s", test.align, got, err, test.want)
-		}
+		assert.True(t, err == nil && got.String() == test.want, "A-NUMA-6 align-by-socket %t: %s, %v, want %s", test.align, got, err, test.want)
 	}
 }
 

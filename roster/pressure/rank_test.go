@@ -71,9 +71,8 @@ func TestRank(t *testing.T) {
 			for _, pod := range pods {
 				names = append(names, pod.Name)
 			}
-			if got := strings.Join(names, " "); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			got := strings.Join(names, " ")
+			assert.True(t, got == test.want, "%s, want %s", got, test.want)
 		})
 	}
 }
@@ -89,9 +88,7 @@ func TestEvictionMessage(t *testing.T) {
 	const want = "The node was low on resource: memory. Threshold quantity: 2Mi, available: 1Mi. " +
 		"Pod p was using 4Ki, request is 1Ki, has larger consumption of memory. " +
 		"Container main was using 4Ki, request is 100, has larger consumption of memory. "
-	if e.Message != want || e.GraceSeconds != 1 {
-		t.Errorf("grace %d, message %q, want 1 and %q", e.GraceSeconds, e.Message, want)
-	}
+	assert.True(t, e.Message == want && e.GraceSeconds == 1, "grace %d, message %q, want 1 and %q", e.GraceSeconds, e.Message, want)
 	annotations := e.Blame.Annotations()
 	for key, want := range map[string]string{
 		"offending_containers": "main", "offending_containers_usage": "4Ki", "starved_resource": "memory", "offending_pod": "p", "offending_pod_usage": "4Ki",

@@ -35,9 +35,8 @@ func TestParseThresholds(t *testing.T) {
 		"memory.available hard 100Mi 0s +0", "allocatableMemory.available hard 100Mi 0s +0", "nodefs.available hard 100 0s +500Mi",
 		"memory.available soft 1536Mi 1m30s +0",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "", "%v", diff)
 }
 
 func TestWrongThresholds(t *testing.T) {
@@ -60,9 +59,7 @@ func TestWrongThresholds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseThresholds(&test.settings)
 			var wrong *SettingError
-			if !errors.As(err, &wrong) || wrong.Field != test.field {
-				t.Errorf("error %v, want one about %s", err, test.field)
-			}
+			assert.True(t, errors.As(err, &wrong) && wrong.Field == test.field, "error %v, want one about %s", err, test.field)
 		})
 	}
 }

@@ -41,26 +41,18 @@ func TestOf(t *testing.T) {
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
 	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
 	assert.Deep(t, "A-SEC-6", want, got, protocmp.Transform())
-	if first%65536 != 0 || first < 524288 || first > 1879048191-65535 {
-		t.Errorf("A-SEC-6 block at %d", first)
-	}
-	if again := of(t, podsDir, "a"); again != first {
-		t.Errorf("A-SEC-6 the second time %d, want the recorded %d", again, first)
-	}
+	assert.True(t, first%65536 == 0 && first >= 524288 && first <= 1879048191-65535, "A-SEC-6 block at %d", first)
+	again := of(t, podsDir, "a")
+	assert.True(t, again == first, "A-SEC-6 the second time %d, want the recorded %d", again, first)
 	second := of(t, podsDir, "b")
-	if second == first {
-		t.Errorf("A-SEC-6 two pods share the block at %d", first)
-	}
+	assert.True(t, second != first, "A-SEC-6 two pods share the block at %d", first)
 	text, err := os.ReadFile(filepath.Join(dir, "userns"))
 	wantText := fmt.Sprintf(`{"uidMappings":[{"hostId":%d,"containerId":0,"length":65536}],"gidMappings":[{"hostId":%d,"containerId":0,"length":65536}]}`, first, first)
-	if err != nil || string(text) != wantText {
-		t.Errorf("A-SEC-6 record %s, %v, want %s", text, err, wantText)
-	}
+	assert.True(t, err == nil && string(text) == wantText, "A-SEC-6 record %s, %v, want %s", text, err, wantText)
 	assert.Must(t, os.RemoveAll(dir))
 	podFolder(t, podsDir, "c")
-	if third := of(t, podsDir, "c"); third != first {
-		t.Errorf("A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
-	}
+	third := of(t, podsDir, "c")
+	assert.True(t, third == first, "A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
 }
 
 // The volumes, which make the pod's folder as well, may not have begun.
@@ -68,12 +60,9 @@ func TestOfBeforeTheFolder(t *testing.T) {
 	podsDir := filepath.Join(t.TempDir(), "pods")
 	first := of(t, podsDir, "a")
 	info, err := os.Stat(filepath.Join(podsDir, "a"))
-	if err != nil || info.Mode() != fs.ModeDir|0o750 {
-		t.Errorf("A-SEC-6 the pod's folder: %v, %v, want one with mode 0750", info, err)
-	}
-	if again := of(t, podsDir, "a"); again != first {
-		t.Errorf("A-SEC-6 the second time %d, want the recorded %d", again, first)
-	}
+	assert.True(t, err == nil && info.Mode() == fs.ModeDir|0o750, "A-SEC-6 the pod's folder: %v, %v, want one with mode 0750", info, err)
+	again := of(t, podsDir, "a")
+	assert.True(t, again == first, "A-SEC-6 the second time %d, want the recorded %d", again, first)
 }
 
 // A block is its pod's after a power cut, too: files of its users stay.
@@ -102,9 +91,8 @@ func TestOfAtTheSameTime(t *testing.T) {
 	group.Wait()
 	seen := map[uint32]int{}
 	for i, first := range got {
-		if other, found := seen[first]; found || first == 0 {
-			t.Errorf("A-SEC-6 pods %d and %d have the block at %d", other, i, first)
-		}
+		other, found := seen[first]
+		assert.True(t, !found && first != 0, "A-SEC-6 pods %d and %d have the block at %d", other, i, first)
 		seen[first] = i
 	}
 }

@@ -229,14 +229,10 @@ func TestResourceFieldRef(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{Pod: pod, Container: &pod.Spec.Containers[0], Allocatable: allocatable}}
 			got, err := b.resource(&v1.ResourceFieldSelector{ContainerName: tc.container, Resource: tc.resource, Divisor: resource.MustParse(tc.divisor)})
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Fatalf("error = %v, want %s", err, tc.wantErr)
-				}
+				assert.Require(t, err != nil && err.Error() == tc.wantErr, "error = %v, want %s", err, tc.wantErr)
 				return
 			}
-			if err != nil || got != tc.want {
-				t.Errorf("got %q, %v, want %q", got, err, tc.want)
-			}
+			assert.True(t, err == nil && got == tc.want, "got %q, %v, want %q", got, err, tc.want)
 		})
 	}
 }
@@ -284,9 +280,7 @@ func TestFileKeyRef(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{VolumePath: func(v string) (string, bool) { return dir, v == "vol" }}}
 			got, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: tc.path, Key: tc.key, Optional: &tc.optional})
 			assert.Error(t, tc.wantErr, err)
-			if got != tc.want || found != tc.found {
-				t.Errorf("got %q, %v, want %q, %v", got, found, tc.want, tc.found)
-			}
+			assert.True(t, got == tc.want && found == tc.found, "got %q, %v, want %q, %v", got, found, tc.want, tc.found)
 		})
 	}
 	b := builder{}

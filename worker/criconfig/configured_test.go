@@ -44,9 +44,7 @@ func TestConfigured(t *testing.T) {
 				assert.ErrorContains(t, test.err, err, "A-SEC-6")
 				return
 			}
-			if err != nil || got != test.want {
-				t.Errorf("A-SEC-6 %+v, %v, want %+v", got, err, test.want)
-			}
+			assert.True(t, err == nil && got == test.want, "A-SEC-6 %+v, %v, want %+v", got, err, test.want)
 		})
 	}
 }
@@ -57,9 +55,7 @@ func TestOtherLength(t *testing.T) {
 	podsDir := t.TempDir()
 	long := UserNamespaceBlocks{Length: 2 * UserNamespaceLength, First: 4 * UserNamespaceLength, End: 8 * UserNamespaceLength}
 	first, err := long.Of(podsDir, "a")
-	if err != nil || first.Uids[0].Length != 2*UserNamespaceLength {
-		t.Fatalf("A-SEC-6 %v, %v", first, err)
-	}
+	assert.Require(t, err == nil && first.Uids[0].Length == 2*UserNamespaceLength, "A-SEC-6 %v, %v", first, err)
 	short := UserNamespaceBlocks{Length: UserNamespaceLength, First: 4 * UserNamespaceLength, End: 8 * UserNamespaceLength}
 	again, err := short.Of(podsDir, "a")
 	if err != nil || again.Uids[0].HostId != first.Uids[0].HostId || again.Uids[0].Length != 2*UserNamespaceLength {

@@ -170,9 +170,7 @@ func TestContainerResources(t *testing.T) {
 func TestHost(t *testing.T) {
 	got, err := Host()
 	assert.Must(t, err)
-	if got.MemoryBytes < 64<<20 {
-		t.Errorf("memory = %d bytes", got.MemoryBytes)
-	}
+	assert.True(t, got.MemoryBytes >= 64<<20, "memory = %d bytes", got.MemoryBytes)
 }
 
 func TestHugePages(t *testing.T) {

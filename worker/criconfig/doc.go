@@ -13,7 +13,7 @@
 // reading the file of a fileKeyRef. An error of Build is what Kubernetes shows
 // as the message of a container waiting with reason CreateContainerConfigError.
 //
-// selinux.go says what SELinux is on this machine, and which label the files of a container
+// security.go says what SELinux is on this machine, and which label the files of a container
 // have.
 //
 // block.go gives each pod with hostUsers: false a block of the machine's

@@ -24,9 +24,8 @@ func testPod() *v1.Pod {
 // TestHash compares with the value that Kubernetes' own test fixes.
 func TestHash(t *testing.T) {
 	got := Hash(&v1.Container{Name: "test_container", Image: "foo/image:v1", Command: []string{"/bin/testcmd"}})
-	if want := uint64(0x8e45cbd0); got != want {
-		t.Errorf("A-CRI-2 Hash = %x, want %x", got, want)
-	}
+	want := uint64(0x8e45cbd0)
+	assert.True(t, got == want, "A-CRI-2 Hash = %x, want %x", got, want)
 }
 
 func TestContainerLabelsReadBack(t *testing.T) {
@@ -68,13 +67,9 @@ func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
 		restartCountAnnotation: "2", hashAnnotation: "xyz", portsAnnotation: "{", terminationGracePeriodAnnotation: "soon",
 	})
 	for _, key := range []string{hashAnnotation, portsAnnotation, terminationGracePeriodAnnotation} {
-		if err == nil || !strings.Contains(err.Error(), key) {
-			t.Errorf("error %v does not name %s", err, key)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), key), "error %v does not name %s", err, key)
 	}
-	if got.ContainerName != "main" || got.RestartCount != 2 || got.Hash != 0 {
-		t.Errorf("got %+v, want what could be read", got)
-	}
+	assert.True(t, got.ContainerName == "main" && got.RestartCount == 2 && got.Hash == 0, "got %+v, want what could be read", got)
 }
 
 func TestParseSandbox(t *testing.T) {

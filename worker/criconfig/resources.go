@@ -1,13 +1,19 @@
 package criconfig
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
+
+	"gopkg.in/inf.v0"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podcgroup"
-	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // linuxResources converts requests and limits (A-CRI-7, A-CRI-8, A-CRI-11). A
@@ -88,4 +94,146 @@ func swapLimit(node Node, pod *v1.Pod, container *v1.Container) int64 {
 		return 0
 	}
 	return int64(float64(request.Value()) / float64(node.MemoryBytes) * float64(node.SwapBytes))
+}
+
+// resource reads a resourceFieldRef (A-ENV-8): the quantity divided by the
+// divisor, rounded up. A limit that the container does not set is the pod's,
+// else what the node can allocate; a request that is not set is 0.
+func (b *builder) resource(ref *v1.ResourceFieldSelector) (string, error) {
+	container, err := b.containerNamed(ref.ContainerName)
+	if err != nil {
+		return "", err
+	}
+	kind, name, _ := strings.Cut(ref.Resource, ".")
+	if !supportedResource(v1.ResourceName(name)) {
+		return "", fmt.Errorf("unsupported container resource : %v", ref.Resource)
+	}
+	var quantity resource.Quantity
+	switch kind {
+	case "requests":
+		quantity = container.Resources.Requests[v1.ResourceName(name)]
+	case "limits":
+		quantity = b.limit(container, v1.ResourceName(name))
+	default:
+		return "", fmt.Errorf("unsupported container resource : %v", ref.Resource)
+	}
+	return divideUp(quantity, ref.Divisor), nil
+}
+
+func (b *builder) containerNamed(name string) (*v1.Container, error) {
+	if name == "" || name == b.Container.Name {
+		return b.Container, nil
+	}
+	for _, list := range [][]v1.Container{b.Pod.Spec.Containers, b.Pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("container %s not found", name)
+}
+
+// limit is a container's limit with its defaults. Hugepages have none: they are
+// never overcommitted, so a container that may use them says so. Ephemeral
+// storage has no pod-level limit.
+func (b *builder) limit(container *v1.Container, name v1.ResourceName) resource.Quantity {
+	if own := container.Resources.Limits[name]; !own.IsZero() || isHugePages(name) {
+		return own
+	}
+	if pod := b.Pod.Spec.Resources; pod != nil && name != v1.ResourceEphemeralStorage {
+		if limit := pod.Limits[name]; !limit.IsZero() {
+			return limit
+		}
+	}
+	return b.Allocatable[name]
+}
+
+func supportedResource(name v1.ResourceName) bool {
+	switch name {
+	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return true
+	}
+	return isHugePages(name)
+}
+
+func isHugePages(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+}
+
+// divideUp divides exactly, so that values above 2^53 come out right.
+func divideUp(quantity, divisor resource.Quantity) string {
+	if divisor.IsZero() {
+		divisor = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	return new(inf.Dec).QuoRound(quantity.AsDec(), divisor.AsDec(), 0, inf.RoundCeil).String()
+}
+
+// Assigned is what a container is given of the node by name: devices of device plugins and
+// of claims, CPUs and NUMA nodes of its own. The zero value is nothing (A-DEV-1).
+type Assigned struct {
+	// Env loses against the container's own variables; it is part of Environment already.
+	Env         []KeyValue
+	Mounts      []*runtimeapi.Mount
+	Devices     []*runtimeapi.Device
+	Annotations map[string]string
+	// CDIDevices are fully qualified names, such as vendor.com/gpu=0.
+	CDIDevices []string
+	// CPUs and MemoryNodes are lists as in cpuset.cpus and cpuset.mems; empty: not limited.
+	CPUs        string
+	MemoryNodes string
+}
+
+// Add adds what another part of the node has assigned to the same container. What was there
+// before counts where both say something.
+func (a *Assigned) Add(other Assigned) {
+	for _, e := range other.Env {
+		if !slices.ContainsFunc(a.Env, func(has KeyValue) bool { return has.Name == e.Name }) {
+			a.Env = append(a.Env, e)
+		}
+	}
+	for _, m := range other.Mounts {
+		if !slices.ContainsFunc(a.Mounts, func(has *runtimeapi.Mount) bool { return has.ContainerPath == m.ContainerPath }) {
+			a.Mounts = append(a.Mounts, m)
+		}
+	}
+	for _, d := range other.Devices {
+		if !slices.ContainsFunc(a.Devices, func(has *runtimeapi.Device) bool { return has.ContainerPath == d.ContainerPath }) {
+			a.Devices = append(a.Devices, d)
+		}
+	}
+	for key, value := range other.Annotations {
+		if a.Annotations == nil {
+			a.Annotations = map[string]string{}
+		}
+		if _, has := a.Annotations[key]; !has {
+			a.Annotations[key] = value
+		}
+	}
+	for _, name := range other.CDIDevices {
+		if !slices.Contains(a.CDIDevices, name) {
+			a.CDIDevices = append(a.CDIDevices, name)
+		}
+	}
+	if a.CPUs == "" {
+		a.CPUs = other.CPUs
+	}
+	if a.MemoryNodes == "" {
+		a.MemoryNodes = other.MemoryNodes
+	}
+}
+
+// cdiDevices are the names as the runtime takes them.
+func (a *Assigned) cdiDevices() []*runtimeapi.CDIDevice {
+	var out []*runtimeapi.CDIDevice
+	for _, name := range a.CDIDevices {
+		out = append(out, &runtimeapi.CDIDevice{Name: name})
+	}
+	return out
+}
+
+// limit keeps a container to the CPUs and NUMA nodes that it was assigned.
+func (a *Assigned) limit(resources *runtimeapi.LinuxContainerResources) *runtimeapi.LinuxContainerResources {
+	resources.CpusetCpus, resources.CpusetMems = a.CPUs, a.MemoryNodes
+	return resources
 }

@@ -77,9 +77,7 @@ func TestSandboxOfAPlainPod(t *testing.T) {
 	pod := testPod()
 	pod.Labels, pod.Annotations, pod.Spec.SecurityContext = nil, nil, nil
 	got := Sandbox(SandboxInput{Pod: pod})
-	if len(got.Labels) != 3 || len(got.Annotations) != 1 || got.Linux.SecurityContext.RunAsUser != nil {
-		t.Errorf("got %v", got)
-	}
+	assert.True(t, len(got.Labels) == 3 && len(got.Annotations) == 1 && got.Linux.SecurityContext.RunAsUser == nil, "got %v", got)
 	assert.Deep(t, "A-CRI-4 overhead", &runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform())
 }
 
@@ -120,9 +118,7 @@ func TestSandboxPrivileged(t *testing.T) {
 		"ephemeral": {EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{SecurityContext: privileged}}}},
 	}
 	for name, spec := range tests {
-		if !hasPrivileged(&v1.Pod{Spec: spec}) {
-			t.Errorf("A-CRI-4 a privileged %s container is overlooked", name)
-		}
+		assert.True(t, hasPrivileged(&v1.Pod{Spec: spec}), "A-CRI-4 a privileged %s container is overlooked", name)
 	}
 	if hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}) {
 		t.Error("A-CRI-4 a pod without privileged container counts as one with")
@@ -152,9 +148,8 @@ func TestSandboxWithCPUs(t *testing.T) {
 		{Name: "main", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}},
 	}
 	got := Sandbox(SandboxInput{Node: Node{CPULimits: podcgroup.CPULimits{OwnCPUs: ownsMain}}, Pod: pod})
-	if r := got.Linux.Resources; r.CpuQuota != podcgroup.NoQuota || r.CpuPeriod != 100_000 {
-		t.Errorf("A-NUMA-18: resources %v, want no quota", r)
-	}
+	r := got.Linux.Resources
+	assert.True(t, r.CpuQuota == podcgroup.NoQuota && r.CpuPeriod == 100_000, "A-NUMA-18: resources %v, want no quota", r)
 }
 
 // Sandboxes have no quota either if CPU limits are not enforced (A-CRI-7).

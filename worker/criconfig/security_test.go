@@ -1,9 +1,11 @@
 package criconfig
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/moby/sys/mountinfo"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -43,9 +45,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 			assert.Deep(t, "A-SEC-1, A-SEC-3, A-SEC-4", want, got, protocmp.Transform())
 		})
 	}
-	if pod.Spec.SecurityContext.RunAsUser == nil || own.RunAsNonRoot != nil {
-		t.Error("the pod was changed")
-	}
+	assert.True(t, pod.Spec.SecurityContext.RunAsUser != nil && own.RunAsNonRoot == nil, "the pod was changed")
 }
 
 func TestImageUser(t *testing.T) {
@@ -62,9 +62,8 @@ func TestImageUser(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			uid, name := imageUser(tc.in)
-			if diff := cmp.Diff(tc.wantUID, uid, protocmp.Transform()); diff != "" || name != tc.wantName {
-				t.Errorf("name %q, uid (-want +got):\n%s", name, diff)
-			}
+			diff := cmp.Diff(tc.wantUID, uid, protocmp.Transform())
+			assert.True(t, diff == "" && name == tc.wantName, "name %q, uid (-want +got):\n%s", name, diff)
 		})
 	}
 }
@@ -181,4 +180,37 @@ func TestProcMountUnmasked(t *testing.T) {
 	if err != nil || len(got.MaskedPaths)+len(got.ReadonlyPaths) > 0 {
 		t.Errorf("A-SEC-5 masked %v, read-only %v, %v, want none", got.MaskedPaths, got.ReadonlyPaths, err)
 	}
+}
+
+// TestLabelsEachFile: the mount that a path is on says whether its files have labels of their own
+// (A-VOL-2).
+func TestLabelsEachFile(t *testing.T) {
+	const begin = `1 0 8:1 / / rw - ext4 /dev/a rw,seclabel
+2 1 0:2 / /pods/u/labelled rw,relatime - ext4 /dev/b rw,context="system_u:object_r:container_file_t:s0:c1,c2"
+3 1 0:3 / /pods/u/each rw,seclabel - xfs /dev/c rw
+`
+	for name, test := range map[string]struct {
+		mounts string
+		path   string
+		want   bool
+	}{
+		"of the root":            {begin, "/pods/u/other", true},
+		"one label":              {begin, "/pods/u/labelled", false},
+		"an option of the mount": {begin, "/pods/u/each", true},
+		"covered by another":     {begin + "4 1 0:4 / /pods/u/each rw - nfs server:/ rw\n", "/pods/u/each", false},
+		"none":                   {"", "/pods", false},
+	} {
+		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))
+		assert.Must(t, err)
+		assert.Equal(t, test.want, labelsEachFile(mounts), "%s", name)
+	}
+}
+
+// TestLabels: options that say nothing give no label, nor does a machine without SELinux.
+func TestLabels(t *testing.T) {
+	for _, options := range []v1.SELinuxOptions{{}, {Level: "s0:c1,c2"}} {
+		label, err := SELinuxLabels{}.FileLabel(options)
+		assert.True(t, err == nil && (label != "") == (SELinuxEnabled() && options.Level != ""), "label of %+v: %q, error %v", options, label, err)
+	}
+	assert.NoError(t, assert.ErrorOf((SELinuxLabels{}).Relabels(t.TempDir())))
 }

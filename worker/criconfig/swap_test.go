@@ -1,6 +1,9 @@
 package criconfig
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,11 +59,22 @@ func TestMemoryQoSOfContainer(t *testing.T) {
 	container := v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: resources("", "1Gi"), Limits: resources("", "2Gi")}}
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{container}}}
 	got := Resources(node, pod, &container).Unified
-	if got["memory.high"] != "1610612736" || got["memory.min"] != "0" || got["memory.oom.group"] != "1" {
-		t.Errorf("A-RES-7 %v", got)
-	}
+	assert.True(t, got["memory.high"] == "1610612736" && got["memory.min"] == "0" && got["memory.oom.group"] == "1", "A-RES-7 %v", got)
 	node.CgroupV2 = false
 	if got := Resources(node, pod, &container).Unified; got != nil {
 		t.Errorf("A-RES-7 cgroup v1: %v", got)
+	}
+}
+
+// A folder of logs that can't exist is gone, or its pod would never be (A-ADM-9).
+func TestRemovePodLogs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
+	for _, tc := range []struct{ name, root, pod string }{
+		{"the name is too long", dir, strings.Repeat("p", 253)}, {"no folder", file, "p"}, {"nothing there", dir, "p"},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: tc.pod, UID: "u"}}
+		assert.NoError(t, (Node{LogRoot: tc.root}).RemovePodLogs(pod), tc.name)
 	}
 }

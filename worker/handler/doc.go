@@ -7,7 +7,7 @@
 // leaves no process in the container: the runtime kills only the one it
 // started, its children are found and killed here.
 //
-// client.go is how probes and lifecycle hooks reach a container over the
+// http.go is how probes and lifecycle hooks reach a container over the
 // network: named ports, requests as httpGet describes them, and the client that
 // sends them.
 //

@@ -106,14 +106,11 @@ func TestClientIsPlain(t *testing.T) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	assert.Must(t, err)
 	answer, err := HTTPClient(time.Minute).Do(r)
-	if err != nil {
-		t.Fatalf("a certificate that nobody signed: %v", err)
-	}
+	assert.Require(t, err == nil, "a certificate that nobody signed: %v", err)
 	_ = answer.Body.Close()
 	got := <-seen
-	if encoding := got.Header.Get("Accept-Encoding"); encoding != "" || !got.Close {
-		t.Errorf("Accept-Encoding %q, connection kept: %v", encoding, !got.Close)
-	}
+	encoding := got.Header.Get("Accept-Encoding")
+	assert.True(t, encoding == "" && got.Close, "Accept-Encoding %q, connection kept: %v", encoding, !got.Close)
 }
 
 // TestRedirects: A-PROBE-10, they are followed on the same host, up to the tenth request.

@@ -98,15 +98,13 @@ func TestDeadline(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
 		_, err := r.Await(ctx, began.Add(30*time.Second))
-		if took := time.Since(began); took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v after %v", err, took)
-		}
+		took := time.Since(began)
+		assert.True(t, took == 30*time.Second && errors.Is(err, context.DeadlineExceeded), "%v after %v", err, took)
 		cancel() // as everybody does whose call has returned
 		time.Sleep(5 * time.Minute)
 		calls := runtime.Calls()
-		if last := calls[len(calls)-1]; last.RPC != "ExecSync" || last.Took != 0 {
-			t.Errorf("the command was ended: %v after %v", last, last.Took)
-		}
+		last := calls[len(calls)-1]
+		assert.True(t, last.RPC == "ExecSync" && last.Took == 0, "the command was ended: %v after %v", last, last.Took)
 		runtime.Exit("web/main", 143)
 		time.Sleep(time.Second) // the call answers
 	})
@@ -133,9 +131,8 @@ func TestCancelled(t *testing.T) {
 						deadline = began.Add(within)
 					}
 					_, err := r.Await(ctx, deadline)
-					if took := time.Since(began).Truncate(100 * time.Millisecond); took != time.Second || hookText(err) != tc.want {
-						t.Errorf("%v after %v", err, took)
-					}
+					took := time.Since(began).Truncate(100 * time.Millisecond)
+					assert.True(t, took == time.Second && hookText(err) == tc.want, "%v after %v", err, took)
 				})
 			})
 		}
@@ -148,9 +145,8 @@ func TestSleep(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			_, err := runOf(v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: seconds}}).Await(t.Context(), began.Add(time.Minute))
-			if took := time.Since(began); took != time.Duration(seconds)*time.Second || err != nil {
-				t.Errorf("sleep %d took %v: %v", seconds, took, err)
-			}
+			took := time.Since(began)
+			assert.True(t, took == time.Duration(seconds)*time.Second && err == nil, "sleep %d took %v: %v", seconds, took, err)
 		})
 	}
 }
@@ -158,9 +154,7 @@ func TestSleep(t *testing.T) {
 // TestInvalid: A-HOOK-5, B-HOOK-5, a tcpSocket hook passes validation and fails.
 func TestInvalid(t *testing.T) {
 	_, err := runOf(v1.LifecycleHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}).Await(t.Context(), time.Time{})
-	if !strings.HasPrefix(hookText(err), "Cannot run handler: invalid handler: &LifecycleHandler{") {
-		t.Errorf("error %v", err)
-	}
+	assert.True(t, strings.HasPrefix(hookText(err), "Cannot run handler: invalid handler: &LifecycleHandler{"), "error %v", err)
 }
 
 func get(server *httptest.Server, scheme v1.URIScheme) v1.LifecycleHandler {
@@ -182,15 +176,11 @@ func TestHookHTTPGet(t *testing.T) {
 	r := runOf(get(server, ""))
 	r.Log = slog.New(slog.NewTextHandler(&log, nil))
 	warnings, err := r.Await(t.Context(), time.Now().Add(time.Minute))
-	if err != nil || len(warnings) > 0 {
-		t.Errorf("%v, %v", warnings, err)
-	}
+	assert.True(t, err == nil && len(warnings) == 0, "%v, %v", warnings, err)
 	if seen.UserAgent() != "kube-lifecycle/1.37" || seen.URL.Path != "/bye" || seen.Header.Get("Authorization") != "secret" {
 		t.Errorf("the server was asked for %s with %v", seen.URL, seen.Header)
 	}
-	if !strings.Contains(log.String(), "status=500") {
-		t.Errorf("log %q", log.String())
-	}
+	assert.True(t, strings.Contains(log.String(), "status=500"), "log %q", log.String())
 }
 
 // TestHTTPGetFails: B-HOOK-5, no answer and no address are failures.

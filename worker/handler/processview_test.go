@@ -37,9 +37,8 @@ func (s *processView) claimed() (sessions []int) {
 func TestClaim(t *testing.T) {
 	s := twoCommands()
 	s.claim(10)
-	if got := s.claimed(); !slices.Equal(got, []int{10, 12}) {
-		t.Errorf("sessions %v", got)
-	}
+	got := s.claimed()
+	assert.True(t, slices.Equal(got, []int{10, 12}), "sessions %v", got)
 }
 
 // TestClaimLeader: A-PROBE-13: a leader is known by its arguments; those of one
@@ -151,8 +150,7 @@ func TestTicksNow(t *testing.T) {
 	assert.Must(t, err)
 	stat, err := proc.Stat()
 	assert.Must(t, err)
-	if after := ticksNow(); stat.Starttime+1 < before || stat.Starttime > after+1 {
-		t.Errorf("started at %d, between %d and %d", stat.Starttime, before, after)
-	}
+	after := ticksNow()
+	assert.True(t, stat.Starttime+1 >= before && stat.Starttime <= after+1, "started at %d, between %d and %d", stat.Starttime, before, after)
 	assert.NoError(t, begun.Wait())
 }

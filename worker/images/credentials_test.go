@@ -88,9 +88,7 @@ func TestUnreadableSecret(t *testing.T) {
 func TestAuthPadding(t *testing.T) {
 	for _, auth := range []string{"dTpw", "dTpwdw==", "dTpwdw", " dTpwdw== "} {
 		got, err := dockerEntry{Username: "ignored", Auth: auth}.credential()
-		if err != nil || got.username != "u" {
-			t.Errorf("auth %q: want user u, got %+v, %v", auth, got, err)
-		}
+		assert.True(t, err == nil && got.username == "u", "auth %q: want user u, got %+v, %v", auth, got, err)
 	}
 }
 
@@ -101,12 +99,9 @@ func TestNodeKeyring(t *testing.T) {
 	ring, err := nodeKeyring(t.Context(), []string{absent, present}, "r.io/app")
 	assert.Must(t, err)
 	found := ring.lookup("r.io/app")
-	if diff := cmp.Diff([]string{"node:p"}, usernames(found)); diff != "" {
-		t.Fatalf("node credentials (-want +got):\n%s", diff)
-	}
-	if found[0].source != nil {
-		t.Errorf("a credential of the node belongs to everyone, got source %+v", found[0].source)
-	}
+	diff := cmp.Diff([]string{"node:p"}, usernames(found))
+	assert.Require(t, diff == "", "node credentials (-want +got):\n%s", diff)
+	assert.True(t, found[0].source == nil, "a credential of the node belongs to everyone, got source %+v", found[0].source)
 }
 
 // TestCredentialHelpers: a program that docker login has given the credentials to is asked for those of the image's registry.

@@ -1,12 +1,16 @@
 package images
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // defaultRegistry is the name under which a login to Docker Hub is filed; it
@@ -129,4 +133,46 @@ func splitPort(host string) (name, port string) {
 func isDefaultRegistry(repository string) bool {
 	host, _ := splitLocation(repository)
 	return host == "docker.io" || host == defaultRegistry
+}
+
+// Providers give credentials that are made when they are needed (package
+// node/objects). What they cannot give they leave out.
+type Providers interface {
+	Logins(ctx context.Context, repository string, pod *v1.Pod) []Login
+}
+
+// Login is a user name and password for the registries that a pattern names.
+type Login struct {
+	Location string // like an entry of a docker config
+	Username string
+	Password string
+	// Source is nil for a login that every pod of the node may use.
+	Source *Source
+}
+
+func (s *Store) provided(ctx context.Context, repository string, pod *v1.Pod) *keyring {
+	ring := &keyring{byLocation: map[string][]credential{}}
+	if s.options.Providers == nil {
+		return ring
+	}
+	for _, login := range s.options.Providers.Logins(ctx, repository, pod) {
+		ring.file(login.Location, credential{username: login.Username, password: login.Password, source: login.Source})
+	}
+	return ring
+}
+
+// Matches says whether a pattern as credential providers have them (matchImages)
+// fits a repository: host labels as globs, the port, and the path as a prefix.
+func Matches(pattern, repository string) bool { return locationMatches(pattern, repository) }
+
+// DefaultNodeConfigs is where a machine keeps registry credentials of its own,
+// as [Options.NodeConfigs] takes them: those of root, who runs lifepod.
+func DefaultNodeConfigs() []string {
+	return []string{"/root/.docker/config.json"}
+}
+
+// AgentNodeConfigs is where the agent of a cluster's node looks, as the kubelet
+// does: below its root folder, then as root, then at the top (A-IMG-7).
+func AgentNodeConfigs(root string) []string {
+	return append(append([]string{filepath.Join(root, "config.json")}, DefaultNodeConfigs()...), "/.docker/config.json")
 }

@@ -2,11 +2,15 @@ package images
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/distribution/reference"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -153,4 +157,101 @@ func (s *Store) pullOnce(ctx context.Context, request PullRequest, auth *runtime
 		return nil, fmt.Errorf("image %q is gone right after it was pulled", request.Image)
 	}
 	return &Pulled{Image: *image}, nil
+}
+
+// repository is the name that credentials are matched against: registry and
+// path in full, without tag and digest ("docker.io/library/busybox").
+func repository(image string) (string, error) {
+	named, err := parseReference(image)
+	if err != nil {
+		return "", err
+	}
+	return named.Name(), nil
+}
+
+func parseReference(image string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return nil, fmt.Errorf("couldn't parse image name %q: %w", image, err)
+	}
+	return named, nil
+}
+
+// rateWindow is the time over which a rate is measured: it follows a change within seconds,
+// and does not jump with each block.
+const rateWindow = 5 * time.Second
+
+// window is how many bytes there were at the looks of the last seconds.
+type window struct{ samples []sample }
+
+type sample struct {
+	elapsed time.Duration // of the pull
+	bytes   int64
+}
+
+// add notes a look, and returns how many bytes a second have come over the window.
+func (w *window) add(elapsed time.Duration, bytes int64) (perSecond int64) {
+	w.samples = append(w.samples, sample{elapsed, bytes})
+	for len(w.samples) > 2 && elapsed-w.samples[0].elapsed > rateWindow {
+		w.samples = w.samples[1:]
+	}
+	first := w.samples[0]
+	seconds := (elapsed - first.elapsed).Seconds()
+	if seconds <= 0 || bytes <= first.bytes {
+		return 0 // also after a download that began again
+	}
+	return int64(float64(bytes-first.bytes) / seconds)
+}
+
+// Reasons of a failed pull as a container's waiting state shows them (A-IMG-4).
+const (
+	ReasonErrImagePull              = "ErrImagePull"
+	ReasonRegistryUnavailable       = "RegistryUnavailable"
+	ReasonSignatureValidationFailed = "SignatureValidationFailed"
+)
+
+// ErrNotFound is what Remove reports about an image that isn't there.
+var ErrNotFound = errors.New("image not found")
+
+// PullError is a pull that was carried out and failed (A-IMG-4). A pull that
+// was cancelled gives the context's error instead.
+type PullError struct {
+	// Image as asked for.
+	Image string
+	// Reason and Message of the container's waiting state.
+	Reason  string
+	Message string
+	// Err is the runtime's own error, the text of the event "Failed".
+	Err error
+}
+
+// Error is the text of the runtime's error.
+func (e *PullError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the runtime's error.
+func (e *PullError) Unwrap() error { return e.Err }
+
+// newPullError classifies by the prefixes that CRI defines.
+func newPullError(image string, err error) *PullError {
+	pullErr := &PullError{Image: image, Reason: ReasonErrImagePull, Message: err.Error(), Err: err}
+	phrases := []struct{ reason, phrase string }{
+		{ReasonRegistryUnavailable, " because the registry is unavailable"},
+		{ReasonSignatureValidationFailed, " because the signature validation failed"},
+	}
+	for _, p := range phrases {
+		if detail, found := strings.CutPrefix(err.Error(), p.reason); found {
+			pullErr.Reason = p.reason
+			pullErr.Message = "image pull failed for " + image + p.phrase + detail
+		}
+	}
+	return pullErr
+}
+
+// runtimeError takes the wrapping off an error of code Unknown, which says
+// nothing but "rpc error: code = Unknown desc = " and hides CRI's prefixes.
+func runtimeError(err error) error {
+	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
+		return errors.New(s.Message())
+	}
+	return err
 }

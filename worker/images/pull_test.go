@@ -32,9 +32,7 @@ func TestPullTriesEachCredential(t *testing.T) {
 	pulled, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: secrets})
 	assert.Must(t, err)
 	assert.Deep(t, "attempts", []string{"first:p", "second:p"}, fake.attempts())
-	if pulled.Credential == nil || pulled.Credential.SecretName != "two" {
-		t.Errorf("want the credential of secret two, got %+v", pulled.Credential)
-	}
+	assert.True(t, pulled.Credential != nil && pulled.Credential.SecretName == "two", "want the credential of secret two, got %+v", pulled.Credential)
 	uid := int64(1000)
 	want := Image{
 		ID: "sha256:1", Ref: "docker.io/library/app@sha256:9", SizeBytes: 123, UID: &uid,
@@ -49,9 +47,8 @@ func TestPullAnonymously(t *testing.T) {
 		Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret("one", `"other.io":{"username":"u","password":"p"}`)},
 	})
 	assert.Must(t, err)
-	if diff := cmp.Diff([]string{":"}, fake.attempts()); diff != "" || pulled.Credential != nil {
-		t.Errorf("want one pull without credential, got %+v (-want +got):\n%s", pulled.Credential, diff)
-	}
+	diff := cmp.Diff([]string{":"}, fake.attempts())
+	assert.True(t, diff == "" && pulled.Credential == nil, "want one pull without credential, got %+v (-want +got):\n%s", pulled.Credential, diff)
 }
 
 // A-IMG-4; what has no reason of its own is ErrImagePull, never a sentence (A-CST-8).
@@ -99,9 +96,7 @@ func TestPullErrors(t *testing.T) {
 			fake := &fakeRuntime{onPull: func(context.Context, *runtimeapi.PullImageRequest) error { return c.err }}
 			_, err := newStore(t, fake, Options{}).Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: c.secrets})
 			var pullErr *PullError
-			if !errors.As(err, &pullErr) {
-				t.Fatalf("want a PullError, got %v", err)
-			}
+			assert.Require(t, errors.As(err, &pullErr), "want a PullError, got %v", err)
 			want := []string{c.reason, c.message, c.errText, "r.io/app:1"}
 			got := []string{pullErr.Reason, pullErr.Message, pullErr.Error(), pullErr.Image}
 			assert.Deep(t, "error", want, got)
@@ -235,7 +230,6 @@ func TestRemove(t *testing.T) {
 		t.Errorf("after Remove: want no image, got %+v, %v", image, err)
 	}
 	err := store.Remove(t.Context(), "app:1")
-	if want := `remove image "app:1": image not found`; !errors.Is(err, ErrNotFound) || err.Error() != want {
-		t.Errorf("absent image: want %q, got %v", want, err)
-	}
+	want := `remove image "app:1": image not found`
+	assert.True(t, errors.Is(err, ErrNotFound) && err.Error() == want, "absent image: want %q, got %v", want, err)
 }

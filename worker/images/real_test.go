@@ -174,9 +174,8 @@ func testCredentials(t *testing.T, store *images.Store, l *loopback) {
 		t.Errorf("want a digest reference and a size of at least %d, got %+v", layers*layerBytes, pulled.Image)
 	}
 	inspected, err := store.Inspect(t.Context(), image)
-	if diff := cmp.Diff(&pulled.Image, inspected); diff != "" || err != nil {
-		t.Errorf("Inspect: %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(&pulled.Image, inspected)
+	assert.True(t, diff == "" && err == nil, "Inspect: %v (-want +got):\n%s", err, diff)
 	assert.NoError(t, store.Remove(t.Context(), image))
 	if inspected, err := store.Inspect(t.Context(), image); inspected != nil || err != nil {
 		t.Errorf("after Remove: want nil, got %+v, %v", inspected, err)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/distribution/reference"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -155,4 +157,122 @@ func newImage(from *runtimeapi.Image) *Image {
 		image.UID = &from.Uid.Value
 	}
 	return image
+}
+
+// Records know with whose credentials images were pulled (A-IMG-8, KEP-2535).
+// Their methods may be called by several goroutines at once.
+type Records interface {
+	// Intend is called before a pull; then one of Pulled and Failed is.
+	Intend(image string) error
+	// Pulled says which credential opened the registry; nil: everybody may use the image.
+	Pulled(image, id string, by *Source)
+	Failed(image string)
+	// MustPull says whether an image that is present must be pulled all the same,
+	// because nothing shows that one of these sources may use it.
+	MustPull(image, id string, sources func() ([]Source, error)) bool
+}
+
+// MayUse says whether the pod of a request may use an image that is present
+// (A-IMG-8); else it has to be pulled, which proves it. The request is asked for
+// only if its credentials matter.
+func (s *Store) MayUse(ctx context.Context, image string, found *Image, request func() PullRequest) bool {
+	if s.options.Records == nil {
+		return true
+	}
+	return !s.options.Records.MustPull(image, found.ID, func() ([]Source, error) {
+		credentials, err := s.credentials(ctx, request())
+		var sources []Source
+		for _, login := range credentials {
+			if login.source != nil {
+				sources = append(sources, *login.source)
+			}
+		}
+		return sources, err
+	})
+}
+
+// pullRecorded pulls, and writes down who could.
+func (s *Store) pullRecorded(ctx context.Context, request PullRequest, credentials []credential) (*Pulled, error) {
+	records := s.options.Records
+	if records == nil {
+		return s.pullWithEach(ctx, request, credentials)
+	}
+	if err := records.Intend(request.Image); err != nil {
+		return nil, fmt.Errorf("failed to record image pull intent: %w", err)
+	}
+	pulled, err := s.pullWithEach(ctx, request, credentials)
+	if err != nil {
+		records.Failed(request.Image)
+		return nil, err
+	}
+	records.Pulled(request.Image, pulled.ID, pulled.Credential)
+	return pulled, nil
+}
+
+// Remove deletes an image with all its names; ErrNotFound when it is absent.
+func (s *Store) Remove(ctx context.Context, image string) error {
+	found, err := s.Inspect(ctx, image)
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	if err == nil {
+		_, err = s.client.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{
+			Image: &runtimeapi.ImageSpec{Image: found.ID},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remove image %q: %w", image, runtimeError(err))
+	}
+	return nil
+}
+
+// FullName is a name of an image as runtimes list it: with its registry, and with a
+// tag where it has neither tag nor digest ("docker.io/library/app:latest"). It is
+// empty for what is no name.
+func FullName(image string) string {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return ""
+	}
+	return reference.TagNameOnly(named).String()
+}
+
+// Called is the tag or digest of the image that a user means by a name; empty if it
+// is none of its names, but its ID.
+func (i *Image) Called(name string) string {
+	full := FullName(name)
+	if slices.Contains(i.Tags, full) || slices.Contains(i.Digests, full) {
+		return full
+	}
+	return ""
+}
+
+// Without are the names that go with one of the image's names while the others stay:
+// a repository's digest goes with the last tag in that repository. Nil says that no
+// tag would be left, so that the image goes.
+func (i *Image) Without(name string) []string {
+	left := slices.DeleteFunc(slices.Clone(i.Tags), func(tag string) bool { return tag == name })
+	if len(left) == 0 {
+		return nil
+	}
+	gone := []string{name}
+	repository := repositoryOf(name)
+	if slices.Contains(i.Digests, name) || slices.ContainsFunc(left, func(tag string) bool { return repositoryOf(tag) == repository }) {
+		return gone
+	}
+	for _, digest := range i.Digests {
+		if repositoryOf(digest) == repository {
+			gone = append(gone, digest)
+		}
+	}
+	return gone
+}
+
+func repositoryOf(name string) string {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		before, _, _ := strings.Cut(name, "@")
+		return before
+	}
+	return named.Name()
 }

@@ -4,6 +4,6 @@
 // The functions compute; only reading the host's resolv.conf and writing the
 // hosts file touch the disk.
 //
-// release.go gives a gone pod's network address back to lifepod's IPAM
+// ports.go also gives a gone pod's network address back to lifepod's IPAM
 // plugin, whose store keeps it for the pod for as long as the pod exists.
 package netidentity

@@ -150,7 +150,5 @@ func TestWriteHostsKeepsTheInode(t *testing.T) {
 		t.Errorf("same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
 	}
 	content, err := os.ReadFile(path)
-	if err != nil || !strings.HasSuffix(string(content), "10.0.0.3\tweb\n") {
-		t.Errorf("content = %q, %v, want the new address", content, err)
-	}
+	assert.True(t, err == nil && strings.HasSuffix(string(content), "10.0.0.3\tweb\n"), "content = %q, %v, want the new address", content, err)
 }

@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,9 +80,8 @@ func testDriver(t testing.TB) Driver {
 		for _, uid := range uids {
 			err = errors.Join(err, d.Remove(context.Background(), uid))
 		}
-		if err = errors.Join(err, d.RemoveParents()); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
+		err = errors.Join(err, d.RemoveParents())
+		assert.True(t, err == nil, "clean up: %v", err)
 		assert.Empty(t, folders(d, "/"+d.Parent), "cgroups left behind")
 	})
 	return d
@@ -188,9 +190,8 @@ func TestEnsureCPULimits(t *testing.T) {
 			if cgroups.IsCgroup2UnifiedMode() {
 				want, period = step.max2, step.max2
 			}
-			if got := read(t, d, pod, "cpu.cfs_period_us", "cpu.max"); quota != want || got != period {
-				t.Errorf("%+v: quota %s, period %s, want %s, %s", step.cpu, quota, got, want, period)
-			}
+			got := read(t, d, pod, "cpu.cfs_period_us", "cpu.max")
+			assert.True(t, quota == want && got == period, "%+v: quota %s, period %s, want %s, %s", step.cpu, quota, got, want, period)
 		}
 	}
 }
@@ -246,9 +247,8 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 		t.Errorf("Pods = %v, %v, want %s", uids, err, pod.UID)
 	}
 	assert.Must(t, d.RemoveParents())
-	if got := folders(d, d.Path(pod)); len(got) != len(dirs) {
-		t.Errorf("RemoveParents removed a pod in use: %v are left of %v", got, dirs)
-	}
+	got := folders(d, d.Path(pod))
+	assert.True(t, len(got) == len(dirs), "RemoveParents removed a pod in use: %v are left of %v", got, dirs)
 	assert.Must(t, d.Remove(t.Context(), pod.UID))
 	var exit *exec.ExitError
 	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
@@ -322,4 +322,53 @@ func BenchmarkEnsureRemove(b *testing.B) {
 			b.ReportMetric(float64(remove.Microseconds())/float64(b.N), "remove-us/op")
 		})
 	}
+}
+
+// TestTogether: whoever asks while a batch is under way waits for the next one, which is one for all of them, and gets its error.
+func TestTogether(t *testing.T) {
+	var r batch
+	begun, goOn, second := make(chan struct{}), make(chan struct{}), errors.New("second")
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := r.together(func() error {
+			close(begun)
+			<-goOn
+			return nil
+		})
+		assert.NoError(t, err)
+	})
+	<-begun
+	var runs, failed atomic.Int32
+	for range 50 {
+		all.Go(func() {
+			err := r.together(func() error {
+				runs.Add(1)
+				return second
+			})
+			if errors.Is(err, second) {
+				failed.Add(1)
+			}
+		})
+	}
+	for r.asked.Load() < 51 {
+		runtime.Gosched()
+	}
+	close(goOn)
+	all.Wait()
+	if runs.Load() != 1 || failed.Load() != 50 {
+		t.Errorf("%d runs for %d who were told of its error, want 1 for 50", runs.Load(), failed.Load())
+	}
+	if err := r.together(func() error { runs.Add(1); return nil }); err != nil || runs.Load() != 2 {
+		t.Errorf("asked again: %v, %d runs", err, runs.Load())
+	}
+}
+
+// TestTogetherAlone: without batches it is done for each.
+func TestTogetherAlone(t *testing.T) {
+	var none Batches
+	times := 0
+	for range 2 {
+		assert.Must(t, none.protected.together(func() error { times++; return nil }))
+	}
+	assert.True(t, times == 2, "%d times", times)
 }

@@ -31,9 +31,8 @@ func TestEnsureLevels(t *testing.T) {
 	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{ofPod, least} {
 		t.Errorf("A-CRI-6 weights of the levels with a pod: %v, want %s and %s", got, ofPod, least)
 	}
-	if left := folders(d, d.Path(pod)); len(left) == 0 {
-		t.Error("the pod's cgroup is gone")
-	}
+	left := folders(d, d.Path(pod))
+	assert.True(t, len(left) != 0, "the pod's cgroup is gone")
 }
 
 // What the levels protect follows their pods, and is 0 after a start without the gate;

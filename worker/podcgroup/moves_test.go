@@ -32,9 +32,7 @@ func TestMovesWhileExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, times := moved(t)
 		first := m.Expect()
-		if times() != 1 {
-			t.Error("the kernel is not asked at once")
-		}
+		assert.True(t, times() == 1, "the kernel is not asked at once")
 		second := m.Expect()
 		time.Sleep(5 * renewal)
 		if n := times(); n < 5 || n > 6 {
@@ -44,9 +42,7 @@ func TestMovesWhileExpected(t *testing.T) {
 		first() // counts once
 		before := times()
 		time.Sleep(5 * renewal)
-		if times() < before+4 {
-			t.Error("another one is still expected")
-		}
+		assert.True(t, times() >= before+4, "another one is still expected")
 		second()
 		time.Sleep(renewal)
 		before = times()
@@ -55,9 +51,7 @@ func TestMovesWhileExpected(t *testing.T) {
 			t.Errorf("moved %d times more than expected", n-before)
 		}
 		third := m.Expect()
-		if times() != before+1 {
-			t.Error("what is expected anew is not asked for")
-		}
+		assert.True(t, times() == before+1, "what is expected anew is not asked for")
 		third()
 		time.Sleep(renewal)
 	})
@@ -72,13 +66,10 @@ func TestMovesEnd(t *testing.T) {
 		time.Sleep(longestExpected + renewal)
 		before := times()
 		time.Sleep(longestExpected)
-		if n := times(); n != before {
-			t.Errorf("moved %d times after %s", n-before, longestExpected)
-		}
+		n := times()
+		assert.True(t, n == before, "moved %d times after %s", n-before, longestExpected)
 		end()
-		if m.expected != 0 {
-			t.Errorf("%d are expected", m.expected)
-		}
+		assert.True(t, m.expected == 0, "%d are expected", m.expected)
 	})
 }
 
@@ -108,7 +99,5 @@ func TestOwnProcs(t *testing.T) {
 	assert.Must(t, err)
 	text, err := os.ReadFile(path)
 	assert.Must(t, err)
-	if !slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())) {
-		t.Errorf("%s lacks this process", path)
-	}
+	assert.True(t, slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())), "%s lacks this process", path)
 }

@@ -3,12 +3,15 @@ package podcgroup
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // A cgroup that is there is limited to its reservation, or to the CPU of it; one that
@@ -17,9 +20,8 @@ func TestEnforceReserved(t *testing.T) {
 	d := testDriver(t)
 	reserved := list("500m", "64Mi")
 	reserved[ResourcePIDs] = resource.MustParse("99")
-	if err := d.EnforceReserved(d.Parent, reserved, false); !errors.Is(err, errNoCgroup) {
-		t.Fatalf("A-RES-6 without the cgroup: %v", err)
-	}
+	err := d.EnforceReserved(d.Parent, reserved, false)
+	assert.Require(t, errors.Is(err, errNoCgroup), "A-RES-6 without the cgroup: %v", err)
 	assert.Must(t, d.Enforce(v1.ResourceList{}))
 	files := [][2]string{{"cpu.shares", "cpu.weight"}, {"memory.limit_in_bytes", "memory.max"}, {"pids.max", "pids.max"}}
 	values := func() (out []string) {
@@ -56,4 +58,26 @@ func TestNamesOf(t *testing.T) {
 		d := Driver{Systemd: test.systemd}
 		assert.Deep(t, fmt.Sprintf("A-RES-6 %s", test.in), test.inPath, d.path(namesOf(test.in, d.Systemd)))
 	}
+}
+
+// TestUsed: what processes in the pod's cgroup have used is reported after their end, with the limit.
+func TestUsed(t *testing.T) {
+	d := testDriver(t)
+	pod := podOf(needs(list("100m", "64Mi"), list("100m", "64Mi")))
+	assert.Must(t, d.Ensure(pod))
+	m, err := d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})
+	assert.Must(t, err)
+	ready, err := os.CreateTemp(t.TempDir(), "")
+	assert.Must(t, err)
+	defer func() { _ = ready.Close() }() // only its name counts
+	command := exec.Command("sh", "-c", "while [ -e "+ready.Name()+" ]; do sleep 0.01; done; head -c 8000000 /dev/zero | tail -c 8000000 > /dev/null")
+	assert.Must(t, command.Start())
+	err = m.Apply(command.Process.Pid)
+	_ = os.Remove(ready.Name())
+	if waited := command.Wait(); err != nil || waited != nil {
+		t.Fatal(err, waited)
+	}
+	used, err := d.Used(pod)
+	assert.Must(t, err)
+	assert.True(t, used.MemoryLimit == 64<<20 && used.MemoryPeak >= 8_000_000 && used.CPU != 0, "used %+v", used)
 }

@@ -2,9 +2,11 @@ package podcgroup
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -176,4 +178,77 @@ func TestOOMScoreAdjust(t *testing.T) {
 		})
 	}
 	assert.Equal(t, 999, OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0), "with unknown memory of the node")
+}
+
+// A pod's cgroup first has room for the old and the new values, then has the
+// new ones (A-ACT-12).
+func TestResize(t *testing.T) {
+	d := testDriver(t)
+	was := podOf(needs(list("500m", "64Mi"), list("500m", "64Mi")))
+	is := podOf(needs(list("250m", "128Mi"), list("250m", "128Mi")))
+	assert.Must(t, d.Ensure(was))
+	tests := []struct {
+		name         string
+		states       []*v1.Pod
+		want1, want2 [3]string // as in TestEnsureSetsTheValues
+	}{
+		{"room", []*v1.Pod{was, is}, [3]string{"512", "50000", "134217728"}, [3]string{"20", "50000 100000", "134217728"}},
+		{"new", []*v1.Pod{is}, [3]string{"256", "25000", "134217728"}, [3]string{"10", "25000 100000", "134217728"}},
+		{"back", []*v1.Pod{was}, [3]string{"512", "50000", "67108864"}, [3]string{"20", "50000 100000", "67108864"}},
+	}
+	for _, test := range tests {
+		if err := d.Resize(test.states); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		got := [3]string{
+			read(t, d, is, "cpu.shares", "cpu.weight"),
+			read(t, d, is, "cpu.cfs_quota_us", "cpu.max"),
+			read(t, d, is, "memory.limit_in_bytes", "memory.max"),
+		}
+		want := test.want1
+		if cgroups.IsCgroup2UnifiedMode() {
+			want = test.want2
+		}
+		assert.Deep(t, fmt.Sprintf("%s: values", test.name), want, got)
+	}
+}
+
+// No limit is the greatest one. Huge pages, which no resize changes, keep theirs.
+func TestEnoughFor(t *testing.T) {
+	limited, unlimited := podOf(needs(list("1", ""), list("2", "64Mi"))), podOf(needs(list("2", ""), nil))
+	for _, pod := range []*v1.Pod{limited, unlimited} {
+		pod.Spec.Containers[0].Resources.Requests["hugepages-2Mi"] = resource.MustParse("6Mi")
+	}
+	got := EnoughFor([]*v1.Pod{limited, unlimited}, CPULimits{})
+	assert.Deep(t, "EnoughFor", (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{"2MB": 6 << 20}}), got)
+}
+
+// What shares stand for, as the API shows it (A-CST-15).
+func TestMilliCPUOfShares(t *testing.T) {
+	for milli, shares := range map[int64]int64{2: 2, 100: 102, 250: 256, 1000: 1024} {
+		assert.Equal(t, milli, MilliCPUOfShares(shares), "MilliCPUOfShares(%d)", shares)
+	}
+}
+
+// TestEnsureWithHugePages: a pod with huge pages gets its cgroup on every
+// machine, and the limit where there is such a controller.
+func TestEnsureWithHugePages(t *testing.T) {
+	if len(cgroups.HugePageSizes()) == 0 {
+		t.Log("the kernel has no huge pages: nothing but the cgroup itself is proven")
+	}
+	d := testDriver(t)
+	huge := v1.ResourceList{"cpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("6Mi")}
+	pod := podOf(needs(huge, huge))
+	if err := d.Ensure(pod); err != nil {
+		t.Fatalf("A-CRI-9 %v", err)
+	}
+	for _, dir := range folders(d, d.Path(pod)) {
+		for _, file := range []string{"hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"} {
+			if !cgroups.PathExists(filepath.Join(dir, file)) {
+				continue
+			}
+			got, err := cgroups.ReadFile(dir, file)
+			assert.True(t, err == nil && got == "6291456\n", "A-CRI-9 %s = %q, %v, want 6291456", file, got, err)
+		}
+	}
 }

@@ -50,9 +50,8 @@ func TestKeepBegun(t *testing.T) {
 				older, err := Rotated(log)
 				assert.Must(t, err)
 				assert.NoError(t, KeepBegun(log, older[0], older[1]))
-				if before := readRecords(t, log); strings.Count(before, "stdout P 1\n") > 1 {
-					t.Errorf("before the file is removed: %q", before)
-				}
+				before := readRecords(t, log)
+				assert.True(t, strings.Count(before, "stdout P 1\n") <= 1, "before the file is removed: %q", before)
 				assert.Must(t, os.Remove(log+name))
 			}
 			assert.Deep(t, "", tc.want, readRecords(t, log))

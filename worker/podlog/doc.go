@@ -1,7 +1,6 @@
 // Package podlog reads and rotates the logs of containers, as CRI defines them (contract A-CRI-1, B-LOG-1).
 //
-// crilog.go reads container logs as the CRI defines them: a line per
-// record, "time stream tags text".
+// log.go reads them: a line per record, "time stream tags text".
 //
 // rotate.go keeps the logs of running containers small: a log that
 // exceeds its size is renamed, the runtime opens it anew, older files are

@@ -1,8 +1,14 @@
 package podlog
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // Files that wait for a reader that is slower than the container. They may have
@@ -111,4 +117,57 @@ func (f *Log) Close() {
 	}
 	f.files.Close()
 	f.waiting, f.closed = nil, true
+}
+
+// Record is one line of a log.
+type Record struct {
+	Time    time.Time // zero if the log's cannot be read
+	Stream  string    // stdout or stderr
+	Partial bool      // the line goes on in the stream's next record, or its newline was never written
+	Text    string    // what the container wrote: with its newline, unless Partial
+}
+
+// Parse reads a record, which may end with its newline; false if it is none.
+// The tags are divided by colons, the first says whether the record is partial.
+func Parse(line string) (Record, bool) {
+	at, rest, _ := strings.Cut(line, " ")
+	stream, rest, _ := strings.Cut(rest, " ")
+	tags, text, found := strings.Cut(rest, " ")
+	if !found || stream != string(runtimeapi.Stdout) && stream != string(runtimeapi.Stderr) {
+		return Record{}, false
+	}
+	tag, _, _ := strings.Cut(tags, runtimeapi.LogTagDelimiter)
+	r := Record{Stream: stream, Partial: tag == string(runtimeapi.LogTagPartial), Text: text}
+	if r.Partial {
+		r.Text = strings.TrimSuffix(text, "\n")
+	}
+	r.Time, _ = time.Parse(time.RFC3339Nano, at) // the text counts, whatever the time
+	return r, true
+}
+
+// Place is where a record ends in its log. Times don't say that: the runtime
+// writes the rest of a file that was rotated away while it writes the next one
+// already, so that the first records of a file may be older than the last ones
+// of the file before, and a clock may be set back (B-LOG-1).
+type Place struct {
+	File int64 // the first record's time in Unix nanoseconds: a file keeps it when it is renamed and compressed; 0: not known
+	End  int64 // bytes of that file up to the record's end
+}
+
+// Compare is negative if a record at p was written before one at q.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.End, q.End))
+}
+
+// MarshalText implements encoding.TextMarshaler: as many bytes always.
+func (p Place) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%019d+%019d", p.File, p.End), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Place) UnmarshalText(text []byte) error {
+	if _, err := fmt.Sscanf(string(text), "%d+%d", &p.File, &p.End); err != nil {
+		return fmt.Errorf("place %q in a log: %w", text, err)
+	}
+	return nil
 }

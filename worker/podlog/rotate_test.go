@@ -132,9 +132,7 @@ func TestRotateReopenUncertain(t *testing.T) {
 	err := rotate(t.Context(), RotatedLog{Path: log}, DefaultRotation(), func(context.Context, string) error {
 		return errors.Join(lost, os.WriteFile(log, []byte("new"), 0o640))
 	})
-	if !errors.Is(err, lost) || errors.Is(err, os.ErrExist) {
-		t.Errorf("error %v, want %v only", err, lost)
-	}
+	assert.True(t, errors.Is(err, lost) && !errors.Is(err, os.ErrExist), "error %v, want %v only", err, lost)
 	assert.Deep(t, "files", []string{"0.log", "0.log.NOW"}, namesOf(t, log))
 	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
 		t.Errorf("log %q, %v: the new file was overwritten", text, err)
@@ -205,9 +203,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 	}
 	info, err := os.Stat(ballast)
 	assert.Must(t, err)
-	if err := os.Truncate(ballast, info.Size()-int64(os.Getpagesize())); err != nil { // room for the beginning
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Truncate(ballast, info.Size()-int64(os.Getpagesize()))) // room for the beginning
 	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
 	assert.Deep(t, "files", []string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log))
 }
@@ -226,9 +222,8 @@ func TestCompressAwaitsWriter(t *testing.T) {
 	_ = writer.Close()
 	assert.Must(t, compressOlder(t.Context(), log))
 	text, err := Tail(log, 1<<10)
-	if want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"; err != nil || text != want {
-		t.Errorf("log %q, %v, want %q", text, err, want)
-	}
+	want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"
+	assert.True(t, err == nil && text == want, "log %q, %v, want %q", text, err, want)
 }
 
 // A compression writes and reads nothing outside the folder of logs, whatever a pod that
@@ -245,16 +240,13 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 			}
 			assert.Must(t, os.Symlink(outside, filepath.Join(dir, link)))
 			err := compressOlder(t.Context(), log)
-			if (err != nil) != (name == "read") {
-				t.Errorf("compressed with %v", err)
-			}
+			assert.True(t, (err != nil) == (name == "read"), "compressed with %v", err)
 			if text, err := os.ReadFile(outside); err != nil || string(text) != secret {
 				t.Errorf("outside there is %q, %v", text, err)
 			}
 			info, err := os.Lstat(log + ".20260101-000001.gz")
-			if made := err == nil; made != (name == "written") || made && !info.Mode().IsRegular() {
-				t.Errorf("compressed file: %v, %v", info, err)
-			}
+			made := err == nil
+			assert.True(t, made == (name == "written") && (!made || info.Mode().IsRegular()), "compressed file: %v, %v", info, err)
 		})
 	}
 }

@@ -92,9 +92,7 @@ func TestMissing(t *testing.T) {
 // large, has nothing renamed or opened anew: there is a new file already.
 func TestRotatedMeanwhile(t *testing.T) {
 	log := logWith(t, "0.log")
-	if err := os.WriteFile(log, []byte("new"), 0o640); err != nil { // not more than it may hold
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(log, []byte("new"), 0o640)) // not more than it may hold
 	r, out := rotatorOf(t, log, func(context.Context, string) error {
 		t.Error("opened anew")
 		return nil
@@ -102,9 +100,8 @@ func TestRotatedMeanwhile(t *testing.T) {
 	w := r.all()[0]
 	r.rotate(w)
 	w.pod.work.Wait()
-	if diff := cmp.Diff([]string{"0.log"}, namesOf(t, log)); diff != "" || out.Len() > 0 {
-		t.Errorf("told %q; files (-want +got):\n%s", out, diff)
-	}
+	diff := cmp.Diff([]string{"0.log"}, namesOf(t, log))
+	assert.True(t, diff == "" && out.Len() <= 0, "told %q; files (-want +got):\n%s", out, diff)
 }
 
 // A runtime that makes no log is asked ever less often to open it anew (B-LOG-1).
@@ -160,9 +157,7 @@ func TestQuietLogIsWoken(t *testing.T) {
 	assert.Must(t, os.WriteFile(log, []byte("more than 3"), 0o600))
 	event := <-writes.events
 	logs.wake(event.Name, now, writes)
-	if w.quiet != nil {
-		t.Error("a log that is written is watched for its next write")
-	}
+	assert.True(t, w.quiet == nil, "a log that is written is watched for its next write")
 	r.checkDue(logs, w.due, writes)
 	<-reopened
 	r.Watch("uid", nil)
@@ -190,9 +185,7 @@ func TestQuietLogIsReplaced(t *testing.T) {
 	event := <-writes.events
 	logs.wake(event.Name, now, writes)
 	r.checkDue(logs, w.due, writes)
-	if before == nil || w.quiet == nil || os.SameFile(before, w.quiet) {
-		t.Errorf("watched before: %v, now: %v", before, w.quiet)
-	}
+	assert.True(t, before != nil && w.quiet != nil && !os.SameFile(before, w.quiet), "watched before: %v, now: %v", before, w.quiet)
 }
 
 // A pod's last status comes when it has left: nothing of it is kept then.
@@ -207,9 +200,7 @@ func TestWatchAfterLeave(t *testing.T) {
 // TestWithoutInotify: a machine may have no instance of it left.
 func TestWithoutInotify(t *testing.T) {
 	w := &writes{}
-	if w.watch("log") {
-		t.Error("writes are told of without inotify")
-	}
+	assert.True(t, !w.watch("log"), "writes are told of without inotify")
 	w.forget("log")
 	w.close()
 }

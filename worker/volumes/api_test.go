@@ -184,9 +184,7 @@ func TestCertificateOfBefore(t *testing.T) {
 	}
 	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}})))
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
-	if err != nil {
-		t.Fatalf("A-CERT-3 after a restart of the agent: %v", err)
-	}
+	assert.Require(t, err == nil, "A-CERT-3 after a restart of the agent: %v", err)
 	path, _ := m.Path("all")
 	_, err = Prepare(t.Context(), pod, dir, Sources{API: api{err: &RefusedError{Why: "denied"}}})
 	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {

@@ -69,9 +69,7 @@ func TestSubPathUnderAttack(t *testing.T) {
 		_, _ = mountSubPath(m, "d/new/deep")
 	}
 	t.Logf("%d refused, %d inside", refused, inside)
-	if refused == 0 || inside == 0 {
-		t.Errorf("%d refused, %d inside: the attack was never in time", refused, inside)
-	}
+	assert.True(t, refused != 0 && inside != 0, "%d refused, %d inside: the attack was never in time", refused, inside)
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
 		t.Errorf("the host's folder has %v, %v, want only precious", entries, err)
 	}
@@ -90,9 +88,8 @@ func TestOwnershipUnderAttack(t *testing.T) {
 	}
 	var stat unix.Stat_t
 	for _, path := range []string{outside, file} {
-		if err := unix.Stat(path, &stat); err != nil || stat.Gid == 2000 {
-			t.Errorf("%s: group %d, %v, want the host's", path, stat.Gid, err)
-		}
+		err := unix.Stat(path, &stat)
+		assert.True(t, err == nil && stat.Gid != 2000, "%s: group %d, %v, want the host's", path, stat.Gid, err)
 	}
 }
 
@@ -107,9 +104,8 @@ func TestRemoveUnderAttack(t *testing.T) {
 		stop := swapper(t, volume, outside)
 		_ = Remove(dir)
 		stop()
-		if _, err := os.Stat(file); err != nil {
-			t.Fatalf("B-FIN-6 deleted through a link: %v", err)
-		}
+		_, err := os.Stat(file)
+		assert.Require(t, err == nil, "B-FIN-6 deleted through a link: %v", err)
 	}
 }
 
@@ -151,9 +147,7 @@ func TestRemoveDeeperThanFilesCanBeOpen(t *testing.T) {
 	assert.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	removed := Remove(dir)
 	assert.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	if removed != nil {
-		t.Errorf("B-FIN-6 %v", removed)
-	}
+	assert.True(t, removed == nil, "B-FIN-6 %v", removed)
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the pod's folder is still there: %v", err)
 	}

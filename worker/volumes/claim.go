@@ -1,14 +1,22 @@
 package volumes
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -86,4 +94,96 @@ func (p preparer) checkMode(volume string, bound *v1.PersistentVolume) error {
 		return nil
 	}
 	return fmt.Errorf("volume %s has volumeMode %s, but is specified in %s", volume, mode, field)
+}
+
+// find looks up what the claims are bound to, up to the first that is bound to nothing that this
+// node may use; its failure is told when it is its turn to be made.
+func (p preparer) find(ctx context.Context, list []*v1.Volume) map[string]*v1.PersistentVolume {
+	found := map[string]*v1.PersistentVolume{}
+	var groups []*int64
+	for _, volume := range list {
+		if p.sources.API == nil || volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil {
+			continue
+		}
+		bound, err := p.bound(ctx, volume)
+		if err != nil {
+			return found
+		}
+		found[volume.Name] = bound
+		groups = append(groups, groupOf(bound))
+	}
+	if p.sources.Found != nil {
+		p.sources.Found(distinct(groups))
+	}
+	return found
+}
+
+// distinct leaves out what is nil, or there twice, in ascending order.
+func distinct(groups []*int64) (list []int64) {
+	for _, group := range groups {
+		if group != nil {
+			list = append(list, *group)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// bound is what the claim of a volume is bound to, which never changes, if this
+// node may use it. It is remembered in the pod's folder: a lifepod that comes after
+// this one may find no API server to ask, and containers that end while it is away
+// start again.
+func (p preparer) bound(ctx context.Context, volume *v1.Volume) (*v1.PersistentVolume, error) {
+	memory := p.memoryOf(volume)
+	found, err := p.sources.API.PersistentVolume(ctx, p.pod, volume)
+	if err == nil {
+		if err := p.sources.API.Reachable(found); err != nil {
+			return nil, &MountError{Volume: found.Name, Step: "MountVolume.NodeAffinity check failed", Err: err}
+		}
+		return found, remember(memory, found)
+	}
+	if !unanswered(err) {
+		return nil, &ClaimError{Volume: volume.Name, Err: err}
+	}
+	before := p.remembered(volume)
+	if before == nil {
+		return nil, &ClaimError{Volume: volume.Name, Err: err}
+	}
+	return before, nil
+}
+
+func (p preparer) memoryOf(volume *v1.Volume) string {
+	return filepath.Join(p.podDir, "claims", volume.Name+".json")
+}
+
+// remembered is what the claim was bound to when it was looked at; nil: nobody knows.
+func (p preparer) remembered(volume *v1.Volume) *v1.PersistentVolume {
+	before := &v1.PersistentVolume{}
+	content, missing := os.ReadFile(p.memoryOf(volume))
+	if missing != nil || json.Unmarshal(content, before) != nil {
+		return nil
+	}
+	return before
+}
+
+// unanswered says that the API server could not be asked, or could not tell.
+func unanswered(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}
+
+// remember writes what a volume is made of, unless that is on disk already.
+func remember(path string, found *v1.PersistentVolume) error {
+	content, err := json.Marshal(&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Annotations: found.Annotations}, Spec: found.Spec})
+	if before, missing := os.ReadFile(path); err == nil && missing == nil && bytes.Equal(before, content) {
+		return nil
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o750)
+	}
+	if err == nil {
+		err = wholefile.Write(path, content)
+	}
+	return err
 }

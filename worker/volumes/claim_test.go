@@ -56,9 +56,8 @@ func TestClaimMadeByTwoAtOnce(t *testing.T) {
 		}()
 	}
 	for range 20 {
-		if path := <-made; path != filepath.Join(claims, "ns", "data") {
-			t.Error(path)
-		}
+		path := <-made
+		assert.True(t, path == filepath.Join(claims, "ns", "data"), "%v", path)
 	}
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(claims, "ns", "data", "mark"))), "what was written is gone")
 	if entries, err := os.ReadDir(filepath.Join(claims, "ns")); err != nil || len(entries) != 1 {
@@ -76,9 +75,7 @@ func errorText(err error) string {
 func TestClaimReadOnly(t *testing.T) {
 	m := prepareClaim(t, podWith(claimVolume("data", true)), testPodDir(t), t.TempDir())
 	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d"}}}, MountInput{})
-	if err != nil || !mounts[0].Readonly {
-		t.Errorf("A-VOL-2 mounts %v, %v, want a read-only one", mounts, err)
-	}
+	assert.True(t, err == nil && mounts[0].Readonly, "A-VOL-2 mounts %v, %v, want a read-only one", mounts, err)
 }
 
 // TestClaimFSGroup: what is in a claim already becomes the group's, unless

@@ -63,23 +63,18 @@ func TestCSI(t *testing.T) {
 	m, err := Prepare(t.Context(), pod, podDir, sources)
 	assert.Must(t, err)
 	for volume, name := range map[string]string{"data": "pv", "own": "own", "disk": "translated"} {
-		if path, _ := m.Path(volume); path != filepath.Join(podDir, "volumes/kubernetes.io~csi", name, "mount") {
-			t.Errorf("volume %s is at %s", volume, path)
-		}
+		path, _ := m.Path(volume)
+		assert.True(t, path == filepath.Join(podDir, "volumes/kubernetes.io~csi", name, "mount"), "volume %s is at %s", volume, path)
 	}
-	if readOnly := []bool{d.asked[0].ReadOnly, d.asked[1].ReadOnly}; !slices.Equal(readOnly, []bool{true, false}) || d.asked[0].Again {
-		t.Errorf("asked for read-only volumes: %v", readOnly)
-	}
+	readOnly := []bool{d.asked[0].ReadOnly, d.asked[1].ReadOnly}
+	assert.True(t, slices.Equal(readOnly, []bool{true, false}) && !d.asked[0].Again, "asked for read-only volumes: %v", readOnly)
 	d.asked = nil
 	assert.Must(t, Refresh(t.Context(), pod, podDir, sources))
-	if len(d.asked) != 2 || !d.asked[0].Again || d.asked[0].Bound.Name != "pv" || !d.asked[1].Again {
-		t.Errorf("asked again: %+v", d.asked)
-	}
+	assert.True(t, len(d.asked) == 2 && d.asked[0].Again && d.asked[0].Bound.Name == "pv" && d.asked[1].Again, "asked again: %+v", d.asked)
 	sources.API = api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("broken")}}
 	_, err = Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
-	if want := `MountVolume.MountDevice failed for volume "broken" : no disk`; err == nil || err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
+	want := `MountVolume.MountDevice failed for volume "broken" : no disk`
+	assert.True(t, err != nil && err.Error() == want, "error = %v, want %s", err, want)
 }
 
 // TestFound: the groups that claims name are reported before any driver has answered, once all claims are
@@ -107,9 +102,7 @@ func TestFound(t *testing.T) {
 			tc.sources.Found = func(groups []int64) { got += fmt.Sprint(groups, " when ", mounted, " are mounted") }
 			pod := podWith(claimVolume("a", false), claimVolume("b", false), claimVolume("c", false), claimVolume("odd", false))
 			m, err := Prepare(t.Context(), pod, podDir, tc.sources)
-			if (err == nil) != (tc.want != "") || got != tc.want {
-				t.Errorf("told %q, error %v; want %q", got, err, tc.want)
-			}
+			assert.True(t, (err == nil) == (tc.want != "") && got == tc.want, "told %q, error %v; want %q", got, err, tc.want)
 			if groups := m.Groups(); err == nil && !strings.HasPrefix(got, fmt.Sprint(groups)) {
 				t.Errorf("mounted with groups %v, told %q", groups, got)
 			}
@@ -143,7 +136,5 @@ func TestTooManyVolumes(t *testing.T) {
 	_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), podDir, sources)
 	limit, is := errors.AsType[*LimitError](err)
 	want := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: too many disks"
-	if !is || limit.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
+	assert.True(t, is && limit.Error() == want, "error = %v, want %s", err, want)
 }

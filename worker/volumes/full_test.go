@@ -33,9 +33,8 @@ func TestFullDisk(t *testing.T) {
 		if !errors.Is(err, unix.ENOSPC) || !strings.HasPrefix(err.Error(), `MountVolume.SetUp failed for volume "conf" : `) {
 			t.Fatalf("error = %v, want one about the volume that says that the disk is full", err)
 		}
-		if diff := cmp.Diff(before, tree(t, path)); diff != "" {
-			t.Fatalf("A-VOL-5 after a failure (-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff(before, tree(t, path))
+		assert.Require(t, diff == "", "A-VOL-5 after a failure (-want +got):\n%s", diff)
 	}
 	object.Data = map[string]string{"a": "3"}
 	assert.Must(t, Refresh(t.Context(), pod, dir, sources))

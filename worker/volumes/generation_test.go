@@ -62,16 +62,13 @@ func TestVersionStaysUntilStarted(t *testing.T) {
 			write("2")
 			write("3")
 		})
-		if fmt.Sprint(got) != "[1 1]" {
-			t.Errorf("%s: the container has %q, want the version of its creation", volume, got)
-		}
+		assert.True(t, fmt.Sprint(got) == "[1 1]", "%s: the container has %q, want the version of its creation", volume, got)
 		if got := runtimeMounts(t, m, twoSubPaths("conf"), func() { write("3") }); fmt.Sprint(got) != "[3 3]" {
 			t.Errorf("%s: the next container has %q, want the version of its creation", volume, got)
 		}
 		path, _ := m.Path("conf")
-		if versions, err := filepath.Glob(filepath.Join(path, "..[0-9]*")); err != nil || len(versions) != 1 {
-			t.Errorf("%s: versions %q, %v, want one", volume, versions, err)
-		}
+		versions, err := filepath.Glob(filepath.Join(path, "..[0-9]*"))
+		assert.True(t, err == nil && len(versions) == 1, "%s: versions %q, %v, want one", volume, versions, err)
 		assert.NoError(t, Remove(podDir))
 	}
 }
@@ -98,9 +95,8 @@ func TestSubPathsAreOfOneVersion(t *testing.T) {
 		}
 	})
 	for range 200 {
-		if got := runtimeMounts(t, m, twoSubPaths("conf"), func() {}); got[0] != got[1] {
-			t.Errorf("one file is of version %s, the other of %s", got[0], got[1])
-		}
+		got := runtimeMounts(t, m, twoSubPaths("conf"), func() {})
+		assert.True(t, got[0] == got[1], "one file is of version %s, the other of %s", got[0], got[1])
 	}
 	close(stop)
 	writing.Wait()

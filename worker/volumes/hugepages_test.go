@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestHugePageSize(t *testing.T) {
@@ -69,7 +71,6 @@ func hugePagesVolume(t *testing.T, security *v1.PodSecurityContext, mode fs.File
 			t.Errorf("%v, %v, want mode %v and the fsGroup", info, err, mode)
 		}
 	}
-	if mounts := mountPoints(t, dir); mounts != 1 {
-		t.Errorf("%d mounts, want one", mounts)
-	}
+	mounts := mountPoints(t, dir)
+	assert.True(t, mounts == 1, "%d mounts, want one", mounts)
 }

@@ -11,9 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // file is one file of a volume made from an object.
@@ -179,3 +181,43 @@ func covered(c *v1.Container, outer, inner string) bool {
 func below(inner, outer string) (string, bool) {
 	return strings.CutPrefix(filepath.Clean(inner), filepath.Clean(outer)+"/")
 }
+
+// downwardAPI makes a volume of the pod's own fields, in memory as Kubernetes does.
+func (p preparer) downwardAPI(dir string, volume *v1.Volume) error {
+	files, err := p.downwardFiles(volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
+	if err != nil {
+		return err
+	}
+	if err := p.memoryDir(dir, 0); err != nil {
+		return err
+	}
+	return p.write(dir, volume.Name, files)
+}
+
+func (p preparer) downwardFiles(items []v1.DownwardAPIVolumeFile, defaultMode *int32) (payload, error) {
+	var failures []error
+	files := payload{}
+	for i := range items {
+		content, err := criconfig.DownwardFile(p.pod, &items[i], p.sources.Allocatable)
+		if err != nil {
+			failures = append(failures, err)
+		}
+		mode := ptr.Deref(items[i].Mode, ptr.Deref(defaultMode, v1.DownwardAPIVolumeSourceDefaultMode))
+		files[filepath.Clean(items[i].Path)] = file{data: []byte(content), mode: fileMode(mode)}
+	}
+	return files, utilerrors.NewAggregate(failures)
+}
+
+// LabelCount is what is counted of the SELinux labels of volumes: the name of the metric (A-CSI-19).
+type LabelCount string
+
+// What is counted, by access mode. Of volumes, not of containers and pods, by plugin before that.
+const (
+	LabelContainerErrors        LabelCount = "volume_manager_selinux_container_errors_total"
+	LabelContainerWarnings      LabelCount = "volume_manager_selinux_container_warnings_total"
+	LabelPodMismatchErrors      LabelCount = "volume_manager_selinux_pod_context_mismatch_errors_total"
+	LabelPodMismatchWarnings    LabelCount = "volume_manager_selinux_pod_context_mismatch_warnings_total"
+	LabelVolumeMismatchErrors   LabelCount = "volume_manager_selinux_volume_context_mismatch_errors_total"
+	LabelVolumeMismatchWarnings LabelCount = "volume_manager_selinux_volume_context_mismatch_warnings_total"
+	LabelsAdmitted              LabelCount = "volume_manager_selinux_volumes_admitted_total"
+)

@@ -63,9 +63,8 @@ func TestLocalVolume(t *testing.T) {
 	var m Mounted
 	for range 2 {
 		var err error
-		if m, err = Prepare(t.Context(), pod, dir, sources); err != nil {
-			t.Fatal(err)
-		}
+		m, err = Prepare(t.Context(), pod, dir, sources)
+		assert.Must(t, err)
 	}
 	path, _ := m.Path("data")
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), path, "A-VOL-1 path")
@@ -78,9 +77,8 @@ func TestLocalVolume(t *testing.T) {
 	}
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
 	mounts, err := m.Mounts(c, MountInput{})
-	if want := filepath.Join(dir, "volume-subpaths/pv-1/main/0"); err != nil || mounts[0].HostPath != want {
-		t.Errorf("A-VOL-1 sub path %v, %v, want %s", mounts, err, want)
-	}
+	want := filepath.Join(dir, "volume-subpaths/pv-1/main/0")
+	assert.True(t, err == nil && mounts[0].HostPath == want, "A-VOL-1 sub path %v, %v, want %s", mounts, err, want)
 
 	inner := filepath.Join(disk, "sub", "inner") // mounted on the host later, seen in the pod's mounts
 	mountTmpfs(t, inner)
@@ -119,9 +117,8 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 	assert.Equal(t, "dgrwxrwx--- 0 2000", owners(t, disk), "top")
 	second, err := podOf("2", 3000, nil)
 	assert.Must(t, err)
-	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
-		t.Errorf("file %s after a second pod that shares the volume", got)
-	}
+	got := owners(t, file)
+	assert.True(t, got == "-rw-rw---- 0 2000", "file %s after a second pod that shares the volume", got)
 	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
 	assert.Must(t, assert.ErrorOf(podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch))))
 	assert.Equal(t, "-rw-rw---- 0 0", owners(t, file), "file")
@@ -153,9 +150,8 @@ func TestEphemeralVolume(t *testing.T) {
 	pod := podWith(v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
 	m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
 	assert.Must(t, err)
-	if path, found := m.Path("scratch"); !found || filepath.Base(path) != "pv-1" {
-		t.Errorf("path %s, %v", path, found)
-	}
+	path, found := m.Path("scratch")
+	assert.True(t, found && filepath.Base(path) == "pv-1", "path %s, %v", path, found)
 }
 
 func TestRefusedClaims(t *testing.T) {
@@ -200,9 +196,8 @@ func TestClaimIsRemembered(t *testing.T) {
 	away := &url.Error{Op: "Get", URL: "https://api", Err: unix.ECONNREFUSED}
 	with := func(a api) error {
 		m, err := Prepare(t.Context(), pod, dir, Sources{API: a})
-		if path, _ := m.Path("data"); err == nil && filepath.Base(path) != "pv-1" {
-			t.Errorf("path %s", path)
-		}
+		path, _ := m.Path("data")
+		assert.True(t, err != nil || filepath.Base(path) == "pv-1", "path %s", path)
 		return err
 	}
 	assert.ErrorIs(t, unix.ECONNREFUSED, with(api{err: away}), "never known")
@@ -240,11 +235,8 @@ func TestBlockDevice(t *testing.T) {
 		assert.Must(t, err)
 		devices, err := m.Devices(c)
 		want := &runtimeapi.Device{HostPath: device, ContainerPath: "/dev/xvda", Permissions: permissions}
-		if err != nil || len(devices) != 1 || devices[0].String() != want.String() {
-			t.Errorf("A-VOL-4 devices %v, %v, want %v", devices, err, want)
-		}
-		if _, found := m.Path("data"); found {
-			t.Error("a device has a path")
-		}
+		assert.True(t, err == nil && len(devices) == 1 && devices[0].String() == want.String(), "A-VOL-4 devices %v, %v, want %v", devices, err, want)
+		_, found := m.Path("data")
+		assert.True(t, !found, "a device has a path")
 	}
 }

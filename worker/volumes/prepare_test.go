@@ -280,9 +280,7 @@ func TestPrepareErrors(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), Sources{Objects: o})
 			assert.Error(t, tc.want, err)
 			var failure *MountError
-			if !errors.As(err, &failure) || failure.Volume != tc.volume.Name {
-				t.Errorf("error %v does not carry the volume", err)
-			}
+			assert.True(t, errors.As(err, &failure) && failure.Volume == tc.volume.Name, "error %v does not carry the volume", err)
 		})
 	}
 }
@@ -290,12 +288,9 @@ func TestPrepareErrors(t *testing.T) {
 func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 	pod := podWith(configMapVolume("a", v1.ConfigMapVolumeSource{}), emptyDirVolume("fine"), secretVolume("b", v1.SecretVolumeSource{}))
 	m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{}})
-	if err == nil || strings.Count(err.Error(), "MountVolume.SetUp failed") != 2 {
-		t.Errorf("error = %v, want both volumes", err)
-	}
-	if _, found := m.Path("fine"); !found {
-		t.Error("the volume that can be made is missing")
-	}
+	assert.True(t, err != nil && strings.Count(err.Error(), "MountVolume.SetUp failed") == 2, "error = %v, want both volumes", err)
+	_, found := m.Path("fine")
+	assert.True(t, found, "the volume that can be made is missing")
 }
 
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
@@ -312,9 +307,8 @@ func (b brokenObjects) Secret(string, string) (*v1.Secret, error)       { return
 func TestUnusedVolumesAreLeftOut(t *testing.T) {
 	pod := podWith(configMapVolume("none", v1.ConfigMapVolumeSource{}))
 	pod.Spec.Containers[0].VolumeMounts = nil
-	if _, found := prepare(t, pod, testPodDir(t), objects{}).Path("none"); found {
-		t.Error("a volume that no container uses was made")
-	}
+	_, found := prepare(t, pod, testPodDir(t), objects{}).Path("none")
+	assert.True(t, !found, "a volume that no container uses was made")
 }
 
 func TestHostPathTypesThatFit(t *testing.T) {

@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,8 +10,10 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/powercut"
 )
 
 func mountPoints(t *testing.T, dir string) int {
@@ -124,4 +128,56 @@ func BenchmarkPrepareRemove(b *testing.B) {
 			}
 		})
 	}
+}
+
+// B-FIN-6: folders with more entries than are read at a time are deleted whole.
+func TestRemoveMany(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pod")
+	for _, folder := range []string{"a", "b"} {
+		for n := range 2500 {
+			path := filepath.Join(dir, folder, fmt.Sprint(n))
+			assert.Must(t, os.MkdirAll(path, 0o700))
+		}
+	}
+	assert.NoError(t, Remove(dir))
+	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(dir)), "the folder is left")
+}
+
+// Delete refuses a folder in which something is mounted before it deletes anything,
+// and follows no link.
+func TestDeleteStaysInTheFolder(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "volume"), t.TempDir()
+	inside, precious := filepath.Join(dir, "a"), filepath.Join(other, "precious")
+	for _, d := range []string{inside, filepath.Join(dir, "mnt")} {
+		assert.Must(t, os.MkdirAll(d, 0o700))
+	}
+	assert.Must(t, os.WriteFile(precious, nil, 0o600))
+	assert.Must(t, os.Symlink(other, filepath.Join(dir, "link")))
+	assert.Must(t, unix.Mount(other, filepath.Join(dir, "mnt"), "", unix.MS_BIND, ""))
+	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "mnt"), unix.MNT_DETACH) })
+	assert.ErrorContains(t, "something is mounted at "+filepath.Join(dir, "mnt"), Delete(dir))
+	assert.NoError(t, assert.ErrorOf(os.Stat(inside)), "it has deleted what it could")
+	assert.Must(t, unix.Unmount(filepath.Join(dir, "mnt"), 0))
+	for range 2 { // a folder that is gone is no error
+		assert.Must(t, Delete(dir))
+	}
+	_, err := os.Stat(dir)
+	assert.True(t, os.IsNotExist(err), "folder: %v, want none", err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "what a link and a mount led to")
+}
+
+// What a claim is bound to is known after a power cut, too, and is written once: a
+// container's restart costs no write.
+func TestRememberedVolumeSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	path := filepath.Join(disk.Dir, "claims", "data.json")
+	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
+	disk.Settle()
+	assert.Must(t, remember(path, volume))
+	disk.Cut()
+	written, err := os.Stat(path)
+	assert.Require(t, err == nil && written.Size() != 0, "after a power cut: %v, %v", written, err)
+	assert.Must(t, remember(path, volume))
+	again, err := os.Stat(path)
+	assert.True(t, err == nil && os.SameFile(written, again), "the same volume was written again: %v, %v", again, err)
 }

@@ -87,8 +87,7 @@ func TestNestedMountPointsSurviveUpdates(t *testing.T) {
 		object.Data["a"] = value
 		m := prepare(t, pod, dir, o)
 		path, _ := m.Path("conf")
-		if info, err := os.Stat(filepath.Join(path, "in/side")); err != nil || !info.IsDir() {
-			t.Errorf("version %s: no folder for the inner mount: %v", value, err)
-		}
+		info, err := os.Stat(filepath.Join(path, "in/side"))
+		assert.True(t, err == nil && info.IsDir(), "version %s: no folder for the inner mount: %v", value, err)
 	}
 }

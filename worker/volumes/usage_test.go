@@ -64,9 +64,8 @@ func TestUsageUnderAttack(t *testing.T) {
 	stop := swapper(t, volume, outside)
 	defer stop()
 	for range 300 {
-		if bytes, err := Usage(t.Context(), volume); err != nil || bytes > 1<<20 {
-			t.Fatalf("%d bytes, %v", bytes, err)
-		}
+		bytes, err := Usage(t.Context(), volume)
+		assert.Require(t, err == nil && bytes <= 1<<20, "%d bytes, %v", bytes, err)
 	}
 }
 
@@ -96,12 +95,9 @@ func TestUsageOfDeepTree(t *testing.T) {
 	assert.Must(t, err)
 	before, most := openFiles(t), 0
 	got, err := Usage(counting{t.Context(), func() { most = max(most, openFiles(t)) }}, dir)
-	if size, _, _ := strings.Cut(string(want), "\t"); err != nil || fmt.Sprint(got) != size {
-		t.Errorf("%d bytes, %v, want %s as du has it", got, err, size)
-	}
-	if most-before > maxOpenFolders+10 {
-		t.Errorf("%d files open at a time", most-before)
-	}
+	size, _, _ := strings.Cut(string(want), "\t")
+	assert.True(t, err == nil && fmt.Sprint(got) == size, "%d bytes, %v, want %s as du has it", got, err, size)
+	assert.True(t, most-before <= maxOpenFolders+10, "%d files open at a time", most-before)
 }
 
 // counting calls look for each folder.

@@ -2,12 +2,14 @@ package deleted
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"github.com/containerd/log"
 	"github.com/containerd/ttrpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // Service leaves the answers of a task service in the bundles.
@@ -39,4 +41,17 @@ func leave(id string, answer *taskapi.DeleteResponse) error {
 		return err
 	}
 	return Leave(filepath.Join(filepath.Dir(folder), id), answer)
+}
+
+// fileName is the answer's in the bundle, as in repeat.c.
+const fileName = "deleted"
+
+// Leave writes down what was answered to the deletion of what the bundle is of. From then on the
+// program does nothing else when it is asked to clean up there.
+func Leave(bundle string, answer *taskapi.DeleteResponse) error {
+	text, err := proto.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("note a deletion: %w", err)
+	}
+	return os.WriteFile(filepath.Join(bundle, fileName), text, 0o600)
 }

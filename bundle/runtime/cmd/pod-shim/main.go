@@ -1,12 +1,10 @@
 // Command pod-shim is the shim that containerd starts for each pod: its own for runc,
-// with package sandbox in front of it and package container in runc's place. Packages detach,
-// deleted and features spare starts of it.
+// with package sandbox in front of it and package container in runc's place. Package deleted
+// spares starts of it.
 package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 
@@ -24,8 +22,6 @@ import (
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
 	"github.com/lifepod/lifepod/bundle/runtime/container/filters"
 	"github.com/lifepod/lifepod/bundle/runtime/deleted"
-	"github.com/lifepod/lifepod/bundle/runtime/detach"
-	"github.com/lifepod/lifepod/bundle/runtime/features"
 	"github.com/lifepod/lifepod/bundle/runtime/loops"
 	"github.com/lifepod/lifepod/bundle/runtime/output"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
@@ -47,11 +43,7 @@ func main() {
 		// For who cleans up after a container. A shim that serves one has children to reap: newService.
 		runc.Monitor = &container.Monitor{Programs: runc.Monitor, Runc: carried, Children: &children.Reaper{}}
 	}
-	if err := detach.Start(context.Background()); err != nil {
-		fmt.Fprintf(os.Stderr, "start a shim: %v\n", err)
-		os.Exit(1)
-	}
-	shim.RunShim(context.Background(), features.Shim{Shim: sandbox.NewShim(), Carried: carried}, func(c *shim.Config) {
+	shim.RunShim(context.Background(), sandbox.NewShim(), func(c *shim.Config) {
 		c.NoReaper = true // package container reaps children
 	})
 }

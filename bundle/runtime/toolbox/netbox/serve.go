@@ -1,3 +1,5 @@
+// Package netbox has the toolbox's applets that need net/http or gRPC: servers
+// with health endpoints for the probes of examples and tests, and clients.
 package netbox
 
 import (
@@ -92,4 +94,13 @@ func grpcHealth(c *toolbox.Call) error {
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, health)
 	return server.Serve(listener)
+}
+
+// Applets are the commands of toolbox-net.
+var Applets = map[string]toolbox.Applet{
+	"dial":        dial,
+	"fetch":       fetch,
+	"grpc-health": grpcHealth,
+	"lookup":      lookup,
+	"serve":       serve,
 }

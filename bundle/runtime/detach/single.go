@@ -1,9 +1,0 @@
-//go:build !cgo
-
-package detach
-
-func waits() bool { return false }
-
-func tellAnswered() error { return nil }
-
-func name([]string) {}
