@@ -88,6 +88,9 @@ func (t *explainer) explain() Explanation {
 	t.waits()
 	past := t.past()
 	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
+	if failure, found := t.neverStarted(); found && t.ending() {
+		t.sentences = append(t.sentences, failure)
+	}
 	t.sentences = append(t.sentences, past...)
 	t.left()
 	e := Explanation{Pod: t.Pod, At: t.now, Standing: plain.Line(t.standing()), Well: t.well(), Sentences: t.sentences, containers: map[string]standing{}}

@@ -25,9 +25,6 @@ func (t *explainer) past() (list []Sentence) {
 	if end, found := t.podEnd(); found {
 		list = append(list, end)
 	}
-	if failure, found := t.neverStarted(); found && t.ending() {
-		list = append(list, failure)
-	}
 	return list
 }
 
@@ -78,8 +75,13 @@ func (t *explainer) restartsOfAll() (s Sentence, found bool) {
 func (t *explainer) podEnd() (s Sentence, found bool) {
 	for _, e := range slices.Backward(t.Entries) {
 		if endsPod(e) {
-			chain := t.follow(e)
-			return Sentence{Kind: KindEnd, Subject: ofPod, At: e.At, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
+			chain, at := t.follow(e), e.At
+			for _, c := range chain {
+				if c.Exit != nil && !c.Exit.FinishedAt.IsZero() { // then its sentence, which says more, comes first
+					at = c.Exit.FinishedAt
+				}
+			}
+			return Sentence{Kind: KindEnd, Subject: ofPod, At: at, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
 		}
 	}
 	return s, false
