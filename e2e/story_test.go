@@ -14,7 +14,10 @@ import (
 
 // object is a line of -o json.
 type object struct {
+	Version int           `json:"version"`
 	Type    string        `json:"type"`
+	UID     string        `json:"uid"`
+	Code    *int          `json:"exitCode"`
 	Subject string        `json:"subject"`
 	What    string        `json:"what"`
 	Outcome string        `json:"outcome"`
@@ -47,7 +50,13 @@ func (r *root) runStory(t *testing.T, wantCode int, manifest string, args ...str
 	t.Helper()
 	got := r.run(t, manifest, append([]string{"-o", "json"}, args...)...)
 	assert.Require(t, got.code == wantCode, "exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
-	return readStory(t, got.stdout)
+	s := readStory(t, got.stdout)
+	for _, o := range s {
+		assert.True(t, o.Version == 1 && o.UID != "", "no version, or no pod: %+v", o)
+	}
+	last := s[len(s)-1]
+	assert.True(t, last.Type == "end" && *last.Code == wantCode && last.Reason != "", "the last line is %+v, want the exit code and why", last)
+	return s
 }
 
 func (s story) statuses() []v1.PodStatus {

@@ -2,153 +2,223 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// whyCases are pods on real containers, and what lifepod why says of them.
-var whyCases = []struct {
+// failures are pods on real containers that are not as they should be, or were not, and what lifepod why says of them: the first
+// sentence names the root. Those that need a cluster are in cluster/e2e, groups of pods in e2e/groups.
+var failures = []struct {
 	name, spec string
-	await      string   // in what lifepod run tells, before it is asked
-	act        []string // a command of lifepod's, before it is asked
-	then       string   // in what lifepod run tells after that; empty: nothing
-	want       []string // regular expressions of sentences, in this order
+	await      string   // in what lifepod run tells of the pod
+	act        []string // a command of lifepod's after that
+	want       []string // regular expressions of sentences, in this order; the first is that of the first one
 }{
 	{
-		name: "crash", spec: "containers:\n" + shell("main", "echo starting; echo FATAL: no database >&2; exit 3"), await: `restart in \S+s`,
-		want: []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 2nd failure\)\.`, `main at TIME: exit 3, saying "FATAL: no database" → 2nd restart after a back-off of \S+ s\.`},
+		name: "crash", spec: "containers:\n" + shell("main", "echo starting; echo FATAL: no database >&2; exit 3"),
+		want: []string{backOff(`exited 3`) + `; it said "FATAL: no database"\.`, `main at TIME: exit 3, saying "FATAL: no database" → \S+ restart after a back-off of \S+ s\.`},
 	},
 	{
-		name: "liveness", await: `1st restart`,
+		name: "init-crash", spec: "initContainers:\n" + shell("setup", "echo no migrations; exit 2") + "\ncontainers:\n" + shell("main", "true"),
+		want: []string{`setup waits for its next restart: .* \(exited 2, .*\); it said "no migrations"; main waits for that\.`},
+	},
+	{
+		name: "init-fails", spec: "restartPolicy: Never\ninitContainers:\n" + shell("setup", "echo no migrations; exit 2") + "\ncontainers:\n" + shell("main", "true"),
+		want: []string{`setup at TIME: exit 2, saying "no migrations" → the pod fails \(restartPolicy Never\)\.`},
+	},
+	{
+		name: "done", spec: "containers:\n" + shell("main", "true"),
+		want: []string{`main waits for its next restart: .* \(exited 0, restartPolicy Always\); restartPolicy Always restarts what has done its work, too\.`},
+	},
+	{
+		name: "limited", spec: "containers:\n" + shell("main", "echo FATAL: no database; exit 3"),
+		want: []string{`main at TIME: exit 3, saying "FATAL: no database" → the pod fails \(restart\.lifepod\.dev/max-restarts: 1\)\.`},
+	},
+	{
+		name: "liveness",
 		spec: "containers:\n" + shell("main", "sleep infinity", "livenessProbe: {exec: {command: [sh, -c, 'echo sick; exit 1']}, timeoutSeconds: 30, periodSeconds: 1, failureThreshold: 2}"),
-		want: []string{`main at TIME: liveness probe failed 2 of 2 \(sick\) → stopped.* → exit \d+.* → 1st restart at once\.`},
+		want: []string{backOff(`exited \d+, liveness probe failed`) + `: sick\.`, `main at TIME: liveness probe failed 2 of 2 \(sick\) → stopped.* → exit \d+.* → \S+ restart after`},
 	},
 	{
-		name: "deaf", await: `1st restart`,
+		name: "killed", await: `pod Ready`,
+		spec: "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [sleep, '4242'], readinessProbe: {exec: {command: ['true']}, timeoutSeconds: 30}}",
+		want: []string{`main at TIME: exit 137 \(SIGKILL, neither from lifepod nor for memory\) → not restarted`},
+	},
+	{
+		name: "disk",
+		spec: "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {medium: Memory, sizeLimit: 64Ki}}]\ncontainers:\n- {name: main, image: TOOLBOX, command: [cp, /bin/toolbox, /v/copy], " + mountV + "}",
+		want: []string{`main at TIME: exit 1, saying "cp: write /v/copy: no space left on device" → not restarted`},
+	},
+	{
+		name: "evicted",
+		spec: "volumes: [{name: v, emptyDir: {sizeLimit: 64Ki}}]\ncontainers:\n" + shell("main", "cp /bin/toolbox /v/copy; sleep infinity", mountV),
+		want: []string{`The node evicted the pod at TIME: Usage of EmptyDir volume "v" exceeds the limit "64Ki"\.`},
+	},
+	{
+		name: "root", spec: "containers:\n" + shell("main", "true", "securityContext: {runAsNonRoot: true}"),
+		want: []string{`main can't be started: CreateContainerConfigError: container has runAsNonRoot and image will run as root`},
+	},
+	{
+		name: "poststart",
+		spec: "containers:\n" + shell("main", "sleep infinity", "lifecycle: {postStart: {exec: {command: [sh, -c, 'echo no lease; exit 7']}}}"),
+		want: []string{backOff(`exited \d+, postStart hook failed`) + `: Exec lifecycle hook .* exited with 7: .*no lease`},
+	},
+	{
+		name: "absent", spec: "containers:\n- {name: main, image: REGISTRY/no/such:1}",
+		want: []string{`The image \S+/no/such:1 of main can't be had: ErrImagePull: .*not found`},
+	},
+	{
+		name: "deaf",
 		spec: "terminationGracePeriodSeconds: 2\ncontainers:\n" + shell("main", "trap '' TERM; touch /set; while true; do sleep 0.1; done", "livenessProbe: {exec: {command: [sh, -c, '[ ! -e /set ]']}, periodSeconds: 1, failureThreshold: 1}"),
-		want: []string{`main at TIME: liveness probe failed 1 of 1 .*→ killed after 2\S* s of grace → exit 137 → 1st restart at once\.`},
+		want: []string{`(main waits for its next restart: .*, liveness probe failed, .*\n)?main at TIME: liveness probe failed 1 of 1 .*→ killed after 2\S* s of grace → exit 137 → \S+ restart`},
 	},
 	{
 		// The kernel's log says which process it was, but of ten in five seconds at most, and other tests run out of memory meanwhile.
-		name: "memory", await: `exited 137 OOMKilled`,
+		name: "memory",
 		spec: "restartPolicy: Never\ncontainers:\n" + "- {name: main, image: TOOLBOX, command: [eat-memory, 256Mi], resources: {limits: {memory: 16Mi}}}",
 		want: []string{`main at TIME: exit 137 OOMKilled → not restarted \(restartPolicy Never\)\.`, `The kernel killed (the process eat-memory \(PID \d+\)|a process) of main because the container needed more memory than it may have: its limit is 16 MiB; at its peak the whole pod had \S+ MiB\.`},
 	},
 	{
-		name: "image", await: `try again in`,
+		name: "image",
 		spec: "containers:\n- {name: a, image: '127.0.0.1:1/no/such:1'}\n- {name: b, image: '127.0.0.1:1/no/such:1'}",
 		want: []string{`The image 127\.0\.0\.1:1/no/such:1 of a and b can't be had: ErrImagePull: .*connection refused; next try TIME`},
 	},
 	{
 		name: "image-stopped", await: `try again in`, act: []string{"stop", "image-stopped"},
 		spec: "containers:\n- {name: a, image: '127.0.0.1:1/no/such:1'}",
-		want: []string{`The pod's end was asked for at TIME \(lifepod stop\), with a grace of 30s\.`, `a never started; at TIME: ErrImagePull: .*connection refused\.`},
+		want: []string{`a never started; at TIME: ErrImagePull: .*connection refused\.`, `The pod's end was asked for at TIME \(lifepod stop\), with a grace of 30s\.`},
 	},
 	{
-		name: "init", await: `setup started`,
+		name: "init",
 		spec: "initContainers:\n" + shell("setup", "sleep infinity") + "\ncontainers:\n" + shell("main", "true"),
 		want: []string{`The init container setup has been running.* and has not completed; main waits for that\.`},
 	},
 	{
-		name: "gate", await: `pod Running`,
+		name: "gate",
 		spec: "readinessGates: [{conditionType: example.com/lb}]\ncontainers:\n" + shell("main", "sleep infinity"),
 		want: []string{`The pod is not Ready: its readiness gate example\.com/lb is not open, nobody has set its condition yet\.`},
 	},
 	{
-		name: "readiness", await: `main started`,
+		name: "readiness",
 		spec: "containers:\n" + shell("main", "sleep infinity", "readinessProbe: {exec: {command: [sh, -c, 'echo no database; exit 1']}, periodSeconds: 1, timeoutSeconds: 30}"),
 		want: []string{`main is not ready: its readiness probe .*`},
 	},
 	{
-		name: "asked", await: `pod Ready`, act: []string{"restart", "asked", "-c", "main"}, then: `1st restart`,
+		name: "asked", await: `pod Ready`, act: []string{"restart", "asked", "-c", "main"},
 		// Ready says that the trap is set.
 		spec: "containers:\n" + shell("main", "trap 'exit 0' TERM; touch /set; while true; do sleep 0.1; done", "readinessProbe: {exec: {command: [cat, /set]}, periodSeconds: 1, timeoutSeconds: 30}"),
 		want: []string{`main at TIME: a restart was asked for \(.*\) → stopped.* → exit 0 → 1st restart at once\.`},
 	},
 	{
-		name: "start", await: `restart in \S+s`,
+		name: "start",
 		spec: "containers:\n- {name: main, image: 'lifepod.dev/toolbox:1', command: [/no/such/program]}",
-		want: []string{`main (can't be started|waits for its next restart): .*`},
+		want: []string{backOff(`exited 128 StartError`) + `: exec: "/no/such/program": stat /no/such/program: no such file or directory\.`},
 	},
 	{
-		name: "volume", await: `try again`,
+		name: "volume",
 		spec: "volumes: [{name: v, hostPath: {path: /no/such/folder, type: Directory}}]\ncontainers:\n" + shell("main", "true", "volumeMounts: [{name: v, mountPath: /v}]"),
 		want: []string{`The pod's volumes can't be mounted: .*/no/such/folder.*; next try TIME`},
 	},
 	{
-		name: "startup", await: `main started`,
+		name: "startup",
 		spec: "containers:\n" + shell("main", "sleep infinity", "startupProbe: {exec: {command: [sh, -c, 'echo warming up; exit 1']}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 600}"),
 		want: []string{`main has not started up: its startup probe .*`},
 	},
 	{
-		name: "sidecar", await: `proxy started`,
+		name: "sidecar",
 		spec: "initContainers:\n" + shell("proxy", "sleep infinity", "restartPolicy: Always", "startupProbe: {exec: {command: [sh, -c, 'exit 1']}, periodSeconds: 1, failureThreshold: 600}") +
 			"\ncontainers:\n" + shell("main", "true"),
 		want: []string{`proxy has not started up: its startup probe .*; main waits for that\.`},
 	},
 	{
-		name: "deadline", await: `pod Failed`,
+		name: "deadline",
 		spec: "activeDeadlineSeconds: 1\nterminationGracePeriodSeconds: 1\ncontainers:\n" + shell("main", "sleep infinity"),
 		want: []string{`The pod exceeded activeDeadlineSeconds 1s at TIME\.`},
 	},
 	{
-		name: "together", await: `worker started \(1st restart\)`,
+		name: "together",
 		spec: "volumes: [{name: v, emptyDir: {}}]\nrestartPolicy: Never\ncontainers:\n" +
 			shell("worker", "sleep infinity") + shell("watcher", "[ -e /v/once ] && sleep infinity; touch /v/once; exit 88", "volumeMounts: [{name: v, mountPath: /v}]",
 			"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]", "restartPolicy: Never"),
-		want: []string{`watcher at TIME: exit 88 → all containers are restarted in place \(restartPolicyRules\[0\]: exit code In \[88\] → RestartAllContainers\)\.`},
+		want: []string{`worker at TIME: all containers were restarted in place \(watcher exited 88\) → killed at once`, `watcher at TIME: exit 88 → all containers are restarted in place \(restartPolicyRules\[0\]: exit code In \[88\] → RestartAllContainers\)\.`},
 	},
 	{
 		name: "drain", await: `pod Ready`, act: []string{"stop", "drain", "--no-wait"},
-		spec: "containers:\n" + shell("main", "sleep infinity", "lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}"),
+		spec: "terminationGracePeriodSeconds: 600\ncontainers:\n" + shell("main", "sleep infinity", "lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}"),
 		want: []string{
 			`main is being stopped: its preStop hook has been running.* and may until TIME, in .*`,
-			`The pod's end was asked for at TIME \(lifepod stop\), with a grace of 30s\.`,
+			`The pod's end was asked for at TIME \(lifepod stop\), with a grace of 10m0s\.`,
 		},
 	},
 }
 
 var clockTime = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 
-// TestWhy asks why real pods are as they are.
+// backOff is the sentence of main's back-off after such an exit.
+func backOff(exit string) string {
+	return `main waits for its next restart: back-off, next try TIME, .* \(` + exit + `, restartPolicy Always, \S+ failure\)`
+}
+
+// TestWhy asks why real pods are as they are, when their lifepod was killed, what it knew, and when they are gone.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	for _, c := range whyCases {
-		t.Run(c.name, func(t *testing.T) {
-			run := r.startRun(t, pod(c.name, c.spec))
-			run.await(run.stderr, c.await)
-			if c.act != nil {
-				if got := r.lifepod(t, "", c.act...); got.code != 0 {
-					t.Fatalf("%q: exit code %d: %s", c.act, got.code, got.stderr)
-				}
-			}
-			if c.then != "" {
-				run.await(run.stderr, c.then)
-			}
-			checkWhy(t, r.sentences(t, c.name), c.want)
-			run.signal(syscall.SIGQUIT) // which kills
-			run.wait()
-		})
+	registry := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(registry.Close)
+	var manifests []string
+	for _, f := range failures {
+		manifests = append(manifests, pod(f.name, strings.ReplaceAll(f.spec, "REGISTRY", registry.Listener.Addr().String())))
+	}
+	all := strings.Replace(strings.Join(manifests, "---\n"), "name: limited\n", "name: limited\n  annotations: {restart.lifepod.dev/max-restarts: '1', restart.lifepod.dev/back-off: none}\n", 1)
+	first := r.startRun(t, all)
+	for _, f := range failures {
+		if f.await != "" {
+			first.await(first.stderr, "^"+f.name+` \| .*`+f.await)
+		}
+		switch {
+		case f.act != nil:
+			r.lifepod(t, "", f.act...).wantCode(t, 0)
+		case f.name == "killed":
+			r.kill(t, "sleep 4242")
+		}
+	}
+	for _, f := range failures {
+		t.Run(f.name, func(t *testing.T) { r.checkWhy(t, f.name, f.want...) })
+	}
+	first.kill9()
+	r.checkWhy(t, "crash", `Nobody leads this pod: its lifepod ended without it`, `main waits for its next restart`, `main at TIME: exit 3`)
+	second := r.resume(t, all)
+	r.checkWhy(t, "crash", backOff(`exited 3`), `main has been restarted [2-9] times`)
+	second.signal(syscall.SIGQUIT) // which kills
+	second.wait()
+	r.checkWhy(t, "crash", `The pod's end was asked for at TIME`, `main at TIME: exit 3, saying "FATAL: no database" → \S+ restart`)
+	logs, err := filepath.Glob(filepath.Join(r.dir, "journal", "*", "ends", "main", "[012].log"))
+	if err != nil || len(logs) < 3 {
+		t.Errorf("logs of ends: %q, %v", logs, err)
 	}
 }
 
-// checkWhy looks for sentences in their order.
-func checkWhy(t *testing.T, got, want []string) {
+// checkWhy waits until lifepod why says so of a pod: the first sentence is as the first pattern says, and more follow in their order.
+func (r *root) checkWhy(t *testing.T, name string, want ...string) {
 	t.Helper()
-	for _, w := range want {
-		i := 0
-		for i < len(got) && !regexp.MustCompile("^"+w).MatchString(got[i]) {
-			i++
+	pattern := regexp.MustCompile("^" + strings.Join(want, `.*(?s:\n.*)?\n`))
+	var said string
+	defer func() {
+		if t.Failed() {
+			t.Logf("want %s, got\n%s", pattern, said)
 		}
-		if i == len(got) {
-			t.Fatalf("no sentence is %s, in this order, in\n%s", w, strings.Join(got, "\n"))
-		}
-		got = got[i+1:]
-	}
+	}()
+	machine.Until(t, "the reason of "+name, func() bool {
+		said = strings.Join(r.sentences(t, name), "\n")
+		return pattern.MatchString(said)
+	})
 }
 
 // sentences are what lifepod why says of a pod.
@@ -163,27 +233,4 @@ func (r *root) sentences(t *testing.T, name string) (list []string) {
 		list = append(list, clockTime.ReplaceAllString(s.Text, "TIME"))
 	}
 	return list
-}
-
-// TestWhyAfterKill: what a killed lifepod knew is told without it, goes on with the next one, and
-// stays when the pod is gone, with the first and the last ends of a container and their logs.
-func TestWhyAfterKill(t *testing.T) {
-	t.Parallel()
-	r := newRoot(t)
-	manifest := pod("killed", "containers:\n"+shell("main", "echo instance; exit 3"))
-	first := r.startRun(t, manifest)
-	first.await(first.stderr, `restart in \S+s`)
-	first.kill9()
-	const unled = `Nobody leads this pod: its lifepod ended without it`
-	checkWhy(t, r.sentences(t, "killed"), []string{unled, `main waits for its next restart`, `main at TIME: exit 3`})
-	second := r.resume(t, manifest)
-	second.await(second.stderr, `restart in (19|20)s`)
-	checkWhy(t, r.sentences(t, "killed"), []string{`main waits for its next restart: back-off, next try TIME, in \S+ s \(exited 3, restartPolicy Always, 3rd failure\)`, `main has been restarted 2 times`})
-	second.signal(syscall.SIGQUIT)
-	second.wait()
-	checkWhy(t, r.sentences(t, "killed"), []string{`The pod's end was asked for at TIME`, `main at TIME: exit 3, saying "instance" → 3rd restart`})
-	logs, err := filepath.Glob(filepath.Join(r.dir, "journal", "*", "ends", "main", "[012].log"))
-	if err != nil || len(logs) != 3 {
-		t.Errorf("logs of ends: %q, %v", logs, err)
-	}
 }

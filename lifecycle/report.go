@@ -64,6 +64,7 @@ const (
 	KindRestartRequested Kind = "restart-requested" // of a container, or of all
 	KindSetupFailed      Kind = "setup-failed"
 	KindSandboxFailed    Kind = "sandbox-failed"
+	KindSandboxReadyAt   Kind = "sandbox-ready-at" // On are its addresses
 )
 
 // EndsPod says that the pod ends by what happened.
@@ -74,6 +75,14 @@ func (k Kind) EndsPod() bool {
 	default:
 		return false
 	}
+}
+
+// SignalOf is the signal that an exit code stands for; 0: none.
+func SignalOf(code int32) int32 {
+	if code > 128 && code <= 128+64 {
+		return code - 128
+	}
+	return 0
 }
 
 // Outcome is what is done about it, as a word that doesn't change; empty: nothing.

@@ -165,7 +165,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	}
 	report := Report{Subject: ofPod, Kind: "sandbox-ready", Rule: "A-COND-3"}
 	if len(s.sandbox.IPs) > 0 {
-		report.Kind, report.On = "sandbox-ready-at", strings.Join(s.sandbox.IPs, ", ")
+		report.Kind, report.On = KindSandboxReadyAt, strings.Join(s.sandbox.IPs, ", ")
 	}
 	tell(s, report)
 }

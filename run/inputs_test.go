@@ -82,7 +82,7 @@ func TestPrefix(t *testing.T) {
 		all.warn("all")
 		all.close()
 		if output == "json" {
-			for _, want := range []string{`"pod":"default/one","subject":"a"`, `"pod":"default/two","subject":"a"`, `"type":"warning","pod":"default/two"`, `"type":"warning","message":"all"`} {
+			for _, want := range []string{`"pod":"default/one","subject":"a"`, `"pod":"default/two","subject":"a"`, `"name":"two","pod":"default/two","message":"careful"`, `"type":"warning","message":"all"`} {
 				assert.True(t, strings.Contains(stdout.String(), want), "no %s in %s", want, stdout.String())
 			}
 			continue

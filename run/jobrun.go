@@ -107,7 +107,7 @@ func (j *jobRun) begin(ctx context.Context, node *worker.Engine, number, index i
 func (j *jobRun) live(ctx context.Context, events *worker.Events, number int, r *runOf) {
 	code, err := r.live(ctx, events)
 	if err != nil {
-		j.ended(0, err)
+		j.ended(0, line{}, err)
 	}
 	status := r.printer.status()
 	j.note(func() {
@@ -151,9 +151,9 @@ func (j *jobRun) over(asked bool) {
 	defer j.of.Unlock()
 	switch {
 	case j.state.reason != "":
-		j.ended(j.state.code, nil)
+		j.ended(j.state.code, line{Subject: j.name(), Reason: "Failed"}, nil)
 	case asked:
-		j.ended(j.stopper.exitCode(ExitInterrupted), nil)
+		j.ended(j.stopper.exitCode(ExitInterrupted), line{Subject: j.name(), Reason: reasonStopped}, nil)
 	default:
 		j.printer.concerning(j.name(), "complete")
 	}

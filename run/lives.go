@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,9 @@ type lives struct {
 
 // results are what has become of pods so far.
 type results struct {
-	code int // of the first that did not succeed
-	errs []error
+	code  int  // of the first that did not succeed
+	cause line // of that
+	errs  []error
 }
 
 // meetUnattended goes on with pods of the same manifests whose lifepod was killed,
@@ -195,7 +197,8 @@ func (l *lives) live(ctx context.Context, node *worker.Engine, events *worker.Ev
 		all.Go(func() {
 			defer close(r.over)
 			if r.life != nil || l.begin(ctx, node, r) {
-				l.ended(r.live(ctx, events))
+				code, err := r.live(ctx, events)
+				l.ended(code, r.cause, err)
 			}
 		})
 	}
@@ -267,15 +270,32 @@ func (l *lives) jobs() (list []*jobRun) {
 }
 
 // ended takes what has become of a pod. Given up, all say the same.
-func (l *lives) ended(code int, err error) {
+func (l *lives) ended(code int, cause line, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.results.code == 0 {
-		l.results.code = code
+	if l.results.code == 0 && code != 0 {
+		l.results.code, l.results.cause = code, cause
 	}
 	if err != nil && !slices.ContainsFunc(l.results.errs, func(had error) bool { return errors.Is(had, err) }) {
 		l.results.errs = append(l.results.errs, err)
 	}
+}
+
+// cause is what the exit code comes from: the pod that was the first to fail, or who has asked for the end.
+func (l *lives) cause(code int) line {
+	l.mu.Lock()
+	cause := l.results.cause
+	l.mu.Unlock()
+	if code == 0 || l.stopper == nil || cause.Reason != "" && cause.Reason != reasonStopped {
+		return cause
+	}
+	switch l.stopper.exitCode(code) {
+	case ExitTimeout:
+		cause.Reason = "Timeout"
+	case ExitInterrupted:
+		cause.Reason = cmp.Or(cause.Reason, "Interrupted")
+	}
+	return cause
 }
 
 // Stop asks for the end of all pods; none begins any more.

@@ -72,7 +72,7 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
 	if !d.several {
 		p.last = pods[0].Status
-		p.raw = !d.json() && story.Unprefixed(pods[0])
+		p.format.Of, p.raw = pods[0], !d.json() && story.Unprefixed(pods[0])
 	}
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
@@ -102,7 +102,7 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
-	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Pod: pod.Namespace + "/" + pod.Name}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Of: pod, Several: true}
 	if story.Unprefixed(pod) {
 		one.only = lifecycle.AllContainers(pod)[0].Name
 	}
@@ -240,6 +240,21 @@ func (p *printer) concerning(subject, what string) {
 	p.lifecycle(time.Now(), subject+": "+what)
 }
 
+// ended is the last line of JSON: the exit code, and what it comes from.
+func (p *printer) ended(code int, cause line, err error) {
+	if !p.json() {
+		return
+	}
+	cause.Type, cause.ExitCode = "end", new(int32(code))
+	if cause.Reason == "" {
+		cause.Reason = "Succeeded"
+	}
+	if err != nil {
+		cause.Reason, cause.Message = "Error", err.Error()
+	}
+	p.object(time.Now(), cause)
+}
+
 // kept tells where --keep has left the pod's folder and its logs.
 func (p *printer) kept(podDir, logDir string) {
 	if p.json() {
@@ -273,7 +288,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	p.show(func(v *View) { v.Address(status.PodIP) })
 	p.hint(&status)
 	if p.json() {
-		p.object(time.Now(), line{Type: "status", Status: &status})
+		p.object(time.Now(), line{Type: "status", PodIP: status.PodIP, Status: &status})
 	}
 	p.showText(p.format.Status(time.Now(), &status))
 }

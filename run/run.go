@@ -36,7 +36,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return ExitError, err
 	}
 	p := newPrinter(o, shownPods(group)...)
+	l := &lives{options: o, printer: p, group: group, ending: make(chan struct{})}
 	defer func() {
+		p.ended(code, l.cause(code), err)
 		p.close()
 		if e := p.failure(); e != nil {
 			code, err = ExitError, errors.Join(err, e)
@@ -54,6 +56,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := newStopper(p, podsOf(group), cancel)
+	l.stopper = s
 	defer s.close()
 
 	if err := host.CheckStart(o.RuntimeEndpoint); err != nil {
@@ -70,7 +73,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	l := &lives{options: o, runtime: runtime, printer: p, stopper: s, group: group, ending: make(chan struct{})}
+	l.runtime = runtime
 	if err := l.meetUnattended(ctx); err != nil || ctx.Err() != nil {
 		l.leave()
 		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
@@ -111,6 +114,7 @@ type runOf struct {
 	follow *follower
 	begun  bool // its life takes facts; guarded by lives.mu
 
+	cause       line                // of its exit code
 	status      func(*v1.PodStatus) // takes each status; nil: nobody does
 	ready, over chan struct{}       // closed when the pod was Ready for the first time; when it has ended, or never begins
 	readyOnce   sync.Once
@@ -144,6 +148,9 @@ func (r *runOf) prepare(ctx context.Context, node *worker.Engine) (err error) {
 		return err
 	}
 	pod := r.set.Pod
+	if r.printer.format.Of != nil {
+		r.printer.format.Of = pod // one that is taken over has its UID
+	}
 	if r.sent, err = r.openTelemetry(ctx, node, pod); err != nil {
 		return err
 	}
@@ -189,7 +196,9 @@ func (r *runOf) live(ctx context.Context, events *worker.Events) (code int, err 
 	if err := r.endStrays(); err != nil {
 		return ExitError, err
 	}
-	return exitCode(r.life.Worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
+	end, status := r.life.Worker.End(), r.printer.status()
+	r.cause = causeOf(r.set.Pod, end, &status)
+	return exitCode(end, status.Phase, r.stopper.exitCode(ExitInterrupted)), nil
 }
 
 // newSink is where the worker tells what happens.

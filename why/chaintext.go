@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,7 +40,7 @@ func (t *explainer) chainText(e *ending) string {
 		}
 	}
 	add(stopText(e))
-	add(exitText(e) + startText(e.exit) + saidText(e))
+	add(exitText(e) + startText(e.exit) + saying(e.wrote()))
 	add(outcomeText(e))
 	return strings.Join(links, arrow)
 }
@@ -130,18 +131,44 @@ func exitText(e *ending) string {
 	case code > 128 && !e.asked():
 		text += inBrackets(signalName(code - 128))
 	}
-	if e.exit != nil && !neverBegan(e.exit) {
-		text += ifSome(`, saying "`, ifSome2(lastLine(e.exit.Message), `"`))
-	}
-	return text
+	return text + saying(e.message())
 }
 
-// saidText is the last line that a process wrote which failed by itself, unless it has left a termination message.
-func saidText(e *ending) string {
-	if e.code() == 0 || e.asked() || !slices.Contains([]string{"", "Error"}, e.reason()) || e.exit != nil && e.exit.Message != "" {
+// message is the last line of the termination message that a process has left.
+func (e *ending) message() string {
+	if e.exit == nil || neverBegan(e.exit) {
 		return ""
 	}
-	return ifSome(`, saying "`, ifSome2(lastLine(e.said), `"`))
+	return lastLine(e.exit.Message)
+}
+
+// wrote is the last line that a process wrote which failed by itself, unless it has left a termination message.
+func (e *ending) wrote() string {
+	if e.code() == 0 || e.asked() || !slices.Contains([]string{"", "Error"}, e.reason()) || e.message() != "" {
+		return ""
+	}
+	return lastLine(e.said)
+}
+
+func saying(line string) string { return ifSome(`, saying "`, ifSome2(line, `"`)) }
+
+// behindText is what was behind a container's last end: what a probe or a hook, the runtime, or its process said.
+func (t *explainer) behindText(container string) string {
+	all := t.endings(container)
+	if len(all) == 0 {
+		return ""
+	}
+	last := &all[len(all)-1]
+	for _, c := range slices.Backward(last.chain) {
+		if says := c.Says(); says.Kind == lifecycle.KindProbeFailed || says.Kind == lifecycle.KindHookFailed {
+			return ifSome(": ", bare(says.Message))
+		}
+	}
+	text := startText(last.exit) + ifSome(`; it said "`, ifSome2(cmp.Or(last.message(), last.wrote()), `"`))
+	if because := last.decided.Says().Because; because.Kind == lifecycle.BecausePolicy {
+		text += ifSome("; ", ownReason(because, last.code()))
+	}
+	return text
 }
 
 // colours are what programs write to have a terminal show text in colours.

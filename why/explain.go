@@ -15,7 +15,8 @@ import (
 
 // Explanation says why a pod is as it is.
 type Explanation struct {
-	Pod journal.Pod `json:"pod"`
+	Version int         `json:"version"`
+	Pod     journal.Pod `json:"pod"`
 	// At is the time that it was asked for; Of is the time that it is about: of the last change
 	// that the journal has, if nobody leads the pod.
 	At time.Time `json:"at"`
@@ -49,6 +50,15 @@ type Sentence struct {
 	At    time.Time `json:"at,omitzero"`
 	Text  string    `json:"text"`
 	Rules []string  `json:"rules,omitzero"` // of the contract
+	// Container is Subject, if that is one. What follows is about its exit: Said is the last line that its process said, Action what
+	// was done about it.
+	Container    string            `json:"container,omitzero"`
+	ExitCode     *int32            `json:"exitCode,omitzero"`
+	Signal       int32             `json:"signal,omitzero"`
+	Reason       string            `json:"reason,omitzero"`
+	Said         string            `json:"said,omitzero"`
+	Action       lifecycle.Outcome `json:"action,omitzero"`
+	DelaySeconds float64           `json:"delaySeconds,omitzero"` // until then
 	// Wait is what is waited for; Chain are the entries that led to it, oldest first.
 	Wait  *lifecycle.Wait `json:"wait,omitzero"`
 	Chain []journal.Entry `json:"chain,omitzero"`
@@ -88,9 +98,12 @@ func (t *explainer) explain() Explanation {
 	t.waits()
 	past := t.past()
 	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
+	if failure, found := t.neverStarted(); found && t.ending() {
+		t.sentences = append(t.sentences, failure)
+	}
 	t.sentences = append(t.sentences, past...)
 	t.left()
-	e := Explanation{Pod: t.Pod, At: t.now, Standing: plain.Line(t.standing()), Well: t.well(), Sentences: t.sentences, containers: map[string]standing{}}
+	e := Explanation{Version: plain.JSONVersion, Pod: t.Pod, At: t.now, Standing: plain.Line(t.standing()), Well: t.well(), Sentences: t.sentences, containers: map[string]standing{}}
 	if t.Now != nil {
 		e.Of = t.Now.At
 		for i := range t.Now.Containers {
@@ -98,7 +111,10 @@ func (t *explainer) explain() Explanation {
 		}
 	}
 	for i := range e.Sentences {
-		e.Sentences[i].Text = plain.Line(e.Sentences[i].Text)
+		s := &e.Sentences[i]
+		if s.Text = plain.Line(s.Text); s.Subject != ofPod {
+			s.Container = s.Subject
+		}
 	}
 	return e
 }

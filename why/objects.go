@@ -40,7 +40,7 @@ func (o *Objects) Troubles() (list []Trouble) {
 			kind, meta = owner.Kind, &metav1.ObjectMeta{Namespace: meta.Namespace, Name: owner.Name}
 		}
 		name := kind + " " + plain.Line(meta.Namespace+"/"+meta.Name)
-		list = append(list, Trouble{Object: name, Pods: []journal.Pod{}, badness: badness, Cause: Sentence{Kind: KindObject, Subject: name, Text: plain.Line(text) + "."}})
+		list = append(list, Trouble{Version: plain.JSONVersion, Object: name, Pods: []journal.Pod{}, badness: badness, Cause: Sentence{Kind: KindObject, Subject: name, Text: plain.Line(text) + "."}})
 	}
 	refused := func(kind string, meta *metav1.ObjectMeta, has, wants int32, why string) {
 		if has < wants && why != "" {

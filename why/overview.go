@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Trouble is what pods have in common that are not as they should be, or what is wrong with an object for which no pod speaks.
 type Trouble struct {
-	Pods []journal.Pod `json:"pods"`
+	Version int           `json:"version"`
+	Pods    []journal.Pod `json:"pods"`
 	// Object is the kind and name of an object that is no pod, such as Deployment default/web; there are no Pods then.
 	Object string `json:"object,omitzero"`
 	// Standing is how the first of them is; Cause is what is behind it. Gone says that nothing of it is left.
@@ -92,7 +94,7 @@ func (t *Trouble) Urgent() bool { return t.badness <= worstFailed }
 // trouble says what is wrong with a pod.
 func (t *explainer) trouble() Trouble {
 	e := t.explain()
-	one := Trouble{Pods: []journal.Pod{t.Pod}, Standing: e.Standing, Gone: t.over() && !t.lingers(), badness: worstWaiting}
+	one := Trouble{Version: plain.JSONVersion, Pods: []journal.Pod{t.Pod}, Standing: e.Standing, Gone: t.over() && !t.lingers(), badness: worstWaiting}
 	if len(e.Sentences) > 0 && e.Sentences[0].Kind != KindLeft {
 		one.Cause = e.Sentences[0]
 	}

@@ -22,11 +22,8 @@ func (t *explainer) past() (list []Sentence) {
 	if all, found := t.restartsOfAll(); found && (len(all.Chain) > 1 || len(list) == 0) {
 		list = append(list, all)
 	}
-	if end, found := t.podEnd(); found {
+	if end, found := t.podEnd(list); found {
 		list = append(list, end)
-	}
-	if failure, found := t.neverStarted(); found && t.ending() {
-		list = append(list, failure)
 	}
 	return list
 }
@@ -35,7 +32,7 @@ func (t *explainer) past() (list []Sentence) {
 func (t *explainer) neverStarted() (s Sentence, found bool) {
 	for _, e := range t.Entries {
 		switch e.Says().Kind {
-		case lifecycle.KindStarted:
+		case lifecycle.KindStarted, lifecycle.KindExited:
 			found = found && s.Subject != ofPod && s.Subject != e.Container
 		case lifecycle.KindImageFailed, lifecycle.KindStartFailed, lifecycle.KindSetupFailed, lifecycle.KindSandboxFailed:
 			subject := cmp.Or(e.Container, ofPod)
@@ -75,11 +72,16 @@ func (t *explainer) restartsOfAll() (s Sentence, found bool) {
 }
 
 // podEnd is what decided that the pod ends: the newest decision that does.
-func (t *explainer) podEnd() (s Sentence, found bool) {
+func (t *explainer) podEnd(before []Sentence) (s Sentence, found bool) {
 	for _, e := range slices.Backward(t.Entries) {
 		if endsPod(e) {
-			chain := t.follow(e)
-			return Sentence{Kind: KindEnd, Subject: ofPod, At: e.At, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
+			chain, at := t.follow(e), e.At
+			for _, s := range before {
+				if s.Kind == KindExit && e.Says().Kind == lifecycle.KindEnds && s.At.Before(at) { // that has ended the pod: it says more, and comes first
+					at = s.At
+				}
+			}
+			return Sentence{Kind: KindEnd, Subject: ofPod, At: at, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
 		}
 	}
 	return s, false
@@ -122,6 +124,8 @@ func (t *explainer) exits(c journal.Container) (list []Sentence) {
 	list = append(list, Sentence{
 		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
 		Rules: rulesOf(last.chain), Chain: last.chain,
+		ExitCode: new(last.code()), Signal: lifecycle.SignalOf(last.code()), Reason: last.reason(), Said: cmp.Or(last.message(), last.wrote()),
+		Action: last.decided.Says().Outcome, DelaySeconds: last.decided.Says().Span.Seconds(),
 	})
 	if last.reason() == "OOMKilled" {
 		list = append(list, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})

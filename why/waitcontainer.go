@@ -16,7 +16,7 @@ func (t *explainer) containerWait(s *Sentence) string {
 	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
 		return t.imageWait(w, append([]string{w.Subject}, s.Others...))
 	case lifecycle.WaitBackOff:
-		return w.Subject + " waits for its next restart: back-off, next try " + t.when(w.Until) + inBrackets(w.Because)
+		return w.Subject + " waits for its next restart: back-off, next try " + t.when(w.Until) + inBrackets(w.Because) + t.behindText(w.Subject)
 	case lifecycle.WaitRetry:
 		return t.working(work{w.Subject + " is to be started", w.Subject + " can't be started"}, w)
 	case lifecycle.WaitRemoval:

@@ -183,7 +183,7 @@ var causes = []struct {
 		proxy.Name, proxy.RestartPolicy, proxy.StartupProbe = "proxy", &always, execProbe(10, "started")
 		pod.Spec.InitContainers = []v1.Container{proxy}
 	}, func(l *life) { time.Sleep(12 * time.Second) }},
-	{"sandbox can't be stopped", func(s *story, _ *v1.Pod) { s.Fault("fail StopPodSandbox message=network_is_busy times=5") }, func(l *life) {
+	{"sandbox cannot be stopped", func(s *story, _ *v1.Pod) { s.Fault("fail StopPodSandbox message=network_is_busy times=5") }, func(l *life) {
 		l.await("running", running)
 		l.stop(5)
 		time.Sleep(2 * time.Second)

@@ -18,7 +18,7 @@ var (
 )
 
 // patience is how long anything may take before a test gives up.
-var patience = machine.Patience
+var patience = machine.Patience / 6
 
 func TestMain(m *testing.M) {
 	listen, err := freeAddress()

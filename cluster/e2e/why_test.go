@@ -1,16 +1,16 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
-	core "k8s.io/api/core/v1"
-
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -37,49 +37,66 @@ metadata: {name: unbound}
 spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 `
 
-// TestWhy: why a pod of the cluster is as it is, from its node's folder and, as a plugin of
-// kubectl, through the API server.
+// TestWhy: why pods of the cluster are as they are, and what has no pods, from their node's folder and, as a plugin of kubectl, through
+// the API server: the first sentence names the root.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
-	s.create(podOf("crash", podSpec("exit 3")) + podOf("nowhere", podSpec("exit 0", "nodeSelector: {there: none}")) + unmade)
-	s.pod("crash", "be restarted", func(p *core.Pod) bool {
-		return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].RestartCount > 0
-	})
-	s.pod("nowhere", "be found to fit nowhere", func(p *core.Pod) bool {
-		return len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == core.PodReasonUnschedulable
-	})
-	s.until("the Deployment's pods be refused and the claim be looked at", func() error {
-		looked, err := s.try("", "get", "events", "-o", "name", "--field-selector", "reason=ProvisioningFailed")
-		if looked == "" {
-			err = errors.Join(err, errors.New("no event of the claim"))
-		}
-		if failed := s.kubectl("get", "rs", "-o", "jsonpath={.items[*].status.conditions[*].type}"); failed != "ReplicaFailure" {
-			err = errors.Join(err, fmt.Errorf("conditions %q", failed))
-		}
-		return err
-	})
+	port, err := machine.FreePort()
+	assert.Must(t, err)
+	taken := "  ports: [{containerPort: 80, hostPort: " + strconv.Itoa(port) + "}]"
+	s.create(podOf("taker", podSpec("sleep infinity", taken)))
+	s.wait("pod/taker", "condition=Ready")
+	s.create(podOf("crash", podSpec("echo no database; exit 3")) + podOf("taken", podSpec("exit 0", taken)) + unmade +
+		podOf("nowhere", podSpec("exit 0", "nodeSelector: {there: none}")) +
+		podOf("large", "\ncontainers: [{name: main, image: any, resources: {requests: {cpu: 6400}}}]") +
+		podOf("unclaimed", podSpec("exit 0", "volumes: [{name: v, persistentVolumeClaim: {claimName: none}}]")) +
+		podOf("gated", podSpec("exit 0", "schedulingGates: [{name: example.com/quota}]")) +
+		podOf("elsewhere", podSpec("exit 0", "nodeName: elsewhere")) +
+		podOf("secret", podSpec("exit 0", "  envFrom: [{secretRef: {name: none}}]")) +
+		podOf("files", podSpec("exit 0", "  volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, configMap: {name: none}}]")) +
+		podOf("image", "\ncontainers: [{name: main, image: Upper/Case}]") +
+		strings.Replace(podOf("held", podSpec("exit 0", "restartPolicy: Never")), "labels:", "finalizers: [example.com/keep], labels:", 1))
+	t.Cleanup(func() { s.afterwards("-n", s.name, "patch", "pod", "held", "-p", `{"metadata": {"finalizers": null}}`) })
+	s.kubectl("delete", "pod", "held", "--wait=false")
 	plugin := filepath.Join(t.TempDir(), "kubectl-lifepod")
 	assert.Must(t, os.Symlink(up.Program, plugin))
-	const restarted = `main at [0-9:]+: exit 3 → \d\w\w restart`
-	for _, tc := range []struct {
-		name, program string
-		args          []string
-		want          string
-	}{
-		{"the folder", up.Program, []string{"why", "crash", "--root", up.Root}, restarted},
-		{"through the API server", plugin, []string{"why", "crash", "--kubeconfig", up.Kubeconfig}, restarted},
-		{"through lifepod kubectl", up.Program, []string{"kubectl", "lifepod", "why", "crash", "--root", up.Root}, restarted},
-		{"of the folder, a pod without a node", up.Program, []string{"why", "nowhere", "--root", up.Root}, `The pod has no node yet: 0/\d+ nodes are available`},
-		{"its status", up.Program, []string{"status", "nowhere", "--root", up.Root}, `PodScheduled +False +\w+ +Unschedulable: 0/\d+ nodes are available`},
-		{"in the list", up.Program, []string{"why", "--root", up.Root}, `/nowhere\n +The pod has no node yet: 0/\d+ nodes are available`},
-		{"a Deployment without pods", up.Program, []string{"why", "--root", up.Root}, `Deployment \S+/unmade\n +It has 0 of 1 pod, because another can't be created: pods "unmade-(?s:.+)serviceaccount\s+"nobody"\s+not\s+found`},
-		{"a claim", plugin, []string{"why", "--kubeconfig", up.Kubeconfig}, `PersistentVolumeClaim \S+/unbound\n +It is not bound: storageclass`},
-		{"a Service", plugin, []string{"why", "--kubeconfig", up.Kubeconfig}, `Service \S+/lonely\n +It has no endpoints: no pod with an address has the labels app=nobody`},
-		{"a pod without a node", plugin, []string{"why", "nowhere", "--kubeconfig", up.Kubeconfig}, `The pod has no node yet: 0/\d+ nodes are available`},
-		{"a timeline", plugin, []string{"timeline", "crash", "--kubeconfig", up.Kubeconfig}, `critical path`},
+	const first = `^\S+ (is|has) [^-]* - `
+	const nodes = `The pod has no node yet: 0/\d+ nodes are available: .*`
+	const crash = first + `main (waits for its next restart: .*; it said|at \S+: exit 3, saying) "no database"`
+	for _, tc := range []struct{ args, want string }{
+		{"why crash", crash},
+		{"why nowhere", first + nodes + `didn't match Pod's node affinity/selector`},
+		{"why large", first + nodes + `Insufficient cpu`},
+		{"why taken", first + nodes + `didn't have free ports`},
+		{"why unclaimed", first + `The pod has no node yet: .*persistentvolumeclaim "none" not found`},
+		{"why gated", first + `The pod has no node yet: it is not scheduled before others remove its scheduling gate example\.com/quota`},
+		{"why elsewhere", first + `The pod's node elsewhere does not answer, .*`},
+		{"why secret", first + `main can't be started: CreateContainerConfigError: secret "none" not found`},
+		{"why files", first + `The pod's volumes can't be mounted: .*configmap "none" not found`},
+		{"why image", first + `The image Upper/Case of main can't be had: InvalidImageName: `},
+		{"why held", first + `The pod's object is still there because it has the finalizer example\.com/keep`},
+		{"status nowhere", `PodScheduled False \w+ Unschedulable: 0/\d+ nodes are available`},
+		{"why", `/nowhere .*` + nodes},
+		{"why", `Deployment \S+/unmade It has 0 of 1 pod, because another can't be created: pods "unmade-.+serviceaccount "nobody" not found`},
+		{"kubectl-lifepod why", `PersistentVolumeClaim \S+/unbound It is not bound: storageclass`},
+		{"kubectl-lifepod why", `Service \S+/lonely It has no endpoints: no pod with an address has the labels app=nobody`},
+		{"kubectl-lifepod why crash", crash},
+		{"kubectl lifepod why crash", crash},
+		{"kubectl-lifepod why nowhere", first + nodes},
+		{"kubectl-lifepod timeline crash", `critical path`},
 	} {
-		out, err := exec.CommandContext(t.Context(), tc.program, append(tc.args, "-n", s.name)...).CombinedOutput()
-		assert.True(t, err == nil && regexp.MustCompile(tc.want).Match(out), "%s: %v\n%s\nwant %s", tc.name, err, out, tc.want)
+		args, isPlugin := strings.CutPrefix(tc.args, "kubectl-lifepod ")
+		program, where := up.Program, "--root="+up.Root
+		if isPlugin {
+			program, where = plugin, "--kubeconfig="+up.Kubeconfig
+		}
+		s.until(tc.args, func() error {
+			out, err := exec.CommandContext(t.Context(), program, append(strings.Fields(args), where, "-n", s.name)...).CombinedOutput()
+			if text := strings.Join(strings.Fields(string(out)), " "); err == nil && !regexp.MustCompile(tc.want).MatchString(text) {
+				return fmt.Errorf("%s\nwant %s", text, tc.want)
+			}
+			return err
+		})
 	}
 }

@@ -117,7 +117,7 @@ func (m moduleFolders) read(place Place) (content string, checked bool, err erro
 	if module == "" {
 		return "", false, nil
 	}
-	folder := "."
+	folder := repository + "/cluster" // whose modules are more
 	if module == JobSet {
 		folder = jobSetFolder
 	}

@@ -57,6 +57,9 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
+// JSONVersion is the version of what commands write as JSON, whose schema is docs/schema.json: fields are only added to it.
+const JSONVersion = 1
+
 // JSON is the same JSON, in which the control characters that encoding/json leaves as they
 // are, those from U+007F on, and those that turn the direction of writing are escaped.
 func JSON(text []byte) []byte {

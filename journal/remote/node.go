@@ -43,9 +43,10 @@ func (n Node) Read(uid string) (*journal.Record, error) {
 }
 
 func (n Node) get(uid string, into any) error {
-	content, err := n.Client.Get().Resource("nodes").Name(n.Name).SubResource("proxy").Suffix(Path, uid).DoRaw(n.Context)
-	switch {
-	case apierrors.IsNotFound(err):
+	result := n.Client.Get().Resource("nodes").Name(n.Name).SubResource("proxy").Suffix(Path, uid).Do(n.Context)
+	content, _ := result.Raw()
+	switch err := result.Error(); {
+	case apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err): // it is the node's, not the API server's
 		return fmt.Errorf("node %s has no journal of it; is it run by lifepod agent? %w", n.Name, fs.ErrNotExist)
 	case err != nil:
 		return fmt.Errorf("journal of node %s: %w", n.Name, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/contract"
@@ -21,30 +22,44 @@ import (
 
 // Line is one JSON object of -o json; fields that don't apply are left out.
 type Line struct {
-	Time    time.Time      `json:"time"`
-	Elapsed float64        `json:"elapsedSeconds"`
-	Type    string         `json:"type"`          // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
-	Pod     string         `json:"pod,omitempty"` // of several: its namespace/name
-	Subject string         `json:"subject,omitempty"`
-	What    string         `json:"what,omitempty"`
-	Outcome string         `json:"outcome,omitempty"`
-	Because string         `json:"because,omitempty"`
-	Rule    string         `json:"rule,omitempty"`
-	Kind    lifecycle.Kind `json:"kind,omitempty"` // of a lifecycle.Report: what What is the words of
-	Reason  string         `json:"reason,omitempty"`
-	Message string         `json:"message,omitempty"`
-	Stream  string         `json:"stream,omitempty"`
-	Text    *string        `json:"text,omitempty"`
-	Status  *v1.PodStatus  `json:"status,omitempty"`
+	Version   int       `json:"version"`
+	Time      time.Time `json:"time"`
+	Elapsed   float64   `json:"elapsedSeconds"`
+	Type      string    `json:"type"`                // lifecycle, event, status, output, warning, end; simulation and scenario of lifepod sim
+	Namespace string    `json:"namespace,omitempty"` // with Name and UID: of the pod that it is about; empty: of none, or of all
+	Name      string    `json:"name,omitempty"`
+	UID       types.UID `json:"uid,omitempty"`
+	Container string    `json:"container,omitempty"`
+	Pod       string    `json:"pod,omitempty"` // of several: its namespace/name
+	Subject   string    `json:"subject,omitempty"`
+	What      string    `json:"what,omitempty"`
+	Outcome   string    `json:"outcome,omitempty"`
+	Because   string    `json:"because,omitempty"`
+	Rule      string    `json:"rule,omitempty"`
+
+	// What What, Outcome and Because say, as data.
+	Kind         lifecycle.Kind    `json:"kind,omitempty"`
+	ExitCode     *int32            `json:"exitCode,omitempty"`
+	Signal       int32             `json:"signal,omitempty"` // that ended the process, by its exit code
+	Reason       string            `json:"reason,omitempty"`
+	Message      string            `json:"message,omitempty"`
+	Action       lifecycle.Outcome `json:"action,omitempty"`
+	DelaySeconds float64           `json:"delaySeconds,omitempty"` // until the action
+	PodIP        string            `json:"podIP,omitempty"`
+
+	Stream string        `json:"stream,omitempty"`
+	Text   *string       `json:"text,omitempty"`
+	Status *v1.PodStatus `json:"status,omitempty"`
 }
 
 // Formatter writes a pod's life, from its first line to its last.
 type Formatter struct {
 	Began   time.Time // +0s of what is shown, by the wall clock as it is set now
 	JSON    bool
-	Verbose bool   // rules and Kubernetes Events as well
-	Pod     string // of JSON lines; empty where there is one
-	Explain *Rules // what rules say when they come for the first time; nil: nothing is explained
+	Verbose bool    // rules and Kubernetes Events as well
+	Explain *Rules  // what rules say when they come for the first time; nil: nothing is explained
+	Of      *v1.Pod // whose life it is; nil: that of several
+	Several bool    // it is one of several
 
 	attempts   attempts
 	milestones map[string]bool // of statuses that were told
@@ -89,7 +104,16 @@ const explainWidth = 76
 
 // Encode is a line as JSON.
 func (t *Formatter) Encode(at time.Time, l Line) string {
-	l.Pod, l.Time, l.Elapsed = t.Pod, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
+	l.Version, l.Time, l.Elapsed = plain.JSONVersion, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
+	if t.Of != nil {
+		l.Namespace, l.Name, l.UID = t.Of.Namespace, t.Of.Name, t.Of.UID
+	}
+	if t.Several {
+		l.Pod = l.Namespace + "/" + l.Name
+	}
+	if l.Container == "" && l.Subject != "pod" && !strings.ContainsAny(l.Subject, " {") { // not a volume, a Job or a field
+		l.Container = l.Subject
+	}
 	data, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // every field is plain data
@@ -101,8 +125,7 @@ func (t *Formatter) Encode(at time.Time, l Line) string {
 // attempts repeat is shown once.
 func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.JSON {
-		w := r.Words()
-		return t.Encode(at, Line{Type: "lifecycle", Subject: w.Subject, Kind: r.Kind, What: w.What, Outcome: w.Outcome, Because: w.Because, Rule: w.Rule})
+		return t.Encode(at, lineOf(r))
 	}
 	if t.attempts == nil {
 		t.attempts = attempts{}
@@ -139,6 +162,25 @@ func (t *Formatter) Status(at time.Time, s *v1.PodStatus) (text string) {
 	return text
 }
 
+func lineOf(r lifecycle.Report) Line {
+	w := r.Words()
+	l := Line{
+		Type: "lifecycle", Subject: w.Subject, What: w.What, Outcome: w.Outcome, Because: w.Because, Rule: w.Rule,
+		Kind: r.Kind, Reason: r.Reason, Message: r.Message, Action: r.Outcome,
+	}
+	if r.Later() || r.Outcome == lifecycle.ThenGrace {
+		l.DelaySeconds = r.Span.Seconds()
+	}
+	switch r.Kind {
+	case lifecycle.KindExited:
+		l.ExitCode, l.Signal = &r.Code, lifecycle.SignalOf(r.Code)
+	case lifecycle.KindSandboxReadyAt:
+		l.PodIP, _, _ = strings.Cut(r.On, ", ")
+	default:
+	}
+	return l
+}
+
 // Milestone is a line of text: elapsed time, what, why. A message may have several, such as
 // that of a probe, which has the output of its command.
 func (t *Formatter) Milestone(at time.Time, text string) string {
@@ -149,7 +191,8 @@ func (t *Formatter) Milestone(at time.Time, text string) string {
 func (t *Formatter) Event(at time.Time, e lifecycle.RecordEvent) string {
 	switch {
 	case t.JSON:
-		return t.Encode(at, Line{Type: "event", Subject: e.FieldPath, What: e.Type, Reason: e.Reason, Message: e.Message})
+		_, container, _ := strings.Cut(strings.TrimSuffix(e.FieldPath, "}"), "{")
+		return t.Encode(at, Line{Type: "event", Subject: e.FieldPath, Container: container, What: e.Type, Reason: e.Reason, Message: e.Message})
 	case t.Verbose:
 		return t.Milestone(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, cmp.Or(e.FieldPath, "pod"), e.Message))
 	}

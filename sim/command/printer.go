@@ -25,7 +25,7 @@ type printer struct {
 
 func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
 	p := &printer{
-		format: story.Formatter{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain},
+		format: story.Formatter{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain, Of: pod},
 		stdout: o.stdout, stderr: o.stderr, unprefixed: story.Unprefixed(pod),
 	}
 	var err error
@@ -53,7 +53,7 @@ func (p *printer) print(text string) {
 
 func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	if p.format.JSON {
-		p.print(p.format.Encode(at, story.Line{Type: "status", Status: &status}))
+		p.print(p.format.Encode(at, story.Line{Type: "status", PodIP: status.PodIP, Status: &status}))
 		return
 	}
 	p.print(p.format.Status(at, &status))
