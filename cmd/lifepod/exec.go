@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -14,6 +15,7 @@ import (
 func newExecCommand(g *global, code *int) *cobra.Command {
 	var on *onPod
 	var s sessionFlags
+	var user string
 	command := &cobra.Command{
 		Use:   "exec [flags] POD -- COMMAND [ARGUMENT…]",
 		Short: "Run a command in a container of a pod",
@@ -36,7 +38,11 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			container := s.choose(command, pod)
 			streams, restore := s.streams(command, s.tty)
 			defer restore()
-			*code, err = pod.Exec(ctx, container, args[1:], streams)
+			if user == "" {
+				*code, err = pod.Exec(ctx, container, args[1:], streams)
+			} else {
+				*code, err = pod.ExecAs(ctx, g.runtimeSocket(), container, user, args[1:], streams)
+			}
 			if _, ok := errors.AsType[*client.StartError](err); ok {
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
@@ -46,7 +52,17 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 	}
 	on = g.onPodCommand(command)
 	s.add(command)
+	command.Flags().StringVarP(&user, "user", "u", "", "as another user than the container's, `USER[:GROUP]`, by name or number (containerd only)")
 	return command
+}
+
+// runtimeSocket is that of the container runtime; empty if it can't be told.
+func (g *global) runtimeSocket() string {
+	if g.endpoint != "" {
+		return strings.TrimPrefix(g.endpoint, "unix://")
+	}
+	paths, _ := bundle.Locate(g.root, "") // the pods were found by it
+	return paths.Socket()
 }
 
 // sessionFlags are the flags of commands that talk to a container.
