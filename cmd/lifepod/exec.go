@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -54,15 +53,6 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 	s.add(command)
 	command.Flags().StringVarP(&user, "user", "u", "", "as another user than the container's, `USER[:GROUP]`, by name or number (containerd only)")
 	return command
-}
-
-// runtimeSocket is that of the container runtime; empty if it can't be told.
-func (g *global) runtimeSocket() string {
-	if g.endpoint != "" {
-		return strings.TrimPrefix(g.endpoint, "unix://")
-	}
-	paths, _ := bundle.Locate(g.root, "") // the pods were found by it
-	return paths.Socket()
 }
 
 // sessionFlags are the flags of commands that talk to a container.
