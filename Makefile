@@ -251,6 +251,10 @@ test-upgrade: test-packages build $(BEFOREPROGRAM) ## what the lifepod of the mi
 CHECKS ?=
 CGROUP ?= v2
 SUITE  ?= bookworm
+.PHONY: test-site
+test-site: test-packages site ## that site in a browser
+	@$(call gotest,site,./e2e/site,$(ONCE))
+
 .PHONY: test-machine test-machine-smoke
 test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some, ARCH=arm64 (as root)
 	@hack/install-packages machine $(ARCH)
@@ -280,9 +284,16 @@ update-vulnerabilities: ## renew that database from a clone of github.com/golang
 	@[ -n "$(VULNDB)" ] || { echo "make update-vulnerabilities: want VULNDB=<a clone of github.com/golang/vulndb>" >&2; exit 1; }
 	$(GO) run ./hack/vulnerabilities -renew $(VULNDB)
 
-.PHONY: contract upstream
+.PHONY: contract pictures site upstream
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
+
+site: ## docs as a site in bin/site, with a search, in English and Chinese
+	@hack/install-packages site
+	hack/site/build
+
+pictures: ## draw the pictures of docs/guide and docs/zh/guide anew, as hack/pictures/pictures.yaml says
+	@$(GO) run ./hack/pictures
 
 upstream: ## what a newer Kubernetes has changed of what rules have as their source: OLD=v1.36.3 NEW=v1.37.2, ALL=-all with what is decided
 	@$(GO) run ./hack/upstream $(ALL) $(OLD) $(NEW)
@@ -371,7 +382,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-groups-sim bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
@@ -392,13 +403,9 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
-BENCHGROUPS ?= -n 10 -kubelet
-bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as one on three nodes with containers, beside JobSet's agents and the kubelet (as root)
-	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
-
-BENCHGROUPSSIM ?= -pods 200 -rounds 10
-bench-groups-sim: controlplane jobset ## the same on simulated nodes, 200 if nothing else is said, beside the bare writes
-	$(GO) run ./bench/groups/simulated $(BENCHGROUPSSIM)
+BENCHGROUPS ?= -pods 200 -rounds 10
+bench-groups: controlplane jobset ## how fast a JobSet restarts as one on simulated nodes, 200 if nothing else is said, beside the bare writes
+	$(GO) run ./bench/groups $(BENCHGROUPS)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0

@@ -62,7 +62,6 @@ type statuses struct {
 
 func newStatuses() *statuses { return &statuses{news: mailbox.NewSignal()} }
 
-// Status keeps a status.
 func (s *statuses) Status(status v1.PodStatus, _ bool) {
 	s.mu.Lock()
 	s.newest = status

@@ -167,7 +167,6 @@ func (l *layout) keep(address net.IP, port int) error {
 	return listener.Close()
 }
 
-// releasePorts lets others have them.
 func (l *layout) releasePorts() {
 	for _, kept := range l.kept {
 		_ = kept.Close() // nobody waits there

@@ -31,8 +31,7 @@ func inNetwork(t *testing.T) bool {
 func plug(t *testing.T, address string) (unplug func()) {
 	t.Helper()
 	link := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lan0"}}
-	a, err := netlink.ParseAddr(address + "/24")
-	assert.Must(t, err)
+	a := assert.Get(netlink.ParseAddr(address + "/24")).Must(t)
 	gateway := a.IP.To4().Mask(a.Mask)
 	gateway[3] = 254
 	for _, err := range []error{
@@ -41,9 +40,7 @@ func plug(t *testing.T, address string) (unplug func()) {
 		assert.Must(t, err)
 	}
 	return func() {
-		if err := netlink.LinkDel(link); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, netlink.LinkDel(link))
 	}
 }
 
@@ -74,10 +71,8 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	}
 	s := startCluster(t, Config{Disable: withoutNode})
 	s.said(t, "this machine has no default route")
-	l, err := s.layout()
-	assert.Must(t, err)
-	own, err := l.ownAddress()
-	assert.Must(t, err)
+	l := assert.Get(s.layout()).Must(t)
+	own := assert.Get(l.ownAddress()).Must(t)
 	s.awaitFound(t, own.String())
 	if link, err := net.InterfaceByName(ownLink(l.paths)); err != nil {
 		t.Error(err)
@@ -88,20 +83,14 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	s.said(t, "the machine's default route has another address")
 	s.awaitFound(t, own.String())
 	s.end()
-	if err := <-s.ended; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-s.ended)
 
 	again := startCluster(t, s.Config)
 	again.awaitFound(t, "192.0.2.5")
-	if _, err := net.InterfaceByName(ownLink(l.paths)); err == nil {
-		t.Error("the interface that is not needed any more has stayed")
-	}
+	assert.Fails(t, assert.ErrorOf(net.InterfaceByName(ownLink(l.paths))), "the interface that is not needed any more has stayed")
 	unplug()
 	again.said(t, "the address of the cluster is gone from this machine")
-	if _, err := again.client.Discovery().ServerVersion(); err != nil {
-		t.Errorf("this machine does not reach the cluster any more: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(again.client.Discovery().ServerVersion()), "this machine does not reach the cluster any more")
 	plug(t, "192.0.2.5")
 	again.said(t, "the address of the cluster is back")
 }

@@ -74,7 +74,6 @@ const dnsDomain = "cluster.local"
 // Name is the cluster's in kubeconfig files.
 const Name = "lifepod"
 
-// layout is where a cluster has its things.
 type layout struct {
 	Config
 	paths     bundle.Paths

@@ -24,7 +24,6 @@ import (
 	"github.com/lifepod/lifepod/unattended"
 )
 
-// DownOptions say how a cluster ends.
 type DownOptions struct {
 	Purge bool           // what it has on disk as well
 	Grace *time.Duration // replaces the grace of each pod; nil: each pod keeps its own

@@ -19,12 +19,9 @@ func holder(t *testing.T, l *layout, onTerm string) *exec.Cmd {
 	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	script := `trap '` + onTerm + `' TERM; exec 9<>"$1"; flock 9; echo $$ >&9; echo locked; while :; do sleep 0.05; done`
 	command := exec.Command("sh", "-c", script, "sh", l.file("up.lock"))
-	out, err := command.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(command.StdoutPipe()).Must(t)
 	assert.Must(t, command.Start())
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(out.Read(make([]byte, 1))))
 	return command
 }
 
@@ -32,17 +29,12 @@ func holder(t *testing.T, l *layout, onTerm string) *exec.Cmd {
 // be ended.
 func TestEndProcess(t *testing.T) {
 	for onTerm, want := range map[string]string{"exit 0": "exit status 0", ":": "signal: killed"} {
-		l, err := Config{Root: filepath.Join(t.TempDir(), "root"), Log: slog.New(slog.DiscardHandler)}.layout()
-		assert.Must(t, err)
+		l := assert.Get(Config{Root: filepath.Join(t.TempDir(), "root"), Log: slog.New(slog.DiscardHandler)}.layout()).Must(t)
 		command := holder(t, l, onTerm)
 		ended, err := l.endProcess(t.Context(), time.Second)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		_ = command.Wait() // its state says how it has ended
 		assert.Deep(t, fmt.Sprintf("on TERM %q", onTerm), want, command.ProcessState.String())
-		if killed := strings.Contains(ended, "killed"); killed != (onTerm == ":") {
-			t.Errorf("on TERM %q: %q", onTerm, ended)
-		}
+		assert.True(t, strings.Contains(ended, "killed") == (onTerm == ":"), "on TERM %q: %q", onTerm, ended)
 	}
 }

@@ -40,9 +40,8 @@ func (s *testCluster) hold(t *testing.T) (givenUp <-chan struct{}) {
 			Rule:       admission.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
 		}},
 	}
-	_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
-		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})))
 	patience := time.After(time.Minute)
 	for { // the API server needs a moment to know the webhook
 		go func() {
@@ -72,27 +71,21 @@ func TestEndsWhileWatched(t *testing.T) {
 	s := startCluster(t, Config{Disable: withoutNode})
 	var watches []watch.Interface
 	for range 3 {
-		w, err := s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-		assert.Must(t, err)
-		if first := <-w.ResultChan(); first.Type != watch.Added { // it is open: each cluster has ConfigMaps
-			t.Fatalf("the watch begins with %v", first)
-		}
+		w := assert.Get(s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})).Must(t)
+		first := <-w.ResultChan() // it is open: each cluster has ConfigMaps
+		assert.Require(t, first.Type == watch.Added, "the watch begins with %v", first)
 		watches = append(watches, w)
 	}
 	s.end()
 	select {
 	case err := <-s.ended:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	for _, w := range watches {
 		for e := range w.ResultChan() {
-			if e.Type == watch.Error {
-				t.Errorf("the watch ends with %v", e.Object)
-			}
+			assert.True(t, e.Type != watch.Error, "the watch ends with %v", e.Object)
 		}
 	}
 }
@@ -103,9 +96,7 @@ func TestEndsWhileRequested(t *testing.T) {
 	s.end()
 	select {
 	case err := <-s.ended:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-givenUp:
 		t.Error("it waits until the webhook is given up")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/apiserver"
 	"github.com/lifepod/lifepod/cluster/token"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What is no feature gate, and a value that one can't have, is one error, with the
@@ -31,13 +32,9 @@ func TestCheckGates(t *testing.T) {
 			c.FeatureGates[name] = value == "true"
 		}
 		err := c.checkGates()
-		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: error %v, want %q", gates, err, want)
-		}
+		assert.True(t, (want != "" || err == nil) && (want == "" || err != nil && err.Error() == want), "%s: error %v, want %q", gates, err, want)
 	}
-	if utilfeature.DefaultFeatureGate.Enabled("PodLogsQuerySplitStreams") {
-		t.Error("checking has set a gate")
-	}
+	assert.True(t, !utilfeature.DefaultFeatureGate.Enabled("PodLogsQuerySplitStreams"), "checking has set a gate")
 }
 
 func TestCheckRuntimeConfig(t *testing.T) {
@@ -56,9 +53,8 @@ func TestCheckRuntimeConfig(t *testing.T) {
 			user[key] = value
 		}
 		err := apiserver.CheckRuntimeConfig(user)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%q: error %v, want %q", said, err, want)
-		}
+		assert.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.HasPrefix(err.Error(), want)),
+			"%q: error %v, want %q", said, err, want)
 	}
 }
 
@@ -80,18 +76,13 @@ func TestFeatureGates(t *testing.T) {
 	} {
 		list, err := s.client.Discovery().ServerResourcesForGroupVersion(version)
 		has := err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == want })
-		if want == "" && err == nil || want != "" && !has {
-			t.Errorf("%s: want %q in it: error %v", version, want, err)
-		}
+		assert.True(t, (want != "" || err != nil) && (want == "" || has), "%s: want %q in it: error %v", version, want, err)
 	}
 	s.said(t, "ready")
 	config := s.joiningNodes(t)
-	if got := config["featureGates"]; got == nil || got.(map[string]any)["PodCertificateRequest"] != true {
-		t.Errorf("joining nodes are told the gates %v", got)
-	}
-	if text := s.log.String(); strings.Contains(text, "has failed") {
-		t.Error("a part has failed")
-	}
+	got := config["featureGates"]
+	assert.True(t, got != nil && got.(map[string]any)["PodCertificateRequest"] == true, "joining nodes are told the gates %v", got)
+	assert.True(t, !strings.Contains(s.log.String(), "has failed"), "a part has failed")
 }
 
 // joiningNodes is the configuration of nodes that join.

@@ -76,7 +76,6 @@ func (m *makingInformers) StartWithContext(ctx context.Context) {
 	m.gatedInformers.StartWithContext(ctx)
 }
 
-// runOn runs parts on one set of informers.
 func (r *run) runOn(g *group, shared informers.SharedInformerFactory, wanted []part) {
 	first := 0
 	for _, p := range wanted {

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/controller/disruption"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // slowBudgets delays the disruption controller's constructor between its handler of
@@ -112,12 +114,9 @@ func TestInformersWaitForConstructors(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := g.wait(); err != nil {
-		t.Error(err)
-	}
-	if n := panics.Load(); n > 0 {
-		t.Errorf("%d handlers were called before their parts were made", n)
-	}
+	assert.NoError(t, g.wait())
+	n := panics.Load()
+	assert.True(t, n <= 0, "%d handlers were called before their parts were made", n)
 }
 
 // Parts that work on running informers don't wait where nothing is made first, nor
@@ -134,8 +133,6 @@ func TestInformersStart(t *testing.T) {
 		}
 		pods := gated.Core().V1().Pods().Informer()
 		gated.Start(t.Context().Done())
-		if !cache.WaitForCacheSync(t.Context().Done(), pods.HasSynced) {
-			t.Error("the informer does not run")
-		}
+		assert.True(t, cache.WaitForCacheSync(t.Context().Done(), pods.HasSynced), "the informer does not run")
 	}
 }

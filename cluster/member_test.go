@@ -13,14 +13,10 @@ import (
 // claim the same podCIDR, and which of them take traffic no more.
 func TestTrimNode(t *testing.T) {
 	made := metav1.Unix(1e9, 0)
-	got, err := trimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", CreationTimestamp: made, DeletionTimestamp: &made},
-		Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}}})
-	assert.Must(t, err)
+	got := assert.Get(trimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", CreationTimestamp: made, DeletionTimestamp: &made},
+		Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}}})).Must(t)
 	kept := got.(*v1.Node)
-	if !kept.CreationTimestamp.Equal(&made) {
-		t.Errorf("made at %v, want %v", kept.CreationTimestamp, made)
-	}
-	if len(kept.Spec.Taints) != 1 || kept.DeletionTimestamp == nil {
-		t.Errorf("taints %v, deleted at %v: the node seems to take traffic", kept.Spec.Taints, kept.DeletionTimestamp)
-	}
+	assert.True(t, kept.CreationTimestamp.Equal(&made), "made at %v, want %v", kept.CreationTimestamp, made)
+	assert.True(t, len(kept.Spec.Taints) == 1 && kept.DeletionTimestamp != nil,
+		"taints %v, deleted at %v: the node seems to take traffic", kept.Spec.Taints, kept.DeletionTimestamp)
 }

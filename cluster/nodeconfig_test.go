@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -48,17 +49,15 @@ func TestNodeConfig(t *testing.T) {
 		"cgroupRoot: /pods":                          true,
 		"featureGates: {AllBeta: true}":              false,
 	} {
-		if _, err := loadNodeConfig(kubeletFile(t, fields), decidedByJoin(true)); (err != nil) != refused {
-			t.Errorf("of join: %s: error %v", fields, err)
-		}
+		_, err := loadNodeConfig(kubeletFile(t, fields), decidedByJoin(true))
+		assert.True(t, (err != nil) == refused, "of join: %s: error %v", fields, err)
 	}
 }
 
 // The port of the node's API is the flag's, the configuration's, or that of before; one
 // that is taken is refused only where it was asked for.
 func TestNodePort(t *testing.T) {
-	taken, err := net.Listen("tcp", "0.0.0.0:0")
-	assert.Must(t, err)
+	taken := assert.Get(net.Listen("tcp", "0.0.0.0:0")).Must(t)
 	defer func() { _ = taken.Close() }()
 	busy := taken.Addr().(*net.TCPAddr).Port
 	for name, test := range map[string]struct {
@@ -88,13 +87,11 @@ func TestNodePort(t *testing.T) {
 
 // The node has the gates that concern nodes, as the user sets them.
 func TestNodeGates(t *testing.T) {
-	l := named(t, "", &logBuffer{})
+	l := named(t, "", &machine.Log{})
 	l.FeatureGates = map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true, "NoneOfTheKubelets": true}
 	assert.Must(t, l.chooseServices())
-	keys, err := l.openKeys()
-	assert.Must(t, err)
-	text, err := l.nodeConfig(keys)
-	assert.Must(t, err)
+	keys := assert.Get(l.openKeys()).Must(t)
+	text := assert.Get(l.nodeConfig(keys)).Must(t)
 	var got struct {
 		FeatureGates map[string]bool
 		PodPidsLimit int64

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/register"
 )
 
 // named is the layout of a root whose node had a name before; none if it is empty.
-func named(t *testing.T, before string, log *logBuffer) *layout {
+func named(t *testing.T, before string, log *machine.Log) *layout {
 	t.Helper()
-	l, err := Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()
-	assert.Must(t, err)
+	l := assert.Get(Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()).Must(t)
 	assert.Must(t, os.MkdirAll(l.file(""), 0o700))
 	if l.Node = before; before != "" {
 		assert.Must(t, l.rememberNode())
@@ -27,20 +27,19 @@ func named(t *testing.T, before string, log *logBuffer) *layout {
 // A node keeps its name, whatever the machine is called now; another one that is asked
 // for is refused, because the pods would be ended.
 func TestNameNode(t *testing.T) {
-	machine, err := register.Hostname("")
-	assert.Must(t, err)
+	host := assert.Get(register.Hostname("")).Must(t)
 	for name, test := range map[string]struct{ before, given, want, refused, logged string }{
-		"first start":           {want: machine},
+		"first start":           {want: host},
 		"first start, named":    {given: "a", want: "a"},
 		"first start, bad name": {given: "Bad_Name", refused: `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
-		"again":                 {before: machine, want: machine},
+		"again":                 {before: host, want: host},
 		"again, same name":      {before: "a", given: "a", want: "a"},
 		"again, not named":      {before: "a", want: "a", logged: "the machine's name has changed"},
 		"again, bad name":       {before: "a", given: "Bad_Name", refused: `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
 		"again, another name":   {before: "a", given: "b", refused: "--node-name b: this machine's node is called a ("},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log logBuffer
+			var log machine.Log
 			l := named(t, test.before, &log)
 			l.Node = test.given
 			err := l.nameNode("--node-name", l.newNode())
@@ -55,9 +54,8 @@ func TestNameNode(t *testing.T) {
 			case err == nil && l.Node != test.want:
 				t.Errorf("the node is called %s, want %s", l.Node, test.want)
 			}
-			if said := log.String(); !strings.Contains(said, test.logged) || test.logged == "" && said != "" {
-				t.Errorf("the log says %q, want %q", said, test.logged)
-			}
+			said := log.String()
+			assert.True(t, strings.Contains(said, test.logged) && (test.logged != "" || said == ""), "the log says %q, want %q", said, test.logged)
 		})
 	}
 }
@@ -74,7 +72,7 @@ func TestNameMember(t *testing.T) {
 		"another name, no credentials": {given: "b", want: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := named(t, "a", &logBuffer{})
+			l := named(t, "a", &machine.Log{})
 			o := node.Options{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), HostnameOverride: test.given}
 			if test.member {
 				assert.Must(t, os.WriteFile(o.Kubeconfig, nil, 0o600))

@@ -96,7 +96,6 @@ func Parts() []string {
 
 func (c Config) runs(part string) bool { return !slices.Contains(c.Disable, part) }
 
-// wanted are the parts of some kind that are to run.
 func (c Config) wanted(kind func(part) bool) (list []part) {
 	for _, p := range parts {
 		if c.runs(p.name) && kind(p) {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -47,17 +48,11 @@ func TestReadyWithSlowControllers(t *testing.T) {
 		PriorityClassName: "system-cluster-critical", Containers: []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1"}},
 	}}
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		if _, err := s.client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})))
 	}
-	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})))
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 80}}}}
-	if _, err := s.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(s.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})))
 }
 
 // firstObjects are those that users' first objects need.
@@ -76,21 +71,16 @@ func TestNeeds(t *testing.T) {
 	for i := range firstObjects {
 		synctest.Test(t, func(t *testing.T) {
 			there := slices.Delete(slices.Clone(firstObjects), i, i+1)
-			client, log := fake.NewClientset(there...), &logBuffer{}
+			client, log := fake.NewClientset(there...), &machine.Log{}
 			r := &run{layout: &layout{Config: Config{Log: slog.New(slog.NewTextHandler(log, nil))}}, client: client}
 			began := time.Now()
 			time.AfterFunc(15*time.Second, func() {
-				if err := client.Tracker().Add(firstObjects[i]); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, client.Tracker().Add(firstObjects[i]))
 			})
 			assert.Must(t, r.await(t.Context(), r.needs()))
-			if took := time.Since(began).Round(time.Second); took != 15*time.Second {
-				t.Errorf("without object %d it took %v, want 15s", i, took)
-			}
-			if !strings.Contains(log.String(), "not found") {
-				t.Errorf("without object %d the log says %q", i, log)
-			}
+			took := time.Since(began).Round(time.Second)
+			assert.True(t, took == 15*time.Second, "without object %d it took %v, want 15s", i, took)
+			assert.True(t, strings.Contains(log.String(), "not found"), "without object %d the log says %q", i, log)
 		})
 	}
 }
@@ -98,9 +88,7 @@ func TestNeeds(t *testing.T) {
 // Without controllers nobody makes what only they make.
 func TestNeedsWithoutControllers(t *testing.T) {
 	r := &run{layout: &layout{Config: Config{Disable: []string{"controllers"}}}, client: fake.NewClientset(firstObjects[:5]...)}
-	if err := r.await(t.Context(), r.needs()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.await(t.Context(), r.needs()))
 }
 
 // A cluster whose node is not registered yet is not ready.
@@ -112,8 +100,7 @@ func TestReadyAfterTheNode(t *testing.T) {
 		asked <- r.URL.Path
 	}))
 	defer api.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})).Must(t)
 	called, registered := make(chan Ready, 1), make(chan struct{})
 	r := &run{
 		layout: &layout{Config: Config{Log: slog.New(slog.DiscardHandler), Node: "n1"}}, client: client,
@@ -134,7 +121,6 @@ func TestReadyAfterTheNode(t *testing.T) {
 	}
 	close(registered)
 	<-ended
-	if ready := <-called; ready.Node != "n1" {
-		t.Errorf("it is ready with %+v", ready)
-	}
+	ready := <-called
+	assert.True(t, ready.Node == "n1", "it is ready with %+v", ready)
 }

@@ -18,7 +18,6 @@ import (
 // identity. It stays while a server is down, so that no node takes the server's place.
 const serversConfigMap = "lifepod-servers"
 
-// serverEntry is what a server is known by.
 type serverEntry struct {
 	Name    string `json:"name"`
 	Address net.IP `json:"address"`

@@ -40,22 +40,15 @@ func TestReserved(t *testing.T) {
 			stop() // it is down
 			assert.Must(t, <-ended)
 		}
-		got, err := first.reserved(t.Context(), client)
-		assert.Must(t, err)
+		got := assert.Get(first.reserved(t.Context(), client)).Must(t)
 		for _, name := range []string{"s1", "s2", "kubernetes.default.svc"} {
-			if !slices.Contains(got.Names, name) {
-				t.Errorf("names %q are without %s", got.Names, name)
-			}
+			assert.True(t, slices.Contains(got.Names, name), "names %q are without %s", got.Names, name)
 		}
 		for _, ip := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.9"} {
-			if !slices.ContainsFunc(got.IPs, net.ParseIP(ip).Equal) {
-				t.Errorf("addresses %v are without %s", got.IPs, ip)
-			}
+			assert.True(t, slices.ContainsFunc(got.IPs, net.ParseIP(ip).Equal), "addresses %v are without %s", got.IPs, ip)
 		}
 		for _, network := range []string{"10.42.0.0/16", "10.43.0.0/16", "10.44.0.0/16"} {
-			if !slices.Contains(got.Networks, netip.MustParsePrefix(network)) {
-				t.Errorf("networks %v are without %s", got.Networks, network)
-			}
+			assert.True(t, slices.Contains(got.Networks, netip.MustParsePrefix(network)), "networks %v are without %s", got.Networks, network)
 		}
 	})
 }

@@ -37,12 +37,10 @@ func TestFreeServices(t *testing.T) {
 		assert.Deep(t, fmt.Sprintf("%s beside %v", test.root, test.taken), test.want, at(test.root, test.taken...))
 	}
 	one, two := netip.MustParsePrefix(at("/tmp/one")), netip.MustParsePrefix(at("/tmp/two"))
-	if one.Overlaps(two) || !netip.MustParsePrefix(servicesPool).Contains(one.Addr()) || one.Bits() != servicesBits {
-		t.Errorf("ranges %s and %s: want two blocks of %s", one, two, servicesPool)
-	}
-	if beside := netip.MustParsePrefix(at("/tmp/one", one.String())); beside.Overlaps(one) {
-		t.Errorf("range %s is taken, and was chosen", beside)
-	}
+	assert.True(t, !one.Overlaps(two) && netip.MustParsePrefix(servicesPool).Contains(one.Addr()) && one.Bits() == servicesBits,
+		"ranges %s and %s: want two blocks of %s", one, two, servicesPool)
+	beside := netip.MustParsePrefix(at("/tmp/one", one.String()))
+	assert.True(t, !beside.Overlaps(one), "range %s is taken, and was chosen", beside)
 }
 
 func TestKeepsServices(t *testing.T) {
@@ -62,9 +60,7 @@ func TestPodsAndServicesAreApart(t *testing.T) {
 	}
 	for i, one := range all {
 		for _, other := range all[i+1:] {
-			if one.Overlaps(other) {
-				t.Errorf("%s and %s overlap", one, other)
-			}
+			assert.True(t, !one.Overlaps(other), "%s and %s overlap", one, other)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +24,7 @@ import (
 type testCluster struct {
 	Config
 	client kubernetes.Interface
-	log    logBuffer
+	log    machine.Log
 	end    context.CancelFunc
 	ended  chan error
 }
@@ -38,13 +36,10 @@ var withoutNode = []string{nodePart, "services", "routes", "dns"}
 // has a new one, which goes with the test.
 func startCluster(t *testing.T, c Config) *testCluster {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("want root")
-	}
+	assert.Require(t, os.Geteuid() == 0, "want root")
 	if c.Root == "" {
 		c.Root = newRoot(t)
-		port, err := machine.FreePort()
-		assert.Must(t, err)
+		port := assert.Get(machine.FreePort()).Must(t)
 		c.Listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
 	c.Simulated.Speed = 1
@@ -81,7 +76,6 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	return s
 }
 
-// processVariable says that a test is in a process of its own.
 const processVariable = "LIFEPOD_TEST_PROCESS"
 
 // ownProcess runs a test in a process of its own, begun by a command if there is one. It
@@ -94,16 +88,14 @@ func ownProcess(t *testing.T, by ...string) bool {
 	args := slices.Concat(by, []string{os.Args[0], "-test.run", "^" + t.Name() + "$"})
 	command := exec.Command(args[0], args[1:]...)
 	command.Env = append(os.Environ(), processVariable+"=1")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := command.CombinedOutput()
+	assert.True(t, err == nil, "%v\n%s", err, out)
 	return false
 }
 
 // newRoot is a state folder whose sockets have short paths.
 func newRoot(t *testing.T) string {
-	root, err := os.MkdirTemp("", "lpc")
-	assert.Must(t, err)
+	root := assert.Get(os.MkdirTemp("", "lpc")).Must(t)
 	assert.AtEnd(t, func() error { return errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())) })
 	return root
 }
@@ -134,22 +126,4 @@ func (s *testCluster) said(t *testing.T, text string) {
 		}
 		return fmt.Errorf("it never says %q", text)
 	})
-}
-
-// logBuffer is a log that may be written to after its test has ended.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

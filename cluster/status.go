@@ -54,7 +54,6 @@ type NodeStatus struct {
 // patience is how long an API server may take to answer who asks for the status.
 const patience = 5 * time.Second
 
-// Look finds out how a cluster is.
 func Look(ctx context.Context, c Config) (Status, error) {
 	l, err := c.layout()
 	if err != nil {

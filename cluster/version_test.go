@@ -3,6 +3,9 @@ package cluster
 import (
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestCheckVersion: a cluster goes up by one minor version of Kubernetes at a time, and not back; one of which nothing is written is
@@ -20,11 +23,9 @@ func TestCheckVersion(t *testing.T) {
 		"nonsense":           {node: "n", before: "x", own: "1.37", refused: "kubernetes-version: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := named(t, test.node, &logBuffer{})
+			l := named(t, test.node, &machine.Log{})
 			if test.before != "" {
-				if err := l.rememberVersion(test.before); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, l.rememberVersion(test.before))
 			}
 			switch err := l.checkVersion(test.own); {
 			case test.refused == "" && err != nil:

@@ -15,6 +15,7 @@ type peerKey struct{}
 
 // peer is the process at the other end of a connection; err says why it is not known.
 type peer struct {
+	pid int32
 	uid uint32
 	err error
 }
@@ -44,7 +45,18 @@ func peerOf(conn net.Conn) peer {
 	if err != nil {
 		return peer{err: err}
 	}
-	return peer{uid: credentials.Uid}
+	return peer{pid: credentials.Pid, uid: credentials.Uid}
+}
+
+// Owner is the process behind a socket.
+func Owner(path string) (pid int, err error) {
+	conn, err := Dial(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }() // nothing was sent
+	p := peerOf(conn)
+	return int(p.pid), p.err
 }
 
 // rootOnly refuses everybody but root.

@@ -9,14 +9,16 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
+var tones = map[Status]plain.Tone{OK: plain.Good, Warning: plain.Busy, Error: plain.Bad, NotChecked: plain.Quiet}
+
 // Print writes a line per result, aligned, with its advice below it.
 func Print(out io.Writer, results []Result) error {
-	width := 0
+	width, coloured := 0, plain.Colours(out)
 	for _, result := range results {
 		width = max(width, len(result.Name))
 	}
 	for _, result := range results {
-		if _, err := fmt.Fprintf(out, "%-11s  %-*s  %s\n", result.Status, width, result.Name, plain.Text(result.Found)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s  %-*s  %s\n", tones[result.Status].Paint(coloured, fmt.Sprintf("%-11s", result.Status)), width, result.Name, plain.Text(result.Found)); err != nil {
 			return err
 		}
 		for _, advice := range result.Advice {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTooLargeForTheKernel: what the kernel would not execute is refused before the start, and lifepod why says which
@@ -20,9 +22,8 @@ func TestTooLargeForTheKernel(t *testing.T) {
 		"arg-too-large": {pod("arg-too-large", never+shell("main", "true", "args: [name, "+big+"12345]")), "argument 4 needs 131073 bytes, the kernel takes 131072"},
 	} {
 		got := shared.run(t, c.manifest)
-		if got.code != 128 || !strings.Contains(got.stderr, "argument list too long: "+c.want) || got.stdout != "" {
-			t.Errorf("%s: exit code %d: %.200s %.2000s", name, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, got.code == 128 && strings.Contains(got.stderr, "argument list too long: "+c.want) && got.stdout == "",
+			"%s: exit code %d: %.200s %.2000s", name, got.code, got.stdout, got.stderr)
 		checkWhy(t, shared.sentences(t, name), []string{"main at TIME: exit 128 StartError: argument list too long: " + c.want + " → not restarted"})
 	}
 }
@@ -31,9 +32,8 @@ func TestTooLargeForTheKernel(t *testing.T) {
 func TestMemoryLimitTooLow(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, pod("memory-too-low", "restartPolicy: Never\ncontainers:\n"+shell("main", "true", "resources: {limits: {memory: 1Mi}}")))
-	if want := "memory limit too low?): the limit is 1048576 bytes"; got.code != 128 || !strings.Contains(got.stderr, want) {
-		t.Errorf("exit code %d, want 128 and %s: %s", got.code, want, got.stderr)
-	}
+	want := "memory limit too low?): the limit is 1048576 bytes"
+	assert.True(t, got.code == 128 && strings.Contains(got.stderr, want), "exit code %d, want 128 and %s: %s", got.code, want, got.stderr)
 }
 
 // TestBytesOfVariables: bytes that a runtime would change are refused, with the variable's name and where it comes from,
@@ -67,9 +67,8 @@ func TestFilesOfOtherMachines(t *testing.T) {
 		"marks": mark + strings.Replace(unix, "---\n", "---\n"+mark, 1), "joined": mark + strings.Replace(unix, "---\n", mark+"---\n", 1),
 	} {
 		got := shared.run(t, strings.ReplaceAll(text, "NAME", "files-"+name))
-		if got.code != 0 || got.stdout != "c2V0IC1lCmVjaG8gb25lCg==\none\n" {
-			t.Errorf("%s: exit code %d: %s%s", name, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, got.code == 0 && got.stdout == "c2V0IC1lCmVjaG8gb25lCg==\none\n",
+			"%s: exit code %d: %s%s", name, got.code, got.stdout, got.stderr)
 	}
 	wide := strings.Join(strings.Split(unix, ""), "\x00") + "\x00"
 	if got := shared.run(t, wide); got.code != 125 || got.stderr != "lifepod: <stdin>: the file is UTF-16 text; save it as UTF-8\n" {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // chaosLaws are held against what is seen of one pod from outside: the statuses
@@ -36,9 +38,7 @@ func (l *chaosLaws) judge(stdout string) {
 	for line := range strings.Lines(stdout) {
 		var o object
 		if json.Unmarshal([]byte(line), &o) != nil {
-			if strings.HasSuffix(line, "\n") {
-				l.t.Errorf("not JSON: %q", line)
-			}
+			assert.True(l.t, !strings.HasSuffix(line, "\n"), "not JSON: %q", line)
 			continue
 		}
 		if o.Status == nil {
@@ -50,9 +50,7 @@ func (l *chaosLaws) judge(stdout string) {
 			l.same("start time", o.Status.StartTime.String())
 		}
 		for name, count := range restartCounts(*o.Status) {
-			if count < l.counts[name] { // B-RST-4
-				l.t.Errorf("restart count of %s goes back from %d to %d", name, l.counts[name], count)
-			}
+			assert.True(l.t, count >= l.counts[name], "restart count of %s goes back from %d to %d", name, l.counts[name], count) // B-RST-4
 			l.counts[name] = count
 		}
 	}
@@ -63,9 +61,8 @@ func (l *chaosLaws) same(what, is string) {
 	if is == "" {
 		return
 	}
-	if was := l.facts[what]; was != "" && was != is {
-		l.t.Errorf("%s was %s and is %s", what, was, is)
-	}
+	was := l.facts[what]
+	assert.True(l.t, was == "" || was == is, "%s was %s and is %s", what, was, is)
 	l.facts[what] = is
 }
 
@@ -99,9 +96,7 @@ func (l *chaosLaws) line(n int, container, id, word string) {
 	case "up":
 		l.state.sideUp = true
 	}
-	if container == "main" && l.state.sideTerm {
-		l.t.Errorf("line %d: main goes on after the sidecar was stopped", n)
-	}
+	assert.True(l.t, container != "main" || !l.state.sideTerm, "line %d: main goes on after the sidecar was stopped", n)
 	if ids := l.ids[container]; len(ids) == 0 || ids[len(ids)-1] != id { // B-RST-1
 		l.t.Errorf("line %d: %s %s %ss while another instance of it, %v, has begun", n, container, id, word, ids)
 	}
@@ -114,13 +109,9 @@ func (l *chaosLaws) started(n int, container, id string) {
 		l.state.initEnded, l.state.sideUp = false, false
 	case "side":
 		l.state.sideTerm = false
-		if !l.state.initEnded {
-			l.t.Errorf("line %d: side begins before init has ended", n)
-		}
+		assert.True(l.t, l.state.initEnded, "line %d: side begins before init has ended", n)
 	case "main":
-		if !l.state.initEnded || !l.state.sideUp {
-			l.t.Errorf("line %d: main begins, init ended %v, side up %v", n, l.state.initEnded, l.state.sideUp)
-		}
+		assert.True(l.t, l.state.initEnded && l.state.sideUp, "line %d: main begins, init ended %v, side up %v", n, l.state.initEnded, l.state.sideUp)
 	}
 	for _, other := range []string{"side", "main"} {
 		if container == "init" && len(l.ids[other]) > 0 {
@@ -151,9 +142,8 @@ func (l *chaosLaws) end(harmed map[string]int) {
 	}
 	for _, container := range keysOf(l.counts) {
 		ran, counted := l.starts()[container], int(l.counts[container])+1
-		if ran > counted || counted > ran+harms {
-			l.t.Errorf("%s: %d instances wrote, %d were counted, %d things were killed", container, ran, counted, harms)
-		}
+		assert.True(l.t, ran <= counted && counted <= ran+harms,
+			"%s: %d instances wrote, %d were counted, %d things were killed", container, ran, counted, harms)
 	}
 }
 
@@ -162,15 +152,12 @@ func (l *chaosLaws) end(harmed map[string]int) {
 func (l *chaosLaws) endedGracefully(asked time.Time) {
 	for _, c := range l.status.ContainerStatuses {
 		e := c.State.Terminated
-		if e == nil && c.State.Running != nil {
-			l.t.Errorf("%s has no end: %+v", c.Name, c.State)
-		}
+		assert.True(l.t, e != nil || c.State.Running == nil, "%s has no end: %+v", c.Name, c.State)
 		if e == nil {
 			continue // it never began
 		}
 		took := e.FinishedAt.Sub(asked) // in whole seconds
-		if e.ExitCode == 137 && took > time.Second && took < 8*time.Second && e.StartedAt.Time.Before(asked) {
-			l.t.Errorf("%s was killed %v after the end was asked for: %+v", c.Name, took, e)
-		}
+		assert.True(l.t, e.ExitCode != 137 || took <= time.Second || took >= 8*time.Second || !e.StartedAt.Time.Before(asked),
+			"%s was killed %v after the end was asked for: %+v", c.Name, took, e)
 	}
 }

@@ -170,8 +170,7 @@ func (c *chaos) stop() {
 	}
 	c.laws.judge(got.stdout)
 	c.laws.endedGracefully(asked)
-	witness, err := os.ReadFile(filepath.Join(c.dir, "witness"))
-	assert.Must(c.t, err)
+	witness := assert.Get(os.ReadFile(filepath.Join(c.dir, "witness"))).Must(c.t)
 	c.laws.wrote(string(witness))
 	c.laws.end(c.harmed)
 	for _, left := range c.root.left() { // B-FIN-6
@@ -181,8 +180,7 @@ func (c *chaos) stop() {
 
 // show keeps what a failure is understood by.
 func (c *chaos) show() {
-	dir, err := os.MkdirTemp("", "lp-chaos-failed-")
-	assert.Must(c.t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-chaos-failed-")).Must(c.t)
 	witness, _ := os.ReadFile(filepath.Join(c.dir, "witness"))
 	files := map[string]string{"witness": string(witness), "harms": strings.Join(c.story, "\n")}
 	for i, run := range c.runs {

@@ -57,13 +57,9 @@ func TestImagesChurn(t *testing.T) {
 		n.end(fmt.Sprintf("churn-%d", i))
 	}
 	log := n.log()
-	if strings.Contains(log, "no space left on device") {
-		t.Errorf("the disk was full:\n%s", log)
-	}
+	assert.True(t, !strings.Contains(log, "no space left on device"), "the disk was full:\n%s", log)
 	collected := strings.Count(log, `msg="removed an image"`)
-	if collected < len(images)-16 {
-		t.Errorf("%d images were removed, of %d that do not fit\n%s", collected, len(images), log)
-	}
+	assert.True(t, collected >= len(images)-16, "%d images were removed, of %d that do not fit\n%s", collected, len(images), log)
 	n.begin("large", reg.pushLarge(t, base, "large", largeMiB))
 	n.end("large")
 	machine.Until(t, "nothing is left of the pods", func() bool {
@@ -97,29 +93,23 @@ func newSmallNode(t *testing.T) *smallNode {
 	for _, command := range [][]string{
 		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
 	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v\n%s", err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		assert.True(t, err == nil, "umount: %v\n%s", err, out)
 	})
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	writeText(t, config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
 		"imageMinimumGCAge: 1s\nimageGCHighThresholdPercent: 60\nimageGCLowThresholdPercent: 50\nfileCheckFrequency: 1s\nhealthzPort: 0\n")
 	n.logFile = filepath.Join(t.TempDir(), "log")
-	var err error
-	n.agent, err = machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)
-	assert.Must(t, err)
+	n.agent = assert.Get(machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
 		}
-		if err := n.agent.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, n.agent.Signal(syscall.SIGTERM))
 		<-n.agent.Ended()
 		if out, err := exec.Command(binary, "doctor", "--sweep", "--root", n.root.dir).CombinedOutput(); err != nil {
 			t.Logf("doctor --sweep: %v\n%s", err, out)
@@ -134,8 +124,7 @@ func writeText(t *testing.T, path, text string) {
 }
 
 func (n *smallNode) log() string {
-	text, err := os.ReadFile(n.logFile)
-	assert.Must(n, err)
+	text := assert.Get(os.ReadFile(n.logFile)).Must(n)
 	return string(text)
 }
 
@@ -182,10 +171,8 @@ func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mi
 	)
 	assert.Must(t, err)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
-	added, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
-	assert.Must(t, err)
-	image, err := mutate.AppendLayers(base, added)
-	assert.Must(t, err)
+	added := assert.Get(tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))).Must(t)
+	image := assert.Get(mutate.AppendLayers(base, added)).Must(t)
 	return reg.write(t, path, image)
 }
 

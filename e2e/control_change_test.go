@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRestartCommand: one container, then all in place: the pod keeps its address
@@ -28,13 +30,10 @@ containers:
 	c.await(c.stdout, "up 2")
 	c.await(c.stderr, `other started \(1st restart\)`)
 	after := shared.podNow(t, "again")
-	if after.UID != before.UID || after.Status.PodIP != before.Status.PodIP || after.Status.PodIP == "" {
-		t.Errorf("before %s %s, after %s %s", before.UID, before.Status.PodIP, after.UID, after.Status.PodIP)
-	}
+	assert.True(t, after.UID == before.UID && after.Status.PodIP == before.Status.PodIP && after.Status.PodIP != "",
+		"before %s %s, after %s %s", before.UID, before.Status.PodIP, after.UID, after.Status.PodIP)
 	main, other := containerNamed(t, after.Status, "main"), containerNamed(t, after.Status, "other")
-	if main.RestartCount != 2 || other.RestartCount != 1 {
-		t.Errorf("%d and %d restarts, want 2 and 1", main.RestartCount, other.RestartCount)
-	}
+	assert.True(t, main.RestartCount == 2 && other.RestartCount == 1, "%d and %d restarts, want 2 and 1", main.RestartCount, other.RestartCount)
 	shared.lifepod(t, "", "stop", "again").wantCode(t, 0)
 	c.wait()
 }
@@ -46,20 +45,17 @@ func TestResizeCommand(t *testing.T) {
 	c := shared.startReady(t, pod("resized", `
 containers:
 `+shell("main", waiter, "resources: {limits: {cpu: 500m, memory: 64Mi}}")))
-	if got := shared.lifepod(t, "", "resize", "resized", "--cpu", "250m", "--memory", "96Mi"); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	got := shared.lifepod(t, "", "resize", "resized", "--cpu", "250m", "--memory", "96Mi")
+	assert.Require(t, got.code == 0, "%+v", got)
 	now := shared.podNow(t, "resized")
 	for where, r := range map[string]v1.ResourceRequirements{
 		"spec": now.Spec.Containers[0].Resources, "status": *now.Status.ContainerStatuses[0].Resources,
 	} {
-		if r.Limits.Cpu().String() != "250m" || r.Limits.Memory().String() != "96Mi" || r.Requests.Cpu().String() != "250m" {
-			t.Errorf("%s: %+v", where, r)
-		}
+		assert.True(t, r.Limits.Cpu().String() == "250m" && r.Limits.Memory().String() == "96Mi" && r.Requests.Cpu().String() == "250m",
+			"%s: %+v", where, r)
 	}
-	if now.Status.ContainerStatuses[0].RestartCount != 0 || now.Generation != 2 {
-		t.Errorf("%d restarts, generation %d", now.Status.ContainerStatuses[0].RestartCount, now.Generation)
-	}
+	assert.True(t, now.Status.ContainerStatuses[0].RestartCount == 0 && now.Generation == 2,
+		"%d restarts, generation %d", now.Status.ContainerStatuses[0].RestartCount, now.Generation)
 	checkMemory(t, cgroupOf(t, shared, "", now.Status), 96<<20)
 	for args, want := range map[string]string{
 		"--requests cpu=100m": "Pod QOS Class may not change as a result of resizing",
@@ -67,9 +63,7 @@ containers:
 		"-c nope --cpu 1":     `pod resized has no container "nope": it has main`,
 	} {
 		got := shared.lifepod(t, "", append([]string{"resize", "resized"}, strings.Fields(args)...)...)
-		if got.code != 125 || !strings.Contains(got.stderr, want) {
-			t.Errorf("resize %s: %+v, want %q", args, got, want)
-		}
+		assert.True(t, got.code == 125 && strings.Contains(got.stderr, want), "resize %s: %+v, want %q", args, got, want)
 	}
 	shared.lifepod(t, "", "stop", "--force", "resized")
 	c.wait()
@@ -85,14 +79,11 @@ containers:
 `+shell("main", waiter)))
 	c.await(c.stderr, "waits for its readiness gates")
 	got := shared.lifepod(t, "", "condition", "gated", "example.com/warm=True", "--reason", "Warm", "--message", "it is warm")
-	if got.code != 0 || got.stderr != "" {
-		t.Errorf("%+v", got)
-	}
+	assert.True(t, got.code == 0 && got.stderr == "", "%+v", got)
 	c.await(c.stderr, "pod Ready")
 	for _, condition := range shared.podNow(t, "gated").Status.Conditions {
-		if condition.Type == "example.com/warm" && (condition.Reason != "Warm" || condition.Message != "it is warm" || condition.LastTransitionTime.IsZero()) {
-			t.Errorf("%+v", condition)
-		}
+		assert.True(t, condition.Type != "example.com/warm" || condition.Reason == "Warm" && condition.Message == "it is warm" && !condition.LastTransitionTime.IsZero(),
+			"%+v", condition)
 	}
 	shared.lifepod(t, "", "condition", "gated", "example.com/warm-")
 	c.await(c.stderr, "pod not Ready")

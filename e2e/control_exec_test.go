@@ -37,22 +37,18 @@ containers:
 		{"", "true", "", result{0, "", "Defaulted container \"main\" out of: main, side\n"}},
 	} {
 		args := append(append([]string{"exec", "exec"}, strings.Fields(tc.args)...), "--", "sh", "-c", tc.script)
-		if got := shared.lifepod(t, tc.input, args...); got != tc.want {
-			t.Errorf("%q: got %+v, want %+v", args, got, tc.want)
-		}
+		assert.Equal(t, tc.want, shared.lifepod(t, tc.input, args...), "%q", args)
 	}
 	for command, code := range map[string]int{"no-such-command": 127, "/etc": 126, "-u 7 no-such-command": 127} {
 		words := strings.Fields(command)
 		args := append(append([]string{"exec", "exec", "-c", "main"}, words[:len(words)-1]...), "--", words[len(words)-1])
 		got := shared.lifepod(t, "", args...)
-		if got.code != code || !strings.HasPrefix(got.stderr, "lifepod: the command could not be started: ") {
-			t.Errorf("%s: %+v, want exit code %d", command, got, code)
-		}
+		assert.True(t, got.code == code && strings.HasPrefix(got.stderr, "lifepod: the command could not be started: "),
+			"%s: %+v, want exit code %d", command, got, code)
 	}
 	large := strings.Repeat("0123456789abcdef", 1<<16)
-	if got := shared.lifepod(t, large, "exec", "exec", "-i", "-c", "main", "--", "cat"); got.stdout != large {
-		t.Errorf("%d bytes came back of %d: %s", len(got.stdout), len(large), got.stderr)
-	}
+	got := shared.lifepod(t, large, "exec", "exec", "-i", "-c", "main", "--", "cat")
+	assert.True(t, got.stdout == large, "%d bytes came back of %d: %s", len(got.stdout), len(large), got.stderr)
 	c.signal(syscall.SIGINT)
 	c.wait()
 }
@@ -138,9 +134,8 @@ containers:
 	again.wait()
 	client.signal(syscall.SIGKILL)
 	client.wait()
-	if got := shared.row(t, "attach"); !strings.HasPrefix(got, "default attach 1/1 Running 0 ") {
-		t.Errorf("ps: %q", got)
-	}
+	got := shared.row(t, "attach")
+	assert.True(t, strings.HasPrefix(got, "default attach 1/1 Running 0 "), "ps: %q", got)
 	shared.lifepod(t, "", "stop", "--force", "attach")
 	c.wait()
 }
@@ -186,9 +181,8 @@ func TestStopTimeout(t *testing.T) {
 	t.Parallel()
 	c := shared.startReady(t, pod("stop-timeout", "terminationGracePeriodSeconds: 3600\ncontainers:\n"+shell("main", stubborn)))
 	c.await(c.stdout, "working")
-	if got := shared.lifepod(t, "", "stop", "stop-timeout", "--timeout", "1"); got.code != 124 || got.stderr != "lifepod: timed out after 1s: stopped waiting until the pod is gone\n" {
-		t.Errorf("%+v", got)
-	}
+	got := shared.lifepod(t, "", "stop", "stop-timeout", "--timeout", "1")
+	assert.True(t, got.code == 124 && got.stderr == "lifepod: timed out after 1s: stopped waiting until the pod is gone\n", "%+v", got)
 	shared.lifepod(t, "", "stop", "--force", "stop-timeout")
 	c.wait()
 }
@@ -202,14 +196,11 @@ func TestDebug(t *testing.T) {
 		return shared.lifepod(t, input, append([]string{"debug", "debugged", "--image", toolbox}, args...)...)
 	}
 	got := debug("", "--target", "main", "--", "sh", "-c", "hostname; cat /proc/1/cmdline; exit 5")
-	if got.code != 5 || !strings.HasPrefix(got.stdout, "debugged\nsh") || !strings.Contains(got.stdout, "sleep 0.1") {
-		t.Errorf("--target: %+v", got)
-	}
+	assert.True(t, got.code == 5 && strings.HasPrefix(got.stdout, "debugged\nsh") && strings.Contains(got.stdout, "sleep 0.1"), "--target: %+v", got)
 	const own = "read x; $x; cat /proc/1/cmdline; exit 6"
 	got = debug("cat\nline\n", "-i", "--name", "piped", "--", "sh", "-c", own)
-	if want := (result{6, "line\nsh\x00-c\x00" + own + "\x00", "ephemeral container piped\n"}); got != want {
-		t.Errorf("-i: got %+v, want %+v", got, want)
-	}
+	want := (result{6, "line\nsh\x00-c\x00" + own + "\x00", "ephemeral container piped\n"})
+	assert.True(t, got == want, "-i: got %+v, want %+v", got, want)
 	debug("", "-d", "--name", "later", "--", "sleep", "infinity").want(t, 0, "")
 	machine.Until(t, "a container that nobody attached to", func() bool {
 		list := shared.podNow(t, "debugged").Status.EphemeralContainerStatuses

@@ -49,13 +49,11 @@ echo $((n + 1)) > /v/n
 		{"--all-containers --tail 1", "main | run 1 end\nprep | prepared\n"},
 	} {
 		got := shared.lifepod(t, "", append([]string{"logs", "logs"}, strings.Fields(tc.args)...)...)
-		if got.code != 0 || got.stdout != tc.want {
-			t.Errorf("logs %s: exit code %d, %q, want %q\n%s", tc.args, got.code, got.stdout, tc.want, got.stderr)
-		}
+		assert.True(t, got.code == 0 && got.stdout == tc.want,
+			"logs %s: exit code %d, %q, want %q\n%s", tc.args, got.code, got.stdout, tc.want, got.stderr)
 		got = shared.lifepod(t, "", append([]string{"logs", "logs", "--timestamps"}, strings.Fields(tc.args)...)...)
-		if lines := len(regexp.MustCompile(strings.ReplaceAll(stamp, "^", `^(?:\w+ \| )?`)).FindAllString(got.stdout, -1)); lines != strings.Count(tc.want, "\n") {
-			t.Errorf("logs --timestamps %s: %d lines have a time\n%s", tc.args, lines, got.stdout)
-		}
+		lines := len(regexp.MustCompile(strings.ReplaceAll(stamp, "^", `^(?:\w+ \| )?`)).FindAllString(got.stdout, -1))
+		assert.True(t, lines == strings.Count(tc.want, "\n"), "logs --timestamps %s: %d lines have a time\n%s", tc.args, lines, got.stdout)
 	}
 	shared.touch(t, "logs", "go1")
 	follow.wait().want(t, 0, run(0)+run(1))
@@ -81,18 +79,16 @@ initContainers:
 containers:
 `+shell("main", "echo working\n"+waiter)))
 	c.await(c.stdout, "preparing")
-	if got := shared.lifepod(t, "", "logs", "log-start", "-c", "main"); got.code != 125 ||
-		got.stderr != "lifepod: container \"main\" in pod \"log-start\" is waiting to start: PodInitializing\n" {
-		t.Errorf("%+v", got)
-	}
+	got := shared.lifepod(t, "", "logs", "log-start", "-c", "main")
+	assert.True(t, got.code == 125 &&
+		got.stderr == "lifepod: container \"main\" in pod \"log-start\" is waiting to start: PodInitializing\n", "%+v", got)
 	follow := shared.start(t, "", "logs", "-f", "log-start", "--all-containers")
 	follow.await(follow.stdout, "prep . preparing")
 	shared.touch(t, "log-start", "go")
 	follow.await(follow.stdout, "main . working")
 	shared.lifepod(t, "", "stop", "log-start")
-	if got := follow.wait(); got.code != 0 || got.stdout != "prep | preparing\nmain | working\n" {
-		t.Errorf("%+v", got)
-	}
+	got = follow.wait()
+	assert.True(t, got.code == 0 && got.stdout == "prep | preparing\nmain | working\n", "%+v", got)
 	c.wait()
 }
 

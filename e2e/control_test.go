@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // waiter ends as soon as it is asked to.
@@ -33,9 +34,8 @@ func (r *root) podNow(t *testing.T, name string) *v1.Pod {
 	t.Helper()
 	got := r.lifepod(t, "", "status", name, "-o", "yaml")
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(got.stdout), pod); err != nil || got.code != 0 {
-		t.Fatalf("status %s: exit code %d, %v\n%s%s", name, got.code, err, got.stdout, got.stderr)
-	}
+	err := yaml.UnmarshalStrict([]byte(got.stdout), pod)
+	assert.Require(t, err == nil && got.code == 0, "status %s: exit code %d, %v\n%s%s", name, got.code, err, got.stdout, got.stderr)
 	return pod
 }
 
@@ -59,20 +59,17 @@ containers:
 		t.Errorf("ps: %q", got)
 	}
 	seen := shared.podNow(t, "seen")
-	if seen.Kind != "Pod" || *seen.Spec.TerminationGracePeriodSeconds != 30 || seen.Status.Phase != v1.PodRunning ||
-		seen.Status.ContainerStatuses[0].State.Running == nil || seen.Status.ObservedGeneration != seen.Generation {
-		t.Errorf("status -o yaml: %+v", seen)
-	}
+	assert.True(t, seen.Kind == "Pod" && *seen.Spec.TerminationGracePeriodSeconds == 30 && seen.Status.Phase == v1.PodRunning &&
+		seen.Status.ContainerStatuses[0].State.Running != nil && seen.Status.ObservedGeneration == seen.Generation, "status -o yaml: %+v", seen)
 	got := shared.lifepod(t, "", "status", "default/seen")
-	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +spec.containers{main} +Container started"} {
+	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +main +Container started"} {
 		if !regexp.MustCompile(want).MatchString(got.stdout) || got.code != 0 {
 			t.Errorf("status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
 		}
 	}
 	shared.lifepod(t, "", "stop", string(seen.UID)).wantCode(t, 0)
-	if got := c.wait(); got.code != 130 || !strings.Contains(got.stderr, "(lifepod stop)") {
-		t.Errorf("lifepod run: exit code %d\n%s", got.code, got.stderr)
-	}
+	got = c.wait()
+	assert.True(t, got.code == 130 && strings.Contains(got.stderr, "(lifepod stop)"), "lifepod run: exit code %d\n%s", got.code, got.stderr)
 	for _, tc := range [][2]string{
 		{"ps -a", `default +seen +0/1 +Completed +0 +\S+ +Succeeded +0 +\S+ ago`},
 		{"status " + string(seen.UID), `main +not ready +0 restarts +exited 0 Completed, `},
@@ -100,9 +97,8 @@ containers:
 		t.Fatalf("%+v", got)
 	}
 	c.await(c.stdout, "ignored")
-	if got := shared.row(t, "stubborn-stop"); !strings.Contains(got, " Terminating ") {
-		t.Errorf("ps: %q", got)
-	}
+	got := shared.row(t, "stubborn-stop")
+	assert.True(t, strings.Contains(got, " Terminating "), "ps: %q", got)
 	if got := shared.podNow(t, "stubborn-stop"); got.DeletionTimestamp == nil || *got.DeletionGracePeriodSeconds != 3600 || got.Generation != 2 {
 		t.Errorf("metadata: %+v", got.ObjectMeta)
 	}
@@ -128,9 +124,8 @@ initContainers:
 containers:
 `+shell("main", waiter)))
 	c.await(c.stdout, "working")
-	if got := shared.row(t, "forced"); !strings.HasPrefix(got, "default forced 0/1 Init:0/1 0 ") {
-		t.Errorf("ps: %q", got)
-	}
+	got := shared.row(t, "forced")
+	assert.True(t, strings.HasPrefix(got, "default forced 0/1 Init:0/1 0 "), "ps: %q", got)
 	shared.lifepod(t, "", "stop", "--no-wait", "forced")
 	c.await(c.stdout, "ignored")
 	shared.lifepod(t, "", "stop", "--force", "forced").wantCode(t, 0)
@@ -152,10 +147,10 @@ containers:
 		"status nope":                             `no pod "nope": there is .*default/bad-input.*`,
 		"status -n blue bad-input":                `no pod "bad-input" in namespace "blue": there is .*`,
 		"status -n blue default/bad-input":        `pod default/bad-input is not in namespace "blue": leave -n out`,
-		"status bad-input -o xml":                 `unknown output "xml": want yaml or json`,
+		"status bad-input -o xml":                 `unknown output "xml": want yaml, json, jsonpath=… or go-template=…`,
 		"stop bad-input --grace soon":             `--grace "soon": want a time such as 30s, 5m, 1h30m, or 30 \(seconds\)`,
 		"stop bad-input --grace=-1s":              `--grace "-1s": want a time .*`,
-		"stop bad-input --grace 1s --force":       `--grace 1s and --force exclude each other: .*`,
+		"stop bad-input --grace 1s --force":       `--grace and --force exclude each other: .*`,
 		"logs bad-input -c nope":                  `pod bad-input has no container "nope": it has main, other, prep`,
 		"logs bad-input -c main -p":               `previous terminated container "main" in pod "bad-input" not found`,
 		"logs bad-input -f -p":                    `-f and --previous exclude each other: .*`,
@@ -163,7 +158,8 @@ containers:
 		"logs bad-input --tail -1":                `--tail -1: want 0 or more`,
 		"logs bad-input --since 0s":               `--since 0s: want a duration above 0, such as 5m`,
 		"exec bad-input":                          `want a pod and a command: .*`,
-		"exec bad-input ls":                       `want a pod and a command: .*`,
+		"exec":                                    `want a pod: .*`,
+		"exec bad-input -c prep ls -c":            `container prep is not running: it has exited with code 0`,
 		"exec bad-input -c nope -- ls":            `pod bad-input has no container "nope": it has main, other, prep`,
 		"exec bad-input -c prep -- ls":            `container prep is not running: it has exited with code 0`,
 		"attach bad-input -c main -i":             `container main has no standard input: its spec does not say stdin: true`,
@@ -180,13 +176,11 @@ containers:
 		"condition bad-input a.b/c=yes":           `condition "a.b/c=yes": want TYPE=True, TYPE=False or TYPE=Unknown, .*`,
 	} {
 		got := shared.lifepod(t, "", strings.Fields(line)...)
-		if whole := regexp.MustCompile("^lifepod: " + want + "\n$"); got.code != 125 || !whole.MatchString(got.stderr) || got.stdout != "" {
-			t.Errorf("lifepod %s: exit code %d, %q%q, want 125 and %q", line, got.code, got.stdout, got.stderr, want)
-		}
+		assert.True(t, got.code == 125 && regexp.MustCompile("^lifepod: "+want+"\n$").MatchString(got.stderr) && got.stdout == "",
+			"lifepod %s: exit code %d, %q%q, want 125 and %q", line, got.code, got.stdout, got.stderr, want)
 	}
-	if got := shared.podNow(t, "bad-input"); got.Generation != 1 || got.DeletionTimestamp != nil {
-		t.Errorf("the pod has changed: %+v", got.ObjectMeta)
-	}
+	got := shared.podNow(t, "bad-input")
+	assert.True(t, got.Generation == 1 && got.DeletionTimestamp == nil, "the pod has changed: %+v", got.ObjectMeta)
 	c.signal(syscall.SIGINT)
 	if got := c.wait().stderr; strings.Contains(got, "restart requested") || strings.Contains(got, "lifepod stop") {
 		t.Error(got)
@@ -203,9 +197,8 @@ func TestSeveralPods(t *testing.T) {
 	if got := r.lifepod(t, "", "status", "same"); got.code != 125 || got.stderr != "lifepod: pod \"same\" is ambiguous: blue/same, default/same; name it so, or with -n\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := r.lifepod(t, "", "ps", "-n", "blue").stdout; strings.Count(got, "\n") != 2 {
-		t.Errorf("ps -n blue:\n%s", got)
-	}
+	got := r.lifepod(t, "", "ps", "-n", "blue").stdout
+	assert.True(t, strings.Count(got, "\n") == 2, "ps -n blue:\n%s", got)
 	r.lifepod(t, "", "stop", "-n", "blue", "same").wantCode(t, 0)
 	blue.wait()
 	other.signal(syscall.SIGKILL)
@@ -213,9 +206,8 @@ func TestSeveralPods(t *testing.T) {
 	if got := r.lifepod(t, "", "ps"); got.code != 0 || !strings.Contains(got.stdout, "Unattended") || !strings.HasPrefix(got.stderr, "warning: pod default/same is unattended: its lifepod run was killed: ") {
 		t.Errorf("ps after a kill: %+v", got)
 	}
-	if left, err := filepath.Glob(r.runDir() + "/pods/*"); err != nil || len(left) > 0 {
-		t.Errorf("sockets of the dead: %v, %v", left, err)
-	}
+	left, err := filepath.Glob(r.runDir() + "/pods/*")
+	assert.True(t, err == nil && len(left) == 0, "sockets of the dead: %v, %v", left, err)
 	r.lifepod(t, "", "stop", "same")
 }
 
@@ -230,9 +222,7 @@ func TestStopOfKilledLifepod(t *testing.T) {
 	c.await(c.stdout, "ignored")
 	c.signal(syscall.SIGKILL)
 	got := stop.wait()
-	if got.code != 123 || !strings.Contains(got.stderr, "the connection was lost before the end of pod default/orphan") {
-		t.Errorf("%+v", got)
-	}
+	assert.True(t, got.code == 123 && strings.Contains(got.stderr, "the connection was lost before the end of pod default/orphan"), "%+v", got)
 	r.lifepod(t, "", "stop", "orphan", "--force")
 }
 
@@ -255,14 +245,10 @@ func TestStreamsOnLoopback(t *testing.T) {
 				continue
 			}
 			listening++
-			if !strings.HasPrefix(fields[1], "0100007F:") {
-				t.Errorf("a process of lifepod's listens at %s", fields[1])
-			}
+			assert.True(t, strings.HasPrefix(fields[1], "0100007F:"), "a process of lifepod's listens at %s", fields[1])
 		}
 	}
-	if listening == 0 {
-		t.Error("no streaming server was found")
-	}
+	assert.True(t, listening != 0, "no streaming server was found")
 }
 
 // holdsSocket says whether the root's containerd has a socket.

@@ -32,29 +32,24 @@ func TestDetach(t *testing.T) {
 	if got := r.lifepod(t, script("one", waits), "run", "-d", "-"); got.code != 125 || !strings.Contains(got.stderr, "one") || got.stdout != "" {
 		t.Errorf("a second pod of that name: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
-	if got := r.lifepod(t, "", "top"); !regexp.MustCompile(`default +one +main +\d+m   [0-9.]+[KM]iB\n`).MatchString(got.stdout) {
-		t.Errorf("top: %s%s", got.stdout, got.stderr)
-	}
-	if got := r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end"); got.code != 0 {
-		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
-	}
+	got := r.lifepod(t, "", "top")
+	assert.True(t, regexp.MustCompile(`default +one +main +\d+m   [0-9.]+[KM]iB\n`).MatchString(got.stdout), "top: %s%s", got.stdout, got.stderr)
+	got = r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end")
+	assert.Require(t, got.code == 0, "exec: exit code %d: %s", got.code, got.stderr)
 	r.lifepod(t, "", "wait", "one", "--for=delete") // it may be gone already
 	if got := r.lifepod(t, "", "logs", "pod/one", "main"); got.stdout != "hello\n" {
 		t.Errorf("logs: %s%s", got.stdout, got.stderr)
 	}
-	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   spec.containers{main}   Container started") {
+	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   main        Container started") {
 		t.Errorf("events: %s%s", got.stdout, got.stderr)
 	}
 	if got := r.lifepod(t, "", "ps", "-a"); !strings.Contains(got.stdout, "Failed   3 ") {
 		t.Errorf("ps -a: %s", got.stdout)
 	}
 	log, err := os.ReadFile(filepath.Join(r.dir, "run.log"))
-	if err != nil || !strings.Contains(string(log), "\none | +") || !strings.Contains(string(log), "pod Failed") {
-		t.Errorf("log: %v\n%s", err, log)
-	}
-	if got := r.lifepod(t, "kind: Pod", "run", "-d", "-"); got.code != 125 || !strings.Contains(got.stderr, "<stdin>") {
-		t.Errorf("bad manifest: exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, err == nil && strings.Contains(string(log), "\none | +") && strings.Contains(string(log), "pod Failed"), "log: %v\n%s", err, log)
+	got = r.lifepod(t, "kind: Pod", "run", "-d", "-")
+	assert.True(t, got.code == 125 && strings.Contains(got.stderr, "<stdin>"), "bad manifest: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestRunInput: the user talks to the container, whose end is the pod's, whatever its restart policy is; nothing that it has written is missing.

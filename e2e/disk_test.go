@@ -19,14 +19,10 @@ func TestWritableLayers(t *testing.T) {
 	r := newRoot(t)
 	const images = 2 // pause and toolbox, a layer each
 	for range 3 {
-		if got := r.run(t, script("writes", "seq 1 100000 > /file")); got.code != 0 {
-			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-		}
-		layers, err := filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))
-		assert.Must(t, err)
-		if len(layers) != images {
-			t.Errorf("%d layers are left, the images have %d", len(layers), images)
-		}
+		got := r.run(t, script("writes", "seq 1 100000 > /file"))
+		assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
+		layers := assert.Get(filepath.Glob(filepath.Join(r.dir, "containerd/io.containerd.snapshotter.v1.*/snapshots/*"))).Must(t)
+		assert.True(t, len(layers) == images, "%d layers are left, the images have %d", len(layers), images)
 	}
 }
 
@@ -42,9 +38,8 @@ func TestFullDisk(t *testing.T) {
 		assert.Must(t, os.MkdirAll(dir, 0o700))
 		assert.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
 		t.Cleanup(func() {
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("%s: left behind: %v, %v", dir, left, err)
-			}
+			left, err := os.ReadDir(dir)
+			assert.True(t, err == nil && len(left) == 0, "%s: left behind: %v, %v", dir, left, err)
 			_ = unix.Unmount(dir, unix.MNT_DETACH)
 		})
 	}
@@ -62,9 +57,8 @@ containers:
 		for _, ballast := range full {
 			file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 			assert.Must(t, err)
-			if _, err := file.Write(make([]byte, 2<<20)); err == nil {
-				t.Fatalf("%s: there is more room than there was to be", ballast)
-			}
+			_, err = file.Write(make([]byte, 2<<20))
+			assert.Require(t, err != nil, "%s: there is more room than there was to be", ballast)
 			_ = file.Close()
 		}
 	}
@@ -77,18 +71,15 @@ containers:
 	for _, ballast := range full {
 		assert.Must(t, os.Remove(ballast))
 	}
-	if refused.code != 125 || !strings.Contains(refused.stderr, "lifepod: record of the pod: write ") {
-		t.Errorf("on a full disk: exit code %d\n%s", refused.code, refused.stderr)
-	}
+	assert.True(t, refused.code == 125 && strings.Contains(refused.stderr, "lifepod: record of the pod: write "),
+		"on a full disk: exit code %d\n%s", refused.code, refused.stderr)
 	second := r.resume(t, manifest)
 	second.signal(syscall.SIGINT)
 	got := second.wait()
 	for _, stderr := range []string{before.stderr, got.stderr} {
-		if n := strings.Count(stderr, "no space left on device"); n > 2 { // once in the log, once to the user
-			t.Errorf("told %d times:\n%s", n, stderr)
-		}
+		n := strings.Count(stderr, "no space left on device") // once in the log, once to the user
+		assert.True(t, n <= 2, "told %d times:\n%s", n, stderr)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "ended")); got.code != 130 || err != nil {
-		t.Errorf("exit code %d, %v\n%s", got.code, err, got.stderr)
-	}
+	_, err := os.Stat(filepath.Join(dir, "ended"))
+	assert.True(t, got.code == 130 && err == nil, "exit code %d, %v\n%s", got.code, err, got.stderr)
 }

@@ -35,11 +35,9 @@ containers:
 `, dir)))
 			c.await(c.stdout, "ready")
 			c.kill9()
-			if got := r.lifepod(t, "", args...); args[0] != "doctor" && got.code != 0 { // which also looks at what else is amiss
-				t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
-			log, err := os.ReadFile(filepath.Join(dir, "log"))
-			assert.Must(t, err)
+			got := r.lifepod(t, "", args...) // which also looks at what else is amiss
+			assert.True(t, args[0] == "doctor" || got.code == 0, "exit code %d: %s%s", got.code, got.stdout, got.stderr)
+			log := assert.Get(os.ReadFile(filepath.Join(dir, "log"))).Must(t)
 			assert.Deep(t, "what the containers wrote", "begin\nhook\nflushed\nside\n", string(log))
 		})
 	}

@@ -34,20 +34,16 @@ func TestRuntimeEndpointRefused(t *testing.T) {
 		"/nowhere.sock":        "want unix:///path/to/socket",
 	} {
 		got := shared.run(t, script("p", "true"), "--runtime-endpoint", endpoint)
-		if got.code != 125 || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
-			t.Errorf("%s: code %d, stderr %q, want 125 and one line with %q", endpoint, got.code, got.stderr, want)
-		}
+		assert.True(t, got.code == 125 && strings.Contains(got.stderr, want) && strings.Count(got.stderr, "\n") == 1,
+			"%s: code %d, stderr %q, want 125 and one line with %q", endpoint, got.code, got.stderr, want)
 	}
 }
 
 // forgetAddresses releases all addresses of a root, as its owner would.
 func (r *root) forgetAddresses(t *testing.T) {
 	t.Helper()
-	records, err := filepath.Glob(r.dir + "/ipam/pods/*")
-	assert.Must(t, err)
+	records := assert.Get(filepath.Glob(r.dir + "/ipam/pods/*")).Must(t)
 	for _, record := range records {
-		if err := os.Remove(record); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.Remove(record))
 	}
 }

@@ -62,9 +62,7 @@ spec:
 `
 	got := shared.run(t, manifest)
 	first, rest, _ := strings.Cut(got.stdout, "\n")
-	if first != "v1 3" || got.code != 0 {
-		t.Errorf("exit code %d, command and args came as %q\n%s", got.code, first, got.stderr)
-	}
+	assert.True(t, first == "v1 3" && got.code == 0, "exit code %d, command and args came as %q\n%s", got.code, first, got.stderr)
 	vars := map[string]string{}
 	for line := range strings.Lines(rest) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -99,12 +97,9 @@ env:
 	if len(fields) != 5 {
 		t.Fatalf("output %q", result.output("main"))
 	}
-	name, err := os.Hostname()
-	assert.Must(t, err)
+	name := assert.Get(os.Hostname()).Must(t)
 	assert.Deep(t, "fields", []string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4])
-	if len(fields[4]) != 36 {
-		t.Errorf("uid %q", fields[4])
-	}
+	assert.True(t, len(fields[4]) == 36, "uid %q", fields[4])
 }
 
 // TestWorkingDir and the rest of how a process is started.
@@ -120,9 +115,8 @@ containers:
 // TestName: --name takes the place of metadata.name.
 func TestName(t *testing.T) {
 	t.Parallel()
-	if got := shared.run(t, script("written", "hostname"), "--name", "given"); got.stdout != "given\n" {
-		t.Errorf("host name %q\n%s", got.stdout, got.stderr)
-	}
+	got := shared.run(t, script("written", "hostname"), "--name", "given")
+	assert.True(t, got.stdout == "given\n", "host name %q\n%s", got.stdout, got.stderr)
 }
 
 // TestTerminationMessage is what a container wrote to its termination log.

@@ -3,6 +3,8 @@ package e2e
 import (
 	"syscall"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEphemeralContainers: they start while an init container still runs, run
@@ -26,16 +28,11 @@ containers:
 
 	status := readStory(t, c.wait().stdout).last(t)
 	list := status.EphemeralContainerStatuses
-	if len(list) != 2 || list[0].Name != "b" || list[1].Name != "z" { // A-CST-1
-		t.Fatalf("ephemeral containers: %+v", list)
-	}
+	assert.Require(t, len(list) == 2 && list[0].Name == "b" && list[1].Name == "z", "ephemeral containers: %+v", list) // A-CST-1
 	for i, code := range []int32{5, 3} {
 		ended := list[i].State.Terminated
-		if ended == nil || ended.ExitCode != code || list[i].RestartCount != 0 || list[i].Ready || list[i].Started != nil { // A-CST-12
-			t.Errorf("ephemeral container: %+v", list[i])
-		}
+		assert.True(t, ended != nil && ended.ExitCode == code && list[i].RestartCount == 0 && !list[i].Ready && list[i].Started == nil, // A-CST-12
+			"ephemeral container: %+v", list[i])
 	}
-	if status.ObservedGeneration != 4 { // two containers and the deletion (A-COND-11)
-		t.Errorf("observed generation %d, want 4", status.ObservedGeneration)
-	}
+	assert.Equal(t, 4, status.ObservedGeneration, "observed generation") // two containers and the deletion (A-COND-11)
 }

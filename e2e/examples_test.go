@@ -18,16 +18,13 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../examples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
+	assert.Require(t, err == nil && len(files) != 0, "no examples: %v", err)
 	codes := map[string]int{"graceful-shutdown": 130, "restart-rules": 1}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			file := copyOf(t, file, string(text))
 			c := shared.start(t, "", "run", file)
 			if name == "config-reload" {
@@ -54,12 +51,10 @@ func TestExamples(t *testing.T) {
 			wantOut, wantErr := promised(string(text))
 			// Containers that are stopped together end in any order.
 			order := func(text string) []string { return slices.Sorted(strings.Lines(normal(text))) }
-			if diff := cmp.Diff(order(wantOut), order(got.stdout)); diff != "" {
-				t.Errorf("stdout (-promised +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(order(wantErr), order(got.stderr)); diff != "" {
-				t.Errorf("stderr (-promised +got):\n%s", diff)
-			}
+			diff := cmp.Diff(order(wantOut), order(got.stdout))
+			assert.True(t, diff == "", "stdout (-promised +got):\n%s", diff)
+			diff = cmp.Diff(order(wantErr), order(got.stderr))
+			assert.True(t, diff == "", "stderr (-promised +got):\n%s", diff)
 			simulated := shared.lifepod(t, "", "sim", "../examples/"+name+".yaml", "--scenario", "../examples/scenarios/"+name+".yaml")
 			if diff := cmp.Diff(inOrder(got.stderr), inOrder(simulated.stderr)); diff != "" || simulated.code != 0 {
 				t.Errorf("lifepod sim: exit code %d, the milestones on real containers (-) and simulated (+):\n%s", simulated.code, diff)
@@ -114,9 +109,7 @@ func copyOf(t *testing.T, file, text string) string {
 func edit(t *testing.T, file, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(text), from) {
-		t.Fatalf("nothing to edit: %v", err)
-	}
+	assert.Require(t, err == nil && strings.Contains(string(text), from), "nothing to edit: %v", err)
 	assert.Must(t, os.WriteFile(file+".new", []byte(strings.Replace(string(text), from, to, 1)), 0o600))
 	assert.Must(t, os.Rename(file+".new", file))
 }

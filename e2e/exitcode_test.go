@@ -1,6 +1,10 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
 
 const shareW = "volumeMounts: [{name: w, mountPath: /w}]"
 
@@ -21,9 +25,8 @@ func TestExitCode(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := shared.run(t, pod(tc.name, tc.spec)); got.code != tc.code {
-				t.Errorf("exit code %d, want %d\n%s", got.code, tc.code, got.stderr)
-			}
+			got := shared.run(t, pod(tc.name, tc.spec))
+			assert.True(t, got.code == tc.code, "exit code %d, want %d\n%s", got.code, tc.code, got.stderr)
 		})
 	}
 }

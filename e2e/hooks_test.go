@@ -29,9 +29,7 @@ lifecycle:
 		c := containerNamed(t, s, "main")
 		return s.PodIP != "" && c.State.Running != nil && !*c.Started && !c.Ready
 	})
-	if !early {
-		t.Error("no status shows the container running while its hook has not ended")
-	}
+	assert.True(t, early, "no status shows the container running while its hook has not ended")
 }
 
 // TestPostStartFails: A-HOOK-1: the container is stopped; the event keeps back
@@ -55,16 +53,14 @@ lifecycle:
 		main := containerNamed(t, s, "main")
 		if w := main.State.Waiting; w != nil && w.Reason == "PostStartHookError" {
 			message = w.Message
-			if last := main.LastTerminationState.Terminated; last == nil || last.ExitCode != 7 {
-				t.Errorf("last state %+v", last)
-			}
+			last := main.LastTerminationState.Terminated
+			assert.True(t, last != nil && last.ExitCode == 7, "last state %+v", last)
 		}
 	}
 	wantMessage := `Exec lifecycle hook ([sh -c until [ -e /v/up ]; do sleep 0.05; done; echo token-42; exit 5]) for Container "main" in Pod "post-start-fails_default(UID)" failed - ` +
 		`error: command 'sh -c until [ -e /v/up ]; do sleep 0.05; done; echo token-42; exit 5' exited with 5: , message: "token-42\n"`
-	if got := normal(message); got != wantMessage {
-		t.Errorf("waiting message\n%s\nwant\n%s", got, wantMessage)
-	}
+	got := normal(message)
+	assert.True(t, got == wantMessage, "waiting message\n%s\nwant\n%s", got, wantMessage)
 }
 
 // TestPreStop: B-HOOK-1, B-HOOK-5, A-HOOK-4: exec, httpGet and sleep come before
@@ -79,31 +75,24 @@ containers:
 trap '[ -e /v/told ] && exit 4; exit 9' TERM
 touch /v/up
 while true; do sleep 0.1; done`, mountV, "lifecycle: {preStop: {exec: {command: [touch, /v/told]}}}", probe("startupProbe", "[ -e /v/up ]", "failureThreshold: 100"))+`
-- name: http
-  image: TOOLBOX
-  command: [serve, --port=8080]
-  ports: [{name: web, containerPort: 8080}]
-  readinessProbe: {httpGet: {port: web, path: /healthz}, timeoutSeconds: 20, periodSeconds: 1}
-  lifecycle: {preStop: {httpGet: {port: web, path: /healthz, scheme: HTTPS}}}
+- {name: http, image: TOOLBOX, command: [serve, --port=8080], ports: [{name: web, containerPort: 8080}],
+   readinessProbe: {httpGet: {port: web, path: /healthz}, timeoutSeconds: 20, periodSeconds: 1},
+   lifecycle: {preStop: {httpGet: {port: web, path: /healthz, scheme: HTTPS}}}}
 `+shell("sleep", "trap 'exit 6' TERM\necho working\nwhile true; do sleep 0.1; done", "lifecycle: {preStop: {sleep: {seconds: 1}}}")), "-o", "json")
 	c.await(c.stdout, "working")
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
 	asked := time.Now()
 	result := readStory(t, c.wait().stdout)
-	if took := time.Since(asked); took < time.Second {
-		t.Errorf("ended after %v, before the sleep of 1s", took)
-	}
+	took := time.Since(asked)
+	assert.True(t, took >= time.Second, "ended after %v, before the sleep of 1s", took)
 	for name, code := range map[string]int32{"exec": 4, "http": 143, "sleep": 6} {
-		if ended := containerNamed(t, result.last(t), name).State.Terminated; ended == nil || ended.ExitCode != code {
-			t.Errorf("%s: %+v, want exit code %d", name, ended, code)
-		}
+		ended := containerNamed(t, result.last(t), name).State.Terminated
+		assert.True(t, ended != nil && ended.ExitCode == code, "%s: %+v, want exit code %d", name, ended, code)
 	}
 	got := result.events("http", "LifecycleHTTPFallback", "FailedPreStopHook")
 	want := "Warning LifecycleHTTPFallback request to HTTPS lifecycle hook ADDRESS:8080 got HTTP response, retry with HTTP succeeded"
-	if len(got) != 1 || normal(got[0]) != want {
-		t.Errorf("events %q, want %q", got, want)
-	}
+	assert.True(t, len(got) == 1 && normal(got[0]) == want, "events %q, want %q", got, want)
 }
 
 // TestPreStopHangs: B-HOOK-2, B-HOOK-3: a hook that takes all the grace is left
@@ -119,15 +108,11 @@ containers:
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
-	if ended := containerNamed(t, result.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 137 {
-		t.Errorf("main: %+v", ended)
-	}
-	if out := result.output("main"); !strings.Contains(out, "ignored") {
-		t.Errorf("the stop signal was not sent: %q", out)
-	}
-	if got := result.events("main", "FailedPreStopHook"); len(got) > 0 {
-		t.Errorf("events %q", got)
-	}
+	ended := containerNamed(t, result.last(t), "main").State.Terminated
+	assert.True(t, ended != nil && ended.ExitCode == 137, "main: %+v", ended)
+	out := result.output("main")
+	assert.True(t, strings.Contains(out, "ignored"), "the stop signal was not sent: %q", out)
+	assert.Empty(t, result.events("main", "FailedPreStopHook"), "events")
 }
 
 // TestPreStopFails: B-HOOK-4: the end goes on; the event keeps the details back.
@@ -142,7 +127,6 @@ containers:
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	assert.Deep(t, "events", []string{"Warning FailedPreStopHook PreStopHook failed"}, result.events("main", "FailedPreStopHook"))
-	if ended := containerNamed(t, result.last(t), "main").State.Terminated; ended == nil || ended.ExitCode != 7 {
-		t.Errorf("main: %+v", ended)
-	}
+	ended := containerNamed(t, result.last(t), "main").State.Terminated
+	assert.True(t, ended != nil && ended.ExitCode == 7, "main: %+v", ended)
 }

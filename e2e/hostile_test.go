@@ -44,26 +44,20 @@ func TestHostilePod(t *testing.T) {
 		{"timeline", "hostile", "-o", "svg"}, {"timeline", "hostile", "-o", "html"}, {"image", "ls"},
 	} {
 		got := shared.lifepod(t, "", args...)
-		if got.code != 0 || obeys(got.stdout) || obeys(got.stderr) {
-			t.Errorf("%q: exit code %d: %q, %q", args, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, got.code == 0 && !obeys(got.stdout) && !obeys(got.stderr), "%q: exit code %d: %q, %q", args, got.code, got.stdout, got.stderr)
 		if format := args[len(args)-1]; (format == "html" || format == "svg") && strings.Contains(got.stdout, "<script>alert") {
 			t.Errorf("%q has a script of somebody else", args)
 		}
 	}
-	if obeys(c.stderr.text()) {
-		t.Errorf("run says %q", c.stderr.text())
-	}
+	assert.True(t, !obeys(c.stderr.text()), "run says %q", c.stderr.text())
 	const raw = "\x1b[2J\x1b]0;owned\a\x1b[31mred\x1b[0m\u202e<script>alert(1)</script>\n"
 	for _, args := range [][]string{{"logs", "hostile"}, {"logs", "hostile", "--all-containers"}, {"exec", "hostile", "--", "sh", "-c", "printf '" + hostileText + "\\n'"}} {
-		if got := shared.lifepod(t, "", args...); got.code != 0 || !strings.HasSuffix(got.stdout, raw) {
-			t.Errorf("%q into a pipe: exit code %d: %q", args, got.code, got.stdout)
-		}
+		got := shared.lifepod(t, "", args...)
+		assert.True(t, got.code == 0 && strings.HasSuffix(got.stdout, raw), "%q into a pipe: exit code %d: %q", args, got.code, got.stdout)
 		user := terminal.Start(t, exec.Command(binary, append([]string{"--root", shared.dir}, args...)...))
 		code, text := user.End(), strings.ReplaceAll(user.Text(), "\r\n", "\n")
-		if code != 0 || obeys(colour.ReplaceAllString(text, "")) || !strings.Contains(text, "^[[2J^[]0;owned^G\x1b[31mred\x1b[0m\\u202e<script>") {
-			t.Errorf("%q on a terminal: exit code %d: %q", args, code, text)
-		}
+		assert.True(t, code == 0 && !obeys(colour.ReplaceAllString(text, "")) && strings.Contains(text, "^[[2J^[]0;owned^G\x1b[31mred\x1b[0m\\u202e<script>"),
+			"%q on a terminal: exit code %d: %q", args, code, text)
 	}
 	c.signal(syscall.SIGINT)
 	c.wait()
@@ -76,8 +70,6 @@ func TestHostileManifest(t *testing.T) {
 	assert.Must(t, os.WriteFile(file, []byte("kind: \"P\\e[2J\\u202e\"\nmetadata: {name: \"x\\e[2J\"}\n"), 0o600))
 	for _, manifest := range []string{file, file + ".not", "-"} {
 		got := shared.lifepod(t, pod("p", "containers: [{name: \"x\\e[2J\\u202e\", image: \"evil\\e[2J\\u202e\", \"f\\e[2J\\u202e\": 1}]"), "run", manifest)
-		if got.code != 125 || obeys(got.stderr) || obeys(got.stdout) {
-			t.Errorf("run %q: exit code %d: %q", manifest, got.code, got.stderr)
-		}
+		assert.True(t, got.code == 125 && !obeys(got.stderr) && !obeys(got.stdout), "run %q: exit code %d: %q", manifest, got.code, got.stderr)
 	}
 }

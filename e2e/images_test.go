@@ -38,15 +38,11 @@ func TestPullPolicies(t *testing.T) {
 			var got []string
 			for range 2 {
 				r := shared.run(t, imagePod(image, tc.policy))
-				if r.code != 0 {
-					t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-				}
+				assert.Require(t, r.code == 0, "exit code %d\n%s", r.code, r.stderr)
 				got = append(got, strings.TrimSpace(r.stdout))
 				reg.push(t, path, "new")
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("ran %v, want %v", got, tc.want)
-			}
+			assert.True(t, slices.Equal(got, tc.want), "ran %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -56,14 +52,12 @@ func TestPullStory(t *testing.T) {
 	t.Parallel()
 	image := newRegistry(t, "").push(t, "story", "hi")
 	got := shared.run(t, imagePod(image, "IfNotPresent"))
-	if got.code != 0 || !strings.Contains(got.stderr, "main pulling image "+image+"\n") || !strings.Contains(got.stderr, "main pulled image "+image+" in ") {
-		t.Errorf("exit code %d, stderr\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 0 && strings.Contains(got.stderr, "main pulling image "+image+"\n") && strings.Contains(got.stderr, "main pulled image "+image+" in "),
+		"exit code %d, stderr\n%s", got.code, got.stderr)
 	reg := newRegistry(t, "")
 	result := shared.runStory(t, 0, imagePod(reg.push(t, "events", "hi"), "Always"))
-	if reasons := result.reasons("main"); !slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}) {
-		t.Errorf("events %v", reasons)
-	}
+	reasons := result.reasons("main")
+	assert.True(t, slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}), "events %v", reasons)
 }
 
 // TestNoImage: what isn't there is said, and tried again.
@@ -107,9 +101,8 @@ func TestFailFast(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("fast-"+tc.name, tc.spec), "--fail-fast")
 			last := got.stderr[strings.LastIndex(strings.TrimSpace(got.stderr), "\n")+1:]
-			if got.code != 125 || !strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") || !strings.Contains(last, tc.want) {
-				t.Errorf("exit code %d\n%s", got.code, got.stderr)
-			}
+			assert.True(t, got.code == 125 && strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") && strings.Contains(last, tc.want),
+				"exit code %d\n%s", got.code, got.stderr)
 		})
 	}
 }
@@ -122,9 +115,8 @@ func TestPullSecret(t *testing.T) {
 	image := reg.push(t, "private", "let in")
 	spec := "restartPolicy: Never\nimagePullSecrets: [{name: pull}]\ncontainers:\n- {name: main, image: '" + image + "', imagePullPolicy: Always}"
 	result := shared.runStory(t, 124, reg.pullSecret("pull", "wrong")+pod("refused", spec), "--timeout", "2s")
-	if c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main"); c.ContainerID != "" {
-		t.Errorf("main: %+v", c)
-	}
+	c := containerNamed(t, result.statuses()[len(result.statuses())-2], "main")
+	assert.True(t, c.ContainerID == "", "main: %+v", c)
 	shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)).want(t, 0, "let in\n")
 }
 
@@ -162,9 +154,8 @@ func TestInterruptDuringPull(t *testing.T) {
 	c := shared.startRun(t, imagePod(image, "Always"))
 	<-reg.held
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 || strings.Contains(got.stderr, "started") {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 130 && !strings.Contains(got.stderr, "started"), "exit code %d\n%s", got.code, got.stderr)
 }
 
 // TestImageCommands: load, ls, pull and rm.
@@ -172,21 +163,18 @@ func TestImageCommands(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
 	const loaded = "example.org/loaded:7"
-	tag, err := name.NewTag(loaded)
-	assert.Must(t, err)
+	tag := assert.Get(name.NewTag(loaded)).Must(t)
 	archive := filepath.Join(t.TempDir(), "image.tar")
 	assert.Must(t, tarball.WriteToFile(archive, tag, carriedToolbox(t)))
 	r.lifepod(t, "", "image", "load", archive).want(t, 0, loaded+"\n")
-	data, err := os.ReadFile(archive)
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(archive)).Must(t)
 	r.lifepod(t, string(data), "image", "load", "-").want(t, 0, loaded+"\n")
 	pulled := newRegistry(t, "").push(t, "pulled", "x")
 	r.lifepod(t, "", "image", "pull", pulled).want(t, 0, pulled+"\n")
 	r.run(t, imagePod(pulled, "Never")).want(t, 0, "x\n")
 	want := []string{"lifepod.dev/pause:1", toolbox, loaded, pulled}
-	if got := r.listImages(t); !sameSet(got, want) {
-		t.Errorf("images %v, want %v", got, want)
-	}
+	got := r.listImages(t)
+	assert.True(t, sameSet(got, want), "images %v, want %v", got, want)
 	user := r.startReady(t, pod("user", "containers:\n"+shell("main", waiter)))
 	if got := r.lifepod(t, "", "image", "rm", toolbox); got.code != 125 || !strings.Contains(got.stderr, "it is used by container main of pod default/user") {
 		t.Errorf("rm of an image in use: exit code %d: %s%s", got.code, got.stdout, got.stderr)
@@ -229,9 +217,7 @@ func TestImageCommands(t *testing.T) {
 func (r *root) listImages(t *testing.T) []string {
 	t.Helper()
 	got := r.lifepod(t, "", "image", "ls")
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
 	var names []string
 	for line := range strings.Lines(got.stdout) {
 		if f := strings.Fields(line); f[0] != "IMAGE" {

@@ -46,17 +46,14 @@ containers:
 `+shell("main", "true")))
 	last := result.last(t)
 	assert.Deep(t, "phase", v1.PodFailed, last.Phase)
-	if c := containerNamed(t, last, "broken"); c.State.Terminated == nil || c.State.Terminated.ExitCode != 7 {
-		t.Errorf("broken: %+v", c.State)
-	}
+	c := containerNamed(t, last, "broken")
+	assert.True(t, c.State.Terminated != nil && c.State.Terminated.ExitCode == 7, "broken: %+v", c.State)
 	for _, name := range []string{"never", "main"} {
-		if c := containerNamed(t, last, name); c.State.Waiting == nil || c.State.Waiting.Reason != "PodInitializing" {
-			t.Errorf("%s: %+v", name, c.State)
-		}
+		c := containerNamed(t, last, name)
+		assert.True(t, c.State.Waiting != nil && c.State.Waiting.Reason == "PodInitializing", "%s: %+v", name, c.State)
 	}
-	if reasons := result.reasons("main"); len(reasons) > 0 && reasons[len(reasons)-1] == "Started" {
-		t.Errorf("main was started: %v", reasons)
-	}
+	reasons := result.reasons("main")
+	assert.True(t, len(reasons) == 0 || reasons[len(reasons)-1] != "Started", "main was started: %v", reasons)
 }
 
 // TestInitRetry: a failed init container is tried again by restartPolicy
@@ -70,7 +67,6 @@ initContainers:
 `+shell("once", "[ -e /v/tried ] || { touch /v/tried; exit 1; }", mountV)+`
 containers:
 `+shell("main", "true")))
-	if c := containerNamed(t, result.last(t), "once"); c.RestartCount != 1 || c.State.Terminated.ExitCode != 0 {
-		t.Errorf("once: %+v", c)
-	}
+	c := containerNamed(t, result.last(t), "once")
+	assert.True(t, c.RestartCount == 1 && c.State.Terminated.ExitCode == 0, "once: %+v", c)
 }

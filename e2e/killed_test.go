@@ -50,13 +50,10 @@ containers:
 		c.signal(syscall.SIGKILL)
 		c.wait()
 		got := r.run(t, script("next", "echo fine"))
-		if got.code != 0 || got.stdout != "fine\n" ||
-			!strings.Contains(got.stderr, "warning: pod default/victim is unattended: its lifepod run was killed") {
-			t.Errorf("after a kill %s: exit code %d: %s%s", when, got.code, got.stdout, got.stderr)
-		}
-		if got := r.lifepod(t, "", "stop", "victim", "--grace", "1"); got.code != 0 {
-			t.Errorf("stop after a kill %s: exit code %d: %s", when, got.code, got.stderr)
-		}
+		assert.True(t, got.code == 0 && got.stdout == "fine\n" &&
+			strings.Contains(got.stderr, "warning: pod default/victim is unattended: its lifepod run was killed"), "after a kill %s: exit code %d: %s%s", when, got.code, got.stdout, got.stderr)
+		got = r.lifepod(t, "", "stop", "victim", "--grace", "1")
+		assert.True(t, got.code == 0, "stop after a kill %s: exit code %d: %s", when, got.code, got.stderr)
 		for _, left := range r.left() {
 			t.Errorf("left behind after a kill %s: %s", when, left)
 		}
@@ -73,13 +70,10 @@ func TestSweepWithoutFolder(t *testing.T) {
 	c.signal(syscall.SIGKILL)
 	c.wait()
 	assert.Must(t, os.RemoveAll(r.dir))
-	if len(r.processes()) == 0 {
-		t.Fatal("nothing is left to be removed")
-	}
+	assert.Require(t, len(r.processes()) != 0, "nothing is left to be removed")
 	got := r.lifepod(t, "", "doctor", "--sweep")
-	if !strings.Contains(got.stderr, "removed process") || !strings.Contains(got.stdout, "none below "+r.dir) {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, strings.Contains(got.stderr, "removed process") && strings.Contains(got.stdout, "none below "+r.dir),
+		"exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	for _, left := range r.left() {
 		t.Errorf("left behind: %s", left)
 	}
@@ -98,12 +92,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		time.Sleep(time.Duration(50+90*n) * time.Millisecond)
 		_ = c.process.Process.Kill() // it may have ended
 		c.wait()
-		if got := r.run(t, script("next", "exit 4")); got.code != 4 {
-			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
-		}
-		if got := r.run(t, script("victim", "exit 1")); got.code != 1 { // as it would have ended
-			t.Errorf("the victim after %d: exit code %d\n%s", n, got.code, got.stderr)
-		}
+		got := r.run(t, script("next", "exit 4"))
+		assert.True(t, got.code == 4, "after %d: exit code %d\n%s", n, got.code, got.stderr)
+		got = r.run(t, script("victim", "exit 1")) // as it would have ended
+		assert.True(t, got.code == 1, "the victim after %d: exit code %d\n%s", n, got.code, got.stderr)
 		for _, left := range r.left() {
 			t.Errorf("left behind after %d: %s", n, left)
 		}
@@ -119,9 +111,8 @@ func TestInterruptDuringStart(t *testing.T) {
 		c := r.startRun(t, script("early", "sleep infinity"))
 		time.Sleep(time.Duration(20+70*n) * time.Millisecond) // as above
 		c.signal(syscall.SIGINT)
-		if got := c.wait(); got.code != 130 && got.code != -1 {
-			t.Errorf("interrupt %d: exit code %d\n%s", n, got.code, got.stderr)
-		}
+		got := c.wait()
+		assert.True(t, got.code == 130 || got.code == -1, "interrupt %d: exit code %d\n%s", n, got.code, got.stderr)
 		for _, left := range r.left() {
 			t.Errorf("left behind after interrupt %d: %s", n, left)
 		}
@@ -144,9 +135,7 @@ func (r *root) kill(t *testing.T, command string) {
 	for _, line := range r.processes() {
 		var pid int
 		head, rest, _ := strings.Cut(line, ": ")
-		if _, err := fmt.Sscanf(head, "process %d", &pid); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(fmt.Sscanf(head, "process %d", &pid)))
 		if !strings.HasPrefix(rest, command) {
 			continue
 		}
@@ -166,9 +155,7 @@ func (r *root) kill(t *testing.T, command string) {
 func (r *root) containerd(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(r.dir, "bundle/*/bin/containerd"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("containerd: %v, %v", found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "containerd: %v, %v", found, err)
 	return found[0]
 }
 
@@ -196,9 +183,8 @@ exit 3`, mountV)))
 	r.killContainerd(t)
 	writeFile(t, filepath.Join(dir, "finish"))
 	got := c.wait()
-	if got.code != 0 || strings.Count(got.stdout, "instance survivor\n") != 2 || !strings.Contains(got.stderr, "pod Succeeded") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, got.code == 0 && strings.Count(got.stdout, "instance survivor\n") == 2 && strings.Contains(got.stderr, "pod Succeeded"),
+		"exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // killContainerd returns when another containerd answers in its place.
@@ -250,10 +236,8 @@ containers:
 	got := c.wait()
 	result := readStory(t, got.stdout)
 	main := containerNamed(t, result.last(t), "main")
-	if e := main.LastTerminationState.Terminated; e == nil || e.ExitCode != 137 || e.Reason != "Error" || main.RestartCount != 1 {
-		t.Errorf("main: %+v", main)
-	}
-	if phase := result.last(t).Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
-		t.Errorf("phase %s", phase)
-	}
+	e := main.LastTerminationState.Terminated
+	assert.True(t, e != nil && e.ExitCode == 137 && e.Reason == "Error" && main.RestartCount == 1, "main: %+v", main)
+	phase := result.last(t).Phase
+	assert.True(t, phase == v1.PodSucceeded || phase == v1.PodFailed, "phase %s", phase)
 }

@@ -42,15 +42,12 @@ func runLive(t *testing.T, manifest string, flags ...string) *liveRun {
 
 func (l *liveRun) read(name string) string {
 	text, err := os.ReadFile(filepath.Join(l.dir, name))
-	if err != nil {
-		l.t.Errorf("read %s: %v", name, err)
-	}
+	assert.True(l.t, err == nil, "read %s: %v", name, err)
 	return strings.TrimSpace(string(text))
 }
 
 func (l *liveRun) pid() int {
-	pid, err := strconv.Atoi(l.read("pid"))
-	assert.Must(l.t, err)
+	pid := assert.Get(strconv.Atoi(l.read("pid"))).Must(l.t)
 	return pid
 }
 
@@ -60,16 +57,12 @@ func (l *liveRun) over(code int, lines ...string) {
 	l.t.Helper()
 	l.End()
 	text := l.Text()
-	if l.read("before") != l.read("after") || !l.Restored() {
-		l.t.Errorf("the terminal is not as it was: %q", text)
-	}
+	assert.True(l.t, l.read("before") == l.read("after") && l.Restored(), "the terminal is not as it was: %q", text)
 	_, after, _ := strings.Cut(text, "\x1b[?1049l")
 	before, _, _ := strings.Cut(text, "\x1b[?1049h")
 	text = before + after // what is on the screen then
 	for _, line := range append(lines, "code="+strconv.Itoa(code)) {
-		if !strings.Contains(text, line) {
-			l.t.Errorf("the terminal lacks %q: %q", line, text)
-		}
+		assert.True(l.t, strings.Contains(text, line), "the terminal lacks %q: %q", line, text)
 	}
 }
 
@@ -115,9 +108,8 @@ func TestLiveViewEnds(t *testing.T) {
 	l = runLive(t, script("live-exit", `until [ -e /tmp/go ]; do sleep 0.1; done; exit 7`))
 	l.Await("\x1b[?1049h")
 	l.Await("running")
-	if got := shared.lifepod(t, "", "exec", "live-exit", "--", "touch", "/tmp/go"); got.code != 0 {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
+	got := shared.lifepod(t, "", "exec", "live-exit", "--", "touch", "/tmp/go")
+	assert.Require(t, got.code == 0, "exit code %d: %s", got.code, got.stderr)
 	l.over(7, "main exited 7", "pod Failed")
 
 	l = runLive(t, pod("live-error", "restartPolicy: Never\ninitContainers:\n"+shell("first", "sleep 3")+"containers:\n"+

@@ -46,26 +46,20 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 			got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
 	}
 	files := r.rotatedFiles(t)
-	if len(files) != 3 {
-		t.Fatalf("log files %v: want 3", files)
-	}
-	if !strings.HasSuffix(files[1], ".gz") || strings.HasSuffix(files[2], ".gz") {
-		t.Errorf("log files %v: want the older one compressed, and the newest not", files)
-	}
+	assert.Require(t, len(files) == 3, "log files %v: want 3", files)
+	assert.True(t, strings.HasSuffix(files[1], ".gz") && !strings.HasSuffix(files[2], ".gz"),
+		"log files %v: want the older one compressed, and the newest not", files)
 	if text := unpack(t, files[1]); !strings.Contains(text, " stdout F ") {
 		t.Errorf("%s holds %q", files[1], text[:min(len(text), 100)])
 	}
 	for _, dir := range []string{"logs", "pods"} { // what is kept on purpose
-		if err := os.RemoveAll(filepath.Join(r.dir, dir)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(filepath.Join(r.dir, dir)))
 	}
 }
 
 func (r *root) rotatedFiles(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
-	assert.Must(t, err)
+	files := assert.Get(filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))).Must(t)
 	return files
 }
 
@@ -106,12 +100,9 @@ exit 3
 
 func unpack(t *testing.T, path string) string {
 	t.Helper()
-	file, err := os.Open(path)
-	assert.Must(t, err)
+	file := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	assert.Must(t, err)
-	text, err := io.ReadAll(unpacked)
-	assert.Must(t, err)
+	unpacked := assert.Get(gzip.NewReader(file)).Must(t)
+	text := assert.Get(io.ReadAll(unpacked)).Must(t)
 	return string(text)
 }

@@ -17,8 +17,7 @@ import (
 // TestHostname: what the pod calls itself (A-NET-2).
 func TestHostname(t *testing.T) {
 	t.Parallel()
-	host, err := os.Hostname()
-	assert.Must(t, err)
+	host := assert.Get(os.Hostname()).Must(t)
 	long := "name-" + strings.Repeat("a", 57) + "-b.c" // the 63rd character is a hyphen
 	for _, tc := range []struct{ name, spec, kernel, hosts string }{
 		{name: long, kernel: long[:62], hosts: long[:62]},
@@ -33,9 +32,8 @@ func TestHostname(t *testing.T) {
 			if tc.hosts != "" {
 				want += "ADDRESS\t" + tc.hosts + "\n"
 			}
-			if text := normal(got.stdout); got.code != 0 || !strings.HasPrefix(text, want) {
-				t.Errorf("A-NET-2 exit code %d: %q, want %q\n%s", got.code, text, want, got.stderr)
-			}
+			text := normal(got.stdout)
+			assert.True(t, got.code == 0 && strings.HasPrefix(text, want), "A-NET-2 exit code %d: %q, want %q\n%s", got.code, text, want, got.stderr)
 		})
 	}
 }
@@ -75,9 +73,8 @@ func TestDNSPolicies(t *testing.T) {
 			}
 			assert.Deep(t, "A-NET-3 events", tc.events, strings.Join(events, " "))
 			servers := strings.Split(strings.TrimSpace(result.output("main")), "\n")
-			if tc.last != "" && (len(servers) != 3 || servers[2] != "nameserver "+tc.last) {
-				t.Errorf("A-NET-3 servers %q, want three, the last %s", servers, tc.last)
-			}
+			assert.True(t, tc.last == "" || len(servers) == 3 && servers[2] == "nameserver "+tc.last,
+				"A-NET-3 servers %q, want three, the last %s", servers, tc.last)
 		})
 	}
 }
@@ -116,8 +113,7 @@ containers:
   - {containerPort: 7000, hostPort: %d, protocol: SCTP}
 `, port, port)))
 	c.await(c.stdout, "waiting")
-	conn, err := net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("udp", net.JoinHostPort(hostAddress(t), strconv.Itoa(port)))).Must(t)
 	defer func() { _ = conn.Close() }()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -132,9 +128,8 @@ containers:
 			c.fatalf("A-CRI-3 no datagram arrived")
 		}
 	}
-	if got := c.wait(); got.code != 0 || !strings.HasSuffix(got.stdout, "arrived\n") {
-		t.Errorf("A-CRI-3 exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 0 && strings.HasSuffix(got.stdout, "arrived\n"), "A-CRI-3 exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestOwnHosts: a container that mounts /etc/hosts itself gets its own, another
@@ -150,9 +145,7 @@ containers:
 		"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: h}\ndata: {hosts: \"192.0.2.8 mine\\n\"}\n")
 	lines := slices.Sorted(strings.Lines(got.stdout))
 	want := []string{"managed | # Kubernetes-managed hosts file.\n", "managed | 192.0.2.9 more\n", "own | 192.0.2.8 mine\n"}
-	if got.code != 0 || !slices.Equal(lines, want) {
-		t.Errorf("A-NET-1 exit code %d: %q, want %q\n%s", got.code, lines, want, got.stderr)
-	}
+	assert.True(t, got.code == 0 && slices.Equal(lines, want), "A-NET-1 exit code %d: %q, want %q\n%s", got.code, lines, want, got.stderr)
 }
 
 // TestHostNetworkHosts: with the machine's network the pod has the machine's
@@ -160,8 +153,7 @@ containers:
 func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
 	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
-	own, err := os.ReadFile("/etc/hosts")
-	assert.Must(t, err)
+	own := assert.Get(os.ReadFile("/etc/hosts")).Must(t)
 	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
 		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	}
@@ -173,15 +165,13 @@ func TestHostNetworkHosts(t *testing.T) {
 	for _, ip := range last.HostIPs {
 		hosts = append(hosts, ip.IP)
 	}
-	if len(hosts) == 0 || !slices.Equal(pods, hosts) || last.PodIP != hosts[0] || last.HostIP != hosts[0] {
-		t.Errorf("A-CST-17 pod %s %v, host %s %v", last.PodIP, pods, last.HostIP, hosts)
-	}
+	assert.True(t, len(hosts) != 0 && slices.Equal(pods, hosts) && last.PodIP == hosts[0] && last.HostIP == hosts[0],
+		"A-CST-17 pod %s %v, host %s %v", last.PodIP, pods, last.HostIP, hosts)
 }
 
 func freeUDPPort(t *testing.T) int {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", ":0")
-	assert.Must(t, err)
+	conn := assert.Get(net.ListenPacket("udp", ":0")).Must(t)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
 }
@@ -207,7 +197,5 @@ func TestMachineWithoutHosts(t *testing.T) {
 	command.Stdin = strings.NewReader(pod("stub", "containers:\n"+shell("main", "sleep 100")))
 	out, err := command.CombinedOutput()
 	want := "lifepod: there is no /etc/hosts, without which the container runtime starts no pod: echo 127.0.0.1 localhost > /etc/hosts\n"
-	if string(out) != want || command.ProcessState.ExitCode() != 125 {
-		t.Errorf("%v: %q, want %q", err, out, want)
-	}
+	assert.True(t, string(out) == want && command.ProcessState.ExitCode() == 125, "%v: %q, want %q", err, out, want)
 }

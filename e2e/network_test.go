@@ -53,12 +53,10 @@ options ndots:2
 func TestDefaultResolver(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("resolver", "cat /etc/resolv.conf"))
-	host, err := os.ReadFile("/etc/resolv.conf")
-	assert.Must(t, err)
+	host := assert.Get(os.ReadFile("/etc/resolv.conf")).Must(t)
 	for line := range strings.Lines(string(host)) {
-		if strings.HasPrefix(line, "nameserver ") && !strings.Contains(line, "127.") && !strings.Contains(got.stdout, line) {
-			t.Errorf("no %q in\n%s", line, got.stdout)
-		}
+		assert.True(t, !strings.HasPrefix(line, "nameserver ") || strings.Contains(line, "127.") || strings.Contains(got.stdout, line),
+			"no %q in\n%s", line, got.stdout)
 	}
 }
 
@@ -73,9 +71,8 @@ containers:
 	c.await(c.stdout, "serving on")
 	address := hostAddress(t)
 	assert.Deep(t, "the published port answered", "published\n", get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)))
-	if _, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname"); err == nil {
-		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
-	}
+	_, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname")
+	assert.True(t, err != nil, "port %d was published on 127.0.0.1 only, but answers on %s", port, address)
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
 	c.wait()
@@ -135,16 +132,14 @@ containers:
 	server.await(server.stdout, "serving on")
 	ip := strings.TrimPrefix(server.await(server.stderr, `address 10[0-9.]+`), "address ")
 	assert.Deep(t, "the host", "server\n", get(t, "http://"+ip+":8081/hostname"))
-	if got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname")); got.stdout != "server\n" {
-		t.Errorf("the other pod got %q\n%s", got.stdout, got.stderr)
-	}
+	got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname"))
+	assert.True(t, got.stdout == "server\n", "the other pod got %q\n%s", got.stdout, got.stderr)
 }
 
 // TestHostNetwork: the pod has the machine's network and address.
 func TestHostNetwork(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "the host")
 	})}
@@ -156,15 +151,13 @@ hostNetwork: true
 containers:
 `+shell("main", "fetch http://"+listener.Addr().String())))
 	assert.Deep(t, "output", "the host\n", result.output("main"))
-	if last := result.last(t); last.PodIP != last.HostIP {
-		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
-	}
+	last := result.last(t)
+	assert.True(t, last.PodIP == last.HostIP, "pod IP %s, host IP %s", last.PodIP, last.HostIP)
 }
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", ":0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", ":0")).Must(t)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -172,19 +165,16 @@ func freePort(t *testing.T) int {
 // hostAddress is an address of the machine other than loopback. Nothing is sent.
 func hostAddress(t *testing.T) string {
 	t.Helper()
-	conn, err := net.Dial("udp", "192.0.2.1:9")
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("udp", "192.0.2.1:9")).Must(t)
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 func get(t *testing.T, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	assert.Must(t, err)
+	answer := assert.Get(http.Get(url)).Must(t)
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	assert.Must(t, err)
+	body := assert.Get(io.ReadAll(answer.Body)).Must(t)
 	return string(body)
 }
 
@@ -197,25 +187,17 @@ func TestServiceNames(t *testing.T) {
 		"\n---\napiVersion: v1\nkind: Service\nmetadata: {name: named}\nspec: {selector: {app: named}, ports: [{port: 80, targetPort: 8081}]}\n---\n"+
 		strings.Replace(pod("answers", `
 containers:
-- name: main
-  image: TOOLBOX
-  command: [serve, --port=8081, --on-term=0]
-  readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1, failureThreshold: 1}`), "name: answers", "name: answers\n  labels: {app: named}", 1),
+- {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0],
+   readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1, failureThreshold: 1}}`), "name: answers", "name: answers\n  labels: {app: named}", 1),
 		"-p", fmt.Sprintf("127.0.0.1:%d:80", port))
 	c.await(c.stderr, "port 80 of the Service named is 8081 at its pods")
 	c.await(c.stdout, `asks \| answers\n`)
 	published := fmt.Sprintf("http://127.0.0.1:%d", port)
-	if body := get(t, published+"/hostname"); body != "answers\n" {
-		t.Errorf("the host got %q", body)
-	}
-	answer, err := http.Post(published+"/fail", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, "answers\n", get(t, published+"/hostname"), "the host")
+	answer := assert.Get(http.Post(published+"/fail", "", nil)).Must(t)
 	_ = answer.Body.Close()
 	c.await(c.stdout, `asks \| gone\n`)
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 {
-		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 130, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 }

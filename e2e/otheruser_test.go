@@ -113,16 +113,11 @@ func TestAnotherUser(t *testing.T) {
 		}
 	}
 	got = append(got, u.gets(t, r.runDir())...)
-	if len(got) > 0 {
-		t.Errorf("another user gets\n%s", strings.Join(got, "\n"))
-	}
-	if !u.try(func() error { _, err := os.ReadFile(filepath.Join(r.dir, "network.json")); return err }) {
-		t.Error("another user gets nothing at all: the test would see nothing")
-	}
+	assert.True(t, len(got) == 0, "another user gets\n%s", strings.Join(got, "\n"))
+	assert.True(t, u.try(func() error { _, err := os.ReadFile(filepath.Join(r.dir, "network.json")); return err }),
+		"another user gets nothing at all: the test would see nothing")
 	sockets, err := filepath.Glob(r.runDir() + "/pods/*.sock")
-	if err != nil || len(sockets) != 1 {
-		t.Fatalf("control sockets %v, %v", sockets, err)
-	}
+	assert.Require(t, err == nil && len(sockets) == 1, "control sockets %v, %v", sockets, err)
 	conn, err := net.Dial("unix", sockets[0])
 	if err != nil {
 		t.Errorf("root can't steer it either: %v", err)
@@ -130,8 +125,7 @@ func TestAnotherUser(t *testing.T) {
 		_ = conn.Close()
 	}
 	for _, folder := range []string{"journal", "logs", "pods"} {
-		if entries, err := os.ReadDir(filepath.Join(r.dir, folder)); err != nil || len(entries) == 0 {
-			t.Errorf("there is nothing in %s: %v", folder, err)
-		}
+		entries, err := os.ReadDir(filepath.Join(r.dir, folder))
+		assert.True(t, err == nil && len(entries) != 0, "there is nothing in %s: %v", folder, err)
 	}
 }

@@ -30,9 +30,8 @@ func TestManyLines(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		if got := shared.run(t, pod("last", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [echo, last words]}")); got.stdout != "last words\n" {
-			t.Fatalf("stdout %q\n%s", got.stdout, got.stderr)
-		}
+		got := shared.run(t, pod("last", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [echo, last words]}"))
+		assert.Require(t, got.stdout == "last words\n", "stdout %q\n%s", got.stdout, got.stderr)
 	}
 }
 
@@ -84,32 +83,19 @@ restartPolicy: OnFailure
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", "echo instance >&2; "+twice("1", "0"), mountV)), "--keep")
-	if got.code != 0 || !regexp.MustCompile(`(?m)^kept: `).MatchString(got.stderr) {
-		t.Errorf("exit code %d, stderr\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 0 && regexp.MustCompile(`(?m)^kept: `).MatchString(got.stderr), "exit code %d, stderr\n%s", got.code, got.stderr)
 	logs, err := filepath.Glob(filepath.Join(r.dir, "logs/default_kept_*/main/*.log"))
-	if err != nil || len(logs) != 2 {
-		t.Fatalf("logs %v, %v", logs, err)
-	}
+	assert.Require(t, err == nil && len(logs) == 2, "logs %v, %v", logs, err)
 	line := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:\d\d) stderr F instance\n$`)
 	for n, path := range logs {
-		if filepath.Base(path) != fmt.Sprintf("%d.log", n) {
-			t.Errorf("log %s", path)
-		}
-		if text, err := os.ReadFile(path); err != nil || !line.Match(text) {
-			t.Errorf("%s holds %q, %v", path, text, err)
-		}
-		if !strings.Contains(got.stderr, filepath.Dir(filepath.Dir(path))) {
-			t.Errorf("stderr doesn't say where the logs are: %s", got.stderr)
-		}
+		assert.True(t, filepath.Base(path) == fmt.Sprintf("%d.log", n), "log %s", path)
+		text, err := os.ReadFile(path)
+		assert.True(t, err == nil && line.Match(text), "%s holds %q, %v", path, text, err)
+		assert.True(t, strings.Contains(got.stderr, filepath.Dir(filepath.Dir(path))), "stderr doesn't say where the logs are: %s", got.stderr)
 	}
 	kept, err := filepath.Glob(filepath.Join(r.dir, "pods/*/volumes/kubernetes.io~empty-dir/v/once"))
-	if err != nil || len(kept) != 1 {
-		t.Errorf("kept files %v, %v", kept, err)
-	}
+	assert.True(t, err == nil && len(kept) == 1, "kept files %v, %v", kept, err)
 	for _, dir := range []string{"logs", "pods"} { // what is kept on purpose
-		if err := os.RemoveAll(filepath.Join(r.dir, dir)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(filepath.Join(r.dir, dir)))
 	}
 }

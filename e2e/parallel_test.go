@@ -39,9 +39,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, c := range running {
 		ip := strings.TrimPrefix(c.await(c.stderr, `address 10[0-9.]+`), "address ")
-		if seen[ip] {
-			t.Errorf("address %s was given twice", ip)
-		}
+		assert.True(t, !seen[ip], "address %s was given twice", ip)
 		seen[ip] = true
 	}
 	for _, c := range running {
@@ -90,13 +88,9 @@ func TestFirstFailureCounts(t *testing.T) {
 	t.Parallel()
 	pods := script("fails-later", "sleep 2; echo late; exit 4") + "\n---\n" + script("fails-first", "exit 3") + "\n---\n" + script("succeeds", "sleep 1")
 	got := shared.run(t, pods, "-o", "json")
-	if got.code != 3 || got.stderr != "" {
-		t.Errorf("exit code %d: %s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 3 && got.stderr == "", "exit code %d: %s", got.code, got.stderr)
 	for _, want := range []string{`"pod":"default/fails-later","subject":"main","stream":"stdout","text":"late\n"`, `"pod":"default/succeeds","subject":"pod","what":"Succeeded"`} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("no %s in\n%s", want, got.stdout)
-		}
+		assert.True(t, strings.Contains(got.stdout, want), "no %s in\n%s", want, got.stdout)
 	}
 }
 
@@ -116,9 +110,8 @@ if [ $JOB_COMPLETION_INDEX = 0 ]; then until [ -e /v/tried ]; do sleep 0.1; done
 		t.Errorf("exit code %d after %d attempts: %s%s", got.code, attempts, got.stdout, got.stderr)
 	}
 	got = shared.run(t, job("failing", "  backoffLimit: 0\n", "exit 7"))
-	if got.code != 7 || !strings.Contains(got.stderr, " Job default/failing: failed (BackoffLimitExceeded)\n") {
-		t.Errorf("exit code %d: %s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 7 && strings.Contains(got.stderr, " Job default/failing: failed (BackoffLimitExceeded)\n"),
+		"exit code %d: %s", got.code, got.stderr)
 }
 
 // TestKustomize: -k runs what a kustomization builds, beside other manifests.

@@ -79,22 +79,18 @@ containers:
 	last := result.last(t)
 	for _, name := range []string{"prepare", "main"} {
 		c := containerNamed(t, last, name)
-		if c.State.Terminated == nil || c.State.Terminated.Reason != "Completed" || c.RestartCount != 0 {
-			t.Errorf("container %s ended as %+v, %d restarts", name, c.State, c.RestartCount)
-		}
+		assert.True(t, c.State.Terminated != nil && c.State.Terminated.Reason == "Completed" && c.RestartCount == 0,
+			"container %s ended as %+v, %d restarts", name, c.State, c.RestartCount)
 	}
 	assert.Deep(t, "events", []string{"Pulled", "Created", "Started"}, result.reasons("main"))
-	if last.PodIP == "" || last.HostIP == "" || last.QOSClass != v1.PodQOSBestEffort || last.StartTime == nil {
-		t.Errorf("last status %+v", last)
-	}
+	assert.True(t, last.PodIP != "" && last.HostIP != "" && last.QOSClass == v1.PodQOSBestEffort && last.StartTime != nil, "last status %+v", last)
 }
 
 // TestFastExits: an exit is never lost, however soon after the start it comes.
 func TestFastExits(t *testing.T) {
 	t.Parallel()
 	for range 30 {
-		if got := shared.run(t, pod("fast", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: ['true']}")); got.code != 0 {
-			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
-		}
+		got := shared.run(t, pod("fast", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: ['true']}"))
+		assert.Require(t, got.code == 0, "exit code %d\n%s", got.code, got.stderr)
 	}
 }

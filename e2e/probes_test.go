@@ -71,14 +71,11 @@ exec sleep --on-term=0 infinity`, mountV, "restartPolicy: Always",
 		probe("startupProbe", "[ -e /v/asked ] && [ -e /v/up ] || { touch /v/asked; echo not yet; exit 1; }", "failureThreshold: 100"))+`
 containers:
 `+shell("main", "[ -e /v/up ]", mountV)))
-	if got := result.events("first", "Unhealthy"); len(got) == 0 || got[0] != "Warning Unhealthy Startup probe failed: not yet\n" {
-		t.Errorf("events %q", got)
-	}
+	got := result.events("first", "Unhealthy")
+	assert.True(t, len(got) != 0 && got[0] == "Warning Unhealthy Startup probe failed: not yet\n", "events %q", got)
 	for _, s := range result.statuses() {
 		if main := containerNamed(t, s, "main"); main.State.Waiting == nil && !*containerNamed(t, s, "first").Started {
-			if main.State.Running != nil {
-				t.Errorf("main runs before first has started up")
-			}
+			assert.True(t, main.State.Running == nil, "main runs before first has started up")
 		}
 	}
 }
@@ -110,9 +107,8 @@ exit 1`, "failureThreshold: 2"))))
 	got := result.events("main", "Unhealthy", "Killing") // and maybe one of a probe that found the second instance ended
 	assert.Deep(t, "events", want, got[:min(3, len(got))])
 	main := containerNamed(t, result.last(t), "main")
-	if last := main.LastTerminationState.Terminated; main.RestartCount != 1 || last == nil || last.ExitCode != 3 {
-		t.Errorf("main: %+v", main)
-	}
+	last := main.LastTerminationState.Terminated
+	assert.True(t, main.RestartCount == 1 && last != nil && last.ExitCode == 3, "main: %+v", main)
 }
 
 // TestProbeGrace: A-PROBE-14, B-SIG-2: a probe's own grace, here far shorter than
@@ -124,9 +120,8 @@ restartPolicy: Never
 terminationGracePeriodSeconds: 3600
 containers:
 `+shell("main", stubborn, probe("livenessProbe", "exit 1", "initialDelaySeconds: 1", "terminationGracePeriodSeconds: 1"))))
-	if out := result.output("main"); !strings.Contains(out, "ignored") {
-		t.Errorf("the stop signal was not sent: %q", out)
-	}
+	out := result.output("main")
+	assert.True(t, strings.Contains(out, "ignored"), "the stop signal was not sent: %q", out)
 }
 
 // TestReadinessProbe: A-PROBE-6: readiness follows the probe.
@@ -168,9 +163,8 @@ containers:
 	c.await(c.stdout, "{main}.*ProbeWarning.*Readiness probe warning: the command has ended, but a process that it left held its output open for 1s")
 	c.await(c.stdout, `"subject":"main","what":"ready"`)
 	// the liveness probe may be at its next attempt, but never at two
-	if left := processesOf(sleeps); len(left) > 2 {
-		t.Errorf("%d processes are left: %v", len(left), left)
-	}
+	left := processesOf(sleeps)
+	assert.True(t, len(left) <= 2, "%d processes are left: %v", len(left), left)
 	c.signal(syscall.SIGINT)
 	c.wait()
 }
@@ -217,10 +211,9 @@ containers:
 	c.await(c.stdout, `"subject":"shop","what":"ready"`)
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
-	if got := result.events("web", "ProbeWarning"); len(got) == 0 ||
-		got[0] != "Warning ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: <a href=\"http://elsewhere.example/\">Found</a>.\n\n" {
-		t.Errorf("events of web %q", got)
-	}
+	got := result.events("web", "ProbeWarning")
+	assert.True(t, len(got) != 0 &&
+		got[0] == "Warning ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: <a href=\"http://elsewhere.example/\">Found</a>.\n\n", "events of web %q", got)
 	if got := result.events("rpc", "Unhealthy"); !slices.Contains(got, "Warning Unhealthy Readiness probe failed: error: health rpc probe failed: rpc error: code = NotFound desc = unknown service") {
 		t.Errorf("events of rpc %q", got)
 	}
@@ -246,16 +239,12 @@ while true; do sleep 0.1; done`, mountV,
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	main := containerNamed(t, result.last(t), "main").State.Terminated
-	if main == nil || main.ExitCode != 4 {
-		t.Errorf("main: %+v", main)
-	}
+	assert.True(t, main != nil && main.ExitCode == 4, "main: %+v", main)
 	unready := slices.ContainsFunc(result.statuses(), func(s v1.PodStatus) bool {
 		c := containerNamed(t, s, "main")
 		return c.State.Running != nil && *c.Started && !c.Ready && len(result.events("main", "Unhealthy")) > 0
 	})
-	if !unready {
-		t.Error("the pod was ready until its end")
-	}
+	assert.True(t, unready, "the pod was ready until its end")
 }
 
 // TestStarvedLifepod: a probe whose end lifepod could not notice in time, here
@@ -274,10 +263,8 @@ containers:
 	c.await(c.stdout, `"text":"again`)
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
-	if got := result.events("main", "Killing"); len(got) != 1 || got[0] != "Normal Killing Stopping container main" {
-		t.Errorf("events %q", got)
-	}
-	if main := containerNamed(t, result.last(t), "main"); main.RestartCount != 0 {
-		t.Errorf("main: %+v", main)
-	}
+	got := result.events("main", "Killing")
+	assert.True(t, len(got) == 1 && got[0] == "Normal Killing Stopping container main", "events %q", got)
+	main := containerNamed(t, result.last(t), "main")
+	assert.True(t, main.RestartCount == 0, "main: %+v", main)
 }

@@ -19,11 +19,8 @@ func (reg *imageRegistry) pushLayers(t *testing.T, path string, layers int) stri
 	t.Helper()
 	image := carriedToolbox(t)
 	for range layers {
-		layer, err := random.Layer(2<<20, types.OCILayer)
-		assert.Must(t, err)
-		if image, err = mutate.AppendLayers(image, layer); err != nil {
-			t.Fatal(err)
-		}
+		layer := assert.Get(random.Layer(2<<20, types.OCILayer)).Must(t)
+		image = assert.Get(mutate.AppendLayers(image, layer)).Must(t)
 	}
 	return reg.write(t, path, image)
 }
@@ -50,14 +47,11 @@ containers:
 	for _, image := range []string{one, two} {
 		want := `The image ` + image + ` of (one|two) is being pulled: \S+ (KiB|MiB) of \S+ MiB are here and no more is coming, ` +
 			`and layer \d of \d \([0-9a-f]{12}\) is the slowest with \S+ (KiB|MiB) of \S+ MiB`
-		if !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("why of %s: exit code %d\n%s%s", image, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, regexp.MustCompile(want).MatchString(text), "why of %s: exit code %d\n%s%s", image, got.code, got.stdout, got.stderr)
 	}
 	release()
-	if got := c.wait(); got.code != 0 || strings.Count(got.stdout, "hi\n") != 2 {
-		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	got = c.wait()
+	assert.True(t, got.code == 0 && strings.Count(got.stdout, "hi\n") == 2, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestImagePullProgress: image pull shows the layers.

@@ -153,18 +153,16 @@ func (h *halfWriter) Write(p []byte) (n int, err error) {
 // push puts the toolbox image into the registry; label makes it another image.
 func (reg *imageRegistry) push(t *testing.T, path, label string) string {
 	t.Helper()
-	content, err := mutate.Config(carriedToolbox(t), v1.Config{
+	content := assert.Get(mutate.Config(carriedToolbox(t), v1.Config{
 		Env: []string{"PATH=/bin"}, Cmd: []string{"echo", label}, Labels: map[string]string{"label": label},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return reg.write(t, path, content)
 }
 
 // write puts an image into the registry.
 func (reg *imageRegistry) write(t *testing.T, path string, content v1.Image) string {
 	t.Helper()
-	image, err := imageregistry.Push(reg.host, reg.password, path, content)
-	assert.Must(t, err)
+	image := assert.Get(imageregistry.Push(reg.host, reg.password, path, content)).Must(t)
 	return image
 }
 
@@ -179,10 +177,8 @@ func (reg *imageRegistry) pullSecret(name, password string) string {
 // that it has unpacked.
 func carriedToolbox(t *testing.T) v1.Image {
 	t.Helper()
-	if got := shared.lifepod(t, "", "image", "ls"); got.code != 0 {
-		t.Fatalf("unpack: %s", got.stderr)
-	}
-	image, err := imageregistry.Toolbox(shared.dir)
-	assert.Must(t, err)
+	got := shared.lifepod(t, "", "image", "ls")
+	assert.Require(t, got.code == 0, "unpack: %s", got.stderr)
+	image := assert.Get(imageregistry.Toolbox(shared.dir)).Must(t)
 	return image
 }

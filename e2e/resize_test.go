@@ -46,9 +46,8 @@ func TestResize(t *testing.T) {
 	result := readStory(t, c.wait().stdout)
 	statuses := result.statuses()
 	main := containerNamed(t, statuses[len(statuses)-1], "main")
-	if main.RestartCount != 0 || main.Resources.Limits.Memory().String() != "96Mi" || main.AllocatedResources.Cpu().String() != "100m" {
-		t.Errorf("status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
-	}
+	assert.True(t, main.RestartCount == 0 && main.Resources.Limits.Memory().String() == "96Mi" && main.AllocatedResources.Cpu().String() == "100m",
+		"status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
 	want := []string{"ResizeStarted", "ResizeCompleted", "ResizeStarted", "ResizeCompleted"}
 	assert.Deep(t, "events", want, resizeEvents(result))
 }
@@ -79,9 +78,8 @@ lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
 	c.await(c.stdout, `"running":.*"ready":true,"restartCount":1`)
 	status := readStory(t, lines(c.stdout.text())).last(t)
 	main := containerNamed(t, status, "main")
-	if last := main.LastTerminationState.Terminated; last == nil || last.ExitCode != 7 {
-		t.Errorf("last state %+v: the preStop hook did not come first", main.LastTerminationState)
-	}
+	last := main.LastTerminationState.Terminated
+	assert.True(t, last != nil && last.ExitCode == 7, "last state %+v: the preStop hook did not come first", main.LastTerminationState)
 	checkMemory(t, cgroupOf(t, shared, "burstable", status), 128<<20)
 	c.signal(syscall.SIGINT)
 	const want = "Normal Killing Container main resize requires restart"
@@ -111,8 +109,7 @@ func TestResizeRefused(t *testing.T) {
 	want := []string{"ResizeDeferred", "ResizeStarted", "ResizeError", "ResizeStarted", "ResizeCompleted"}
 	assert.Deep(t, "events", want, resizeEvents(result))
 	for _, condition := range result.last(t).Conditions {
-		if condition.Type == v1.PodResizePending || condition.Type == v1.PodResizeInProgress {
-			t.Errorf("condition %+v of a pod that has ended", condition)
-		}
+		assert.True(t, condition.Type != v1.PodResizePending && condition.Type != v1.PodResizeInProgress,
+			"condition %+v of a pod that has ended", condition)
 	}
 }

@@ -25,13 +25,11 @@ func controller(name string) (folder string, v2 bool) {
 
 func readInt(t *testing.T, elem ...string) int64 {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(elem...))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(elem...))).Must(t)
 	if strings.TrimSpace(string(text)) == "max" {
 		return -1
 	}
-	n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-	assert.Must(t, err)
+	n := assert.Get(strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)).Must(t)
 	return n
 }
 
@@ -79,8 +77,7 @@ containers:
 			}
 			c.signal(syscall.SIGINT)
 			result := readStory(t, c.wait().stdout)
-			score, err := strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)
-			assert.Must(t, err)
+			score := assert.Get(strconv.ParseInt(strings.TrimSpace(result.output("main")), 10, 64)).Must(t)
 			// Without CAP_SYS_RESOURCE nobody gets a lower score than lifepod has.
 			want := max(tc.oomScore(machineMemory(t)), lowestOOMScore(t))
 			assert.Deep(t, "oom_score_adj", want, score)
@@ -97,9 +94,7 @@ func cgroupOf(t *testing.T, r *root, qosFolder string, status v1.PodStatus) stri
 	id := strings.TrimPrefix(containerNamed(t, status, "main").ContainerID, "containerd://")
 	folder, _ := controller("memory")
 	found, err := filepath.Glob(filepath.Join(folder, r.cgroup(), qosFolder, "pod*", id))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("cgroups of container %s: %v, %v", id, found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "cgroups of container %s: %v, %v", id, found, err)
 	return strings.TrimPrefix(found[0], folder)
 }
 
@@ -116,16 +111,13 @@ func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 		shares, quota = readInt(t, folder, level, "cpu.shares"), readInt(t, folder, level, "cpu.cfs_quota_us")
 	}
 	// The weights of v2 are of another scale, which the units' tests know.
-	if !v2 && shares != wantShares {
-		t.Errorf("%s: CPU shares %d, want %d", level, shares, wantShares)
-	}
+	assert.True(t, v2 || shares == wantShares, "%s: CPU shares %d, want %d", level, shares, wantShares)
 	assert.Deep(t, fmt.Sprintf("%s: CPU quota", level), wantQuota, quota)
 }
 
 func readFirst(t *testing.T, elem ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(elem...))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(elem...))).Must(t)
 	return strings.Fields(string(text))[0]
 }
 
@@ -154,11 +146,9 @@ func machineMemory(t *testing.T) int64 {
 // CAP_SYS_RESOURCE, else its own.
 func lowestOOMScore(t *testing.T) int64 {
 	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	assert.Must(t, err)
+	status := assert.Get(os.ReadFile("/proc/self/status")).Must(t)
 	_, rest, _ := strings.Cut(string(status), "CapEff:")
-	capabilities, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
-	assert.Must(t, err)
+	capabilities := assert.Get(strconv.ParseUint(strings.Fields(rest)[0], 16, 64)).Must(t)
 	const sysResource = 24
 	if capabilities&(1<<sysResource) != 0 {
 		return -1000
@@ -174,10 +164,7 @@ func TestOOMKill(t *testing.T) {
 		result := shared.runStory(t, 137, pod("oom", `
 restartPolicy: Never
 containers:
-- name: main
-  image: TOOLBOX
-  command: [eat-memory, 256Mi]
-  resources: {limits: {memory: 32Mi}}`))
+- {name: main, image: TOOLBOX, command: [eat-memory, 256Mi], resources: {limits: {memory: 32Mi}}}`))
 		main := containerNamed(t, result.last(t), "main").State.Terminated
 		if main == nil || main.Reason != "OOMKilled" || main.ExitCode != 137 {
 			t.Fatalf("main: %+v", main)

@@ -55,9 +55,8 @@ containers:
 `+shell("main", twice(tc.first, tc.second), mountV, tc.container)))
 			main := containerNamed(t, result.last(t), "main")
 			assert.Deep(t, "restarts", tc.restarts, main.RestartCount)
-			if (main.LastTerminationState.Terminated != nil) != (tc.restarts > 0) {
-				t.Errorf("last state %+v after %d restarts", main.LastTerminationState, tc.restarts)
-			}
+			assert.True(t, (main.LastTerminationState.Terminated != nil) == (tc.restarts > 0),
+				"last state %+v after %d restarts", main.LastTerminationState, tc.restarts)
 			for _, o := range result {
 				if o.Subject == "main" && strings.HasPrefix(o.What, "exited") {
 					assert.Deep(t, "exit because", tc.because, o.Because)
@@ -82,9 +81,8 @@ restartPolicyRules:
 - action: Restart
   onExit:
     exitCodes: {operator: In, values: [42]}`)))
-	if got.code != 0 || !strings.HasPrefix(got.stderr, "warning: ") || !strings.Contains(got.stderr, "onExit") {
-		t.Errorf("exit code %d, stderr:\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 0 && strings.HasPrefix(got.stderr, "warning: ") && strings.Contains(got.stderr, "onExit"),
+		"exit code %d, stderr:\n%s", got.code, got.stderr)
 }
 
 // TestCrashLoopBackOff: the first restart comes at once, the second 10 s after
@@ -106,14 +104,10 @@ containers:
 		t.Errorf("restarts and what was waited for: %v", slices.Compact(waits))
 	}
 	main := containerNamed(t, result.last(t), "main")
-	if main.RestartCount != 2 || main.LastTerminationState.Terminated.ExitCode != 9 {
-		t.Fatalf("main: %+v", main)
-	}
+	assert.Require(t, main.RestartCount == 2 && main.LastTerminationState.Terminated.ExitCode == 9, "main: %+v", main)
 	// Both times are whole seconds, cut.
 	delay := main.State.Terminated.StartedAt.Sub(main.LastTerminationState.Terminated.FinishedAt.Time)
-	if delay < 10*time.Second {
-		t.Errorf("the second restart came %v after the exit", delay)
-	}
+	assert.True(t, delay >= 10*time.Second, "the second restart came %v after the exit", delay)
 	if !slices.Contains(result.reasons("main"), "BackOff") {
 		t.Errorf("no event BackOff in %v", result.reasons("main"))
 	}

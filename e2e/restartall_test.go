@@ -83,9 +83,8 @@ func TestRestartAllContainers(t *testing.T) {
 			result := shared.runStory(t, code, pod("restart-all-"+tc.name, "restartPolicy: "+tc.policy+"\nvolumes: [{name: v, emptyDir: {}}]\n"+tc.containers))
 			for name, want := range tc.restarts {
 				c := containerNamed(t, result.last(t), name)
-				if c.RestartCount != want || (c.LastTerminationState.Terminated != nil) != (want > 0) {
-					t.Errorf("%s: %d restarts, last state %+v; want %d restarts", name, c.RestartCount, c.LastTerminationState.Terminated, want)
-				}
+				assert.True(t, c.RestartCount == want && (c.LastTerminationState.Terminated != nil) == (want > 0),
+					"%s: %d restarts, last state %+v; want %d restarts", name, c.RestartCount, c.LastTerminationState.Terminated, want)
 			}
 			var phases []string
 			for _, phase := range result.phases() {
@@ -116,13 +115,10 @@ func inPlace(t *testing.T, result story) {
 	if got := slices.Compact(restarting); !slices.Equal(got, []v1.ConditionStatus{v1.ConditionFalse, v1.ConditionTrue, v1.ConditionFalse}) {
 		t.Errorf("AllContainersRestarting was %v", got)
 	}
-	if got := slices.Compact(addresses); len(got) != 1 {
-		t.Errorf("the pod's address was %v", got)
-	}
+	got := slices.Compact(addresses)
+	assert.True(t, len(got) == 1, "the pod's address was %v", got)
 	for _, o := range result {
-		if o.Reason == "SandboxChanged" {
-			t.Errorf("the sandbox was changed")
-		}
+		assert.True(t, o.Reason != "SandboxChanged", "the sandbox was changed")
 	}
 }
 
@@ -134,13 +130,9 @@ func TestRestartAllKeepsTheCause(t *testing.T) {
 		shell("main", again(await("b")+"echo broken > /dev/termination-log; touch /v/again; exit 42", "exit 0"), mountV, ruleAll)+
 		shell("b", again("touch /v/b; exec sleep 100", "exit 0"), mountV)))
 	main := containerNamed(t, result.last(t), "main").LastTerminationState.Terminated
-	if main == nil || main.ExitCode != 42 || main.Reason != "Error" || main.Message != "broken\n" {
-		t.Errorf("the cause's last state is %+v", main)
-	}
+	assert.True(t, main != nil && main.ExitCode == 42 && main.Reason == "Error" && main.Message == "broken\n", "the cause's last state is %+v", main)
 	b := containerNamed(t, result.last(t), "b").LastTerminationState.Terminated
-	if b == nil || b.ExitCode != 137 || b.Reason != "RestartingAllContainers" {
-		t.Errorf("the victim's last state is %+v", b)
-	}
+	assert.True(t, b != nil && b.ExitCode == 137 && b.Reason == "RestartingAllContainers", "the victim's last state is %+v", b)
 }
 
 // TestOwnActions: Complete counts an exit as success, TerminatePod ends the pod

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,12 +64,9 @@ touch /v/end`, mountV))
 	second.await(second.stdout, "main . count")
 	r.exec(t, "web", "ender", "touch", "/v/late")
 	after := second.wait()
-	if after.code != 0 || !strings.Contains(after.stderr, "pod Succeeded") {
-		t.Errorf("exit code %d\n%s", after.code, after.stderr)
-	}
-	if n := strings.Count(after.stderr, " started"); n != 0 {
-		t.Errorf("%d containers were started again:\n%s", n, after.stderr)
-	}
+	assert.True(t, after.code == 0 && strings.Contains(after.stderr, "pod Succeeded"), "exit code %d\n%s", after.code, after.stderr)
+	n := strings.Count(after.stderr, " started")
+	assert.True(t, n == 0, "%d containers were started again:\n%s", n, after.stderr)
 	checkCounts(t, before.stdout+after.stdout)
 }
 
@@ -78,9 +74,8 @@ touch /v/end`, mountV))
 func (r *root) exec(t *testing.T, podName, container string, command ...string) {
 	t.Helper()
 	args := append([]string{"exec", podName, "-c", container, "--"}, command...)
-	if got := r.lifepod(t, "", args...); got.code != 0 {
-		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
-	}
+	got := r.lifepod(t, "", args...)
+	assert.Require(t, got.code == 0, "exec: exit code %d: %s", got.code, got.stderr)
 }
 
 // checkCounts demands the lines of TestResume without a gap; the few that were
@@ -90,19 +85,15 @@ func checkCounts(t *testing.T, text string) {
 	assert.Deep(t, "how often the init container is shown", 1, strings.Count(text, "init | init "))
 	last, again := 0, 0
 	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
-		n, err := strconv.Atoi(found[1])
-		assert.Must(t, err)
-		if n > last+1 {
-			t.Errorf("after line %d comes line %d", last, n)
-		}
+		n := assert.Get(strconv.Atoi(found[1])).Must(t)
+		assert.True(t, n <= last+1, "after line %d comes line %d", last, n)
 		if n <= last {
 			again++
 		}
 		last = max(last, n)
 	}
-	if want := fmt.Sprintf("main | end of %d\n", last); again > 5 || !strings.Contains(text, want) {
-		t.Errorf("%d lines are there again; want %q in\n%s", again, want, tail(text))
-	}
+	want := fmt.Sprintf("main | end of %d\n", last)
+	assert.True(t, again <= 5 && strings.Contains(text, want), "%d lines are there again; want %q in\n%s", again, want, tail(text))
 }
 
 // TestResumeNot: another manifest of that name is another pod, which is refused as
@@ -126,20 +117,15 @@ containers:
 			manifest = script("p", "exit 4")
 		}
 		got := r.run(t, manifest, args...)
-		if want := "lifepod: pod default/p exists already, with another spec: its lifepod run was killed"; got.code != 125 || !strings.Contains(got.stderr, want) {
-			t.Errorf("%s: exit code %d\n%s", name, got.code, got.stderr)
-		}
+		want := "lifepod: pod default/p exists already, with another spec: its lifepod run was killed"
+		assert.True(t, got.code == 125 && strings.Contains(got.stderr, want), "%s: exit code %d\n%s", name, got.code, got.stderr)
 	}
-	if last, err := os.ReadFile(filepath.Join(dir, "last")); err == nil {
-		t.Errorf("the pod has ended: %s", last)
-	}
+	last, err := os.ReadFile(filepath.Join(dir, "last"))
+	assert.True(t, err != nil, "the pod has ended: %s", last)
 	got := r.run(t, script("p", "exit 4"), "--new")
-	if got.code != 4 || strings.Contains(got.stderr, "goes on") {
-		t.Errorf("--new: exit code %d\n%s", got.code, got.stderr)
-	}
-	if last, err := os.ReadFile(filepath.Join(dir, "last")); err != nil || string(last) != "bye\n" {
-		t.Errorf("the pod before did not end gracefully: %q, %v", last, err)
-	}
+	assert.True(t, got.code == 4 && !strings.Contains(got.stderr, "goes on"), "--new: exit code %d\n%s", got.code, got.stderr)
+	last, err = os.ReadFile(filepath.Join(dir, "last"))
+	assert.True(t, err == nil && string(last) == "bye\n", "the pod before did not end gracefully: %q, %v", last, err)
 }
 
 // TestSameName: a second pod of a name is refused while the first runs.
@@ -150,9 +136,8 @@ func TestSameName(t *testing.T) {
 	c := r.startRun(t, manifest)
 	c.await(c.stdout, "up")
 	got := r.run(t, manifest)
-	if want := "lifepod: pod default/twin exists already, the lifepod run with PID "; got.code != 125 || !strings.HasPrefix(got.stderr, want) {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	want := "lifepod: pod default/twin exists already, the lifepod run with PID "
+	assert.True(t, got.code == 125 && strings.HasPrefix(got.stderr, want), "exit code %d\n%s", got.code, got.stderr)
 	r.run(t, script("twin", "exit 5"), "--name", "other").wantCode(t, 5)
 	c.signal(syscall.SIGINT)
 	c.wait()
@@ -175,12 +160,10 @@ containers:
 	if got := r.lifepod(t, "", "ps"); !strings.Contains(got.stdout, " Unattended ") || got.stderr != "warning: pod default/train is unattended: "+advice+"\n" {
 		t.Errorf("ps: %s%s", got.stdout, got.stderr)
 	}
-	if got := r.lifepod(t, "", "status", "train"); !strings.HasPrefix(got.stdout, "default/train  Running, Unattended: "+advice) {
-		t.Errorf("status: %s%s", got.stdout, got.stderr)
-	}
-	if got := r.lifepod(t, "", "exec", "train", "--", "true"); got.code != 125 || got.stderr != "lifepod: pod default/train is unattended: "+advice+"\n" {
-		t.Errorf("exec: %+v", got)
-	}
+	got := r.lifepod(t, "", "status", "train")
+	assert.True(t, strings.HasPrefix(got.stdout, "default/train  Running, Unattended: "+advice), "status: %s%s", got.stdout, got.stderr)
+	got = r.lifepod(t, "", "exec", "train", "--", "true")
+	assert.True(t, got.code == 125 && got.stderr == "lifepod: pod default/train is unattended: "+advice+"\n", "exec: %+v", got)
 	if got := r.lifepod(t, "", "doctor"); !strings.Contains(got.stdout, "→ default/train: "+advice) || !strings.Contains(got.stdout, "leftovers            none below") {
 		t.Errorf("doctor: %s", got.stdout)
 	}
@@ -190,12 +173,10 @@ containers:
 	machine.Until(t, "more of its output, after the stranger", func() bool { return lines() > before })
 	again := r.resume(t, manifest)
 	again.kill9()
-	if got := r.lifepod(t, "", "stop", "train"); got.code != 0 || got.stderr != "" {
-		t.Errorf("stop: %+v", got)
-	}
-	if got := r.lifepod(t, "", "ps"); got.stderr != "no pod runs\n" {
-		t.Errorf("ps after stop: %+v", got)
-	}
+	got = r.lifepod(t, "", "stop", "train")
+	assert.True(t, got.code == 0 && got.stderr == "", "stop: %+v", got)
+	got = r.lifepod(t, "", "ps")
+	assert.True(t, got.stderr == "no pod runs\n", "ps after stop: %+v", got)
 	for _, left := range r.left() {
 		t.Errorf("left behind: %s", left)
 	}
@@ -211,18 +192,14 @@ func TestDamagedCheckpoint(t *testing.T) {
 	c.await(c.stderr, "pod Ready")
 	c.kill9()
 	files, err := filepath.Glob(filepath.Join(r.dir, "runs/*.checkpoint"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("checkpoints: %q, %v", files, err)
-	}
+	assert.Require(t, err == nil && len(files) == 1, "checkpoints: %q, %v", files, err)
 	assert.Must(t, os.WriteFile(files[0], []byte("spoilt"), 0o600))
 	again := r.startRun(t, manifest)
 	again.await(again.stdout, "working")
 	again.signal(syscall.SIGQUIT) // which kills
 	got := again.wait()
 	const want = "warning: can't go on with pod default/p, whose lifepod run was killed; it begins anew: read checkpoint: the file is damaged\n"
-	if got.code != 130 || !strings.Contains(got.stderr, want) {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 130 && strings.Contains(got.stderr, want), "exit code %d\n%s", got.code, got.stderr)
 }
 
 // TestResumeChangedObjects: a ConfigMap that has changed is not another pod; its
@@ -272,17 +249,13 @@ exit 3`, mountV)+shell("healthy", "echo $$; until [ -e /v/end ]; do sleep 0.05; 
 	next.await(next.stdout, `"second\\n"`)
 	writeFile(t, dir+"/end") // the other one ends while somebody looks
 	got := next.wait()
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.stdout), got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s\n%s", got.code, tail(got.stdout), got.stderr)
 	status := readStory(t, got.stdout).last(t)
 	main, healthy := containerNamed(t, status, "main"), containerNamed(t, status, "healthy")
-	if main.RestartCount != 1 || healthy.RestartCount != 0 || status.Phase != v1.PodSucceeded {
-		t.Errorf("phase %s, main %+v, healthy %+v", status.Phase, main, healthy)
-	}
-	if e := main.LastTerminationState.Terminated; e == nil || e.ExitCode != 3 {
-		t.Errorf("main's first exit: %+v", e)
-	}
+	assert.True(t, main.RestartCount == 1 && healthy.RestartCount == 0 && status.Phase == v1.PodSucceeded,
+		"phase %s, main %+v, healthy %+v", status.Phase, main, healthy)
+	e := main.LastTerminationState.Terminated
+	assert.True(t, e != nil && e.ExitCode == 3, "main's first exit: %+v", e)
 }
 
 // TestResumeTermination: what is left of the grace, not the whole again (B-WRK-10).
@@ -303,9 +276,7 @@ containers:
 	next := r.resume(t, manifest, "--log-level", "debug")
 	found := next.await(next.stderr, `StopContainer.*TimeoutSeconds:\d+`)
 	seconds, err := strconv.Atoi(found[strings.LastIndex(found, ":")+1:])
-	if err != nil || seconds > 18 {
-		t.Errorf("the rest of the grace is %d s (%v), want at most 18 of the 20", seconds, err)
-	}
+	assert.True(t, err == nil && seconds <= 18, "the rest of the grace is %d s (%v), want at most 18 of the 20", seconds, err)
 	next.signal(syscall.SIGINT)
 	machine.Until(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
 	next.signal(syscall.SIGINT)
@@ -341,9 +312,8 @@ containers:
 	c.await(c.stderr, `restart in \S+s`)
 	c.kill9()
 	got := r.resume(t, manifest).wait()
-	if got.code != 0 || !strings.Contains(got.stderr, "main started (2nd restart)") || strings.Contains(got.stderr, "1st restart") {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 0 && strings.Contains(got.stderr, "main started (2nd restart)") && !strings.Contains(got.stderr, "1st restart"),
+		"exit code %d\n%s", got.code, got.stderr)
 }
 
 // TestResumeRestartAll: a kill in the middle of an in-place restart of all
@@ -363,9 +333,7 @@ containers:
 		c.await(c.stderr, when)
 		c.kill9()
 		got := r.run(t, manifest, "-o", "json")
-		if got.code != 0 {
-			t.Fatalf("after a kill at %q: exit code %d\n%s", when, got.code, tail(got.stdout))
-		}
+		assert.Require(t, got.code == 0, "after a kill at %q: exit code %d\n%s", when, got.code, tail(got.stdout))
 		status := readStory(t, got.stdout).last(t)
 		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
 			want := int32(1)
@@ -406,9 +374,8 @@ containers:
 		}
 		_ = c.process.Process.Kill() // it may have ended
 		c.wait()
-		if got := r.run(t, manifest); got.code != 2 {
-			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
-		}
+		got := r.run(t, manifest)
+		assert.True(t, got.code == 2, "after %d: exit code %d\n%s", n, got.code, got.stderr)
 		for _, left := range r.left() {
 			t.Errorf("left behind after %d: %s", n, left)
 		}
@@ -450,9 +417,8 @@ func TestResumeAfterReboot(t *testing.T) {
 		c.kill9()
 		tc.end(r, t)
 		got := r.run(t, manifest, "-o", "json")
-		if got.code == 0 && tc.code != 0 || tc.code >= 0 && got.code != tc.code {
-			t.Fatalf("%s: exit code %d\n%s\n%s", tc.policy, got.code, tail(got.stdout), got.stderr)
-		}
+		assert.Require(t, (got.code != 0 || tc.code == 0) && (tc.code < 0 || got.code == tc.code),
+			"%s: exit code %d\n%s\n%s", tc.policy, got.code, tail(got.stdout), got.stderr)
 		status := readStory(t, got.stdout).last(t)
 		want := int32(0)
 		if tc.policy == "OnFailure" {
@@ -472,9 +438,7 @@ func (r *root) reboot(t *testing.T) {
 		processes := r.processes()
 		for _, line := range processes {
 			var pid int
-			if _, err := fmt.Sscanf(line, "process %d:", &pid); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, assert.ErrorOf(fmt.Sscanf(line, "process %d:", &pid)))
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 		return len(processes) == 0
@@ -490,21 +454,13 @@ func (r *root) reboot(t *testing.T) {
 // removeSandboxes takes everything from the runtime that it knows of pods.
 func (r *root) removeSandboxes(t *testing.T) {
 	t.Helper()
-	client, err := cri.Dial("unix://" + r.runDir() + "/containerd.sock")
-	assert.Must(t, err)
+	client := assert.Get(cri.Dial("unix://" + r.runDir() + "/containerd.sock")).Must(t)
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil || len(list.Items) == 0 {
-		t.Fatalf("sandboxes: %v, %v", list, err)
-	}
+	assert.Require(t, err == nil && len(list.Items) != 0, "sandboxes: %v, %v", list, err)
 	for _, s := range list.Items {
-		if _, err := client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id})))
+		assert.Must(t, assert.ErrorOf(client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id})))
 	}
 }

@@ -16,8 +16,7 @@ type root struct{ dir string }
 // left of it.
 func newRoot(t *testing.T) *root {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-")).Must(t)
 	r := &root{dir: dir}
 	t.Cleanup(func() {
 		if left := r.left(); len(left) > 0 {
@@ -26,14 +25,11 @@ func newRoot(t *testing.T) *root {
 			down := r.lifepod(t, "", "down", "--purge")
 			t.Logf("lifepod down --purge: exit code %d\n%s%s", down.code, down.stdout, down.stderr)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
 	return r
 }
 
-// seen is the root as the machine shows it.
 func (r *root) seen() machine.Root { return machine.Root{Dir: r.dir} }
 
 func (r *root) runDir() string      { return r.seen().RunDir() }

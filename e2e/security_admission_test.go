@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestRejected: what the machine can't keep isn't started at all, and the pod
@@ -50,20 +52,14 @@ func TestRejected(t *testing.T) {
 			t.Parallel()
 			result := shared.runStory(t, 125, pod("rejected-"+tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "echo ran", tc.container)))
 			last := result.last(t)
-			if last.Phase != v1.PodFailed || last.Reason != tc.reason || !strings.HasPrefix(last.Message, "Pod was rejected: "+tc.message) {
-				t.Errorf("A-ADM-2 phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
-			}
-			if len(last.ContainerStatuses) > 0 || last.PodIP != "" || result.output("main") != "" {
-				t.Errorf("A-ADM-2 something was started: %v", last)
-			}
-			if len(last.Conditions) != 1 || last.Conditions[0].Type != v1.PodScheduled {
-				t.Errorf("A-ADM-3 conditions %v", last.Conditions)
-			}
-			if !slices.ContainsFunc(result, func(o object) bool {
+			assert.True(t, last.Phase == v1.PodFailed && last.Reason == tc.reason && strings.HasPrefix(last.Message, "Pod was rejected: "+tc.message),
+				"A-ADM-2 phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
+			assert.True(t, len(last.ContainerStatuses) == 0 && last.PodIP == "" && result.output("main") == "",
+				"A-ADM-2 something was started: %v", last)
+			assert.True(t, len(last.Conditions) == 1 && last.Conditions[0].Type == v1.PodScheduled, "A-ADM-3 conditions %v", last.Conditions)
+			assert.True(t, slices.ContainsFunc(result, func(o object) bool {
 				return o.Type == "event" && o.Reason == tc.reason && strings.HasPrefix(o.Message, tc.message)
-			}) {
-				t.Errorf("A-ADM-2 no event %s", tc.reason)
-			}
+			}), "A-ADM-2 no event %s", tc.reason)
 		})
 	}
 }
@@ -89,7 +85,6 @@ containers:
 func TestUnsafeSysctlPattern(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("pattern", "true"), "--allowed-unsafe-sysctls", "vm.swappiness")
-	if got.code != 125 || !strings.Contains(got.stderr, `sysctl "vm.swappiness" is the whole machine's`) {
-		t.Errorf("A-ADM-6 exit code %d: %s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 125 && strings.Contains(got.stderr, `sysctl "vm.swappiness" is the whole machine's`),
+		"A-ADM-6 exit code %d: %s", got.code, got.stderr)
 }

@@ -22,9 +22,7 @@ func TestSeccompLocalhost(t *testing.T) {
 		shell("confined", "mkdir /d 2>&1 || true")+
 		shell("free", "mkdir /d && echo made", "securityContext: {seccompProfile: {type: Unconfined}}")))
 	for _, want := range []string{"confined | /d: mkdir /d: operation not permitted", "free | made"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("A-SEC-4 no %q in exit code %d\n%s%s", want, got.code, got.stdout, got.stderr)
-		}
+		assert.True(t, strings.Contains(got.stdout, want), "A-SEC-4 no %q in exit code %d\n%s%s", want, got.code, got.stdout, got.stderr)
 	}
 }
 
@@ -53,9 +51,7 @@ func TestSELinuxOptions(t *testing.T) {
 	enforced := err == nil
 	got := shared.run(t, pod("selinux", "restartPolicy: Never\nsecurityContext: {seLinuxOptions: {level: 's0:c1,c2'}, seLinuxChangePolicy: Recursive}\ncontainers:\n"+shell("main", "echo ran")))
 	warned := strings.Contains(got.stderr, "warning: seLinuxOptions have no effect: SELinux is not enabled on this machine")
-	if got.code != 0 || got.stdout != "ran\n" || warned == enforced {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, got.code == 0 && got.stdout == "ran\n" && warned != enforced, "exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestHostNamespaces: the pod sees the machine's processes and IPC objects if
@@ -65,8 +61,7 @@ func TestHostNamespaces(t *testing.T) {
 	const show = "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc; readlink /proc/self/ns/net"
 	var host []string
 	for _, kind := range []string{"pid", "ipc", "net"} {
-		link, err := os.Readlink("/proc/self/ns/" + kind)
-		assert.Must(t, err)
+		link := assert.Get(os.Readlink("/proc/self/ns/" + kind)).Must(t)
 		host = append(host, link)
 	}
 	for _, shares := range []bool{true, false} {
@@ -78,13 +73,9 @@ func TestHostNamespaces(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("namespaces-"+name, "restartPolicy: Never\n"+spec+"containers:\n"+shell("main", show)))
 			lines := strings.Fields(got.stdout)
-			if got.code != 0 || len(lines) != len(host) {
-				t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-			}
+			assert.Require(t, got.code == 0 && len(lines) == len(host), "exit code %d: %s%s", got.code, got.stdout, got.stderr)
 			for i := range host {
-				if (lines[i] == host[i]) != shares {
-					t.Errorf("A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
-				}
+				assert.True(t, (lines[i] == host[i]) == shares, "A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
 			}
 		})
 	}

@@ -61,9 +61,7 @@ containers:
 `+shell("main", "echo ran")), "-o", "json")
 	c.await(c.stdout, `"reason":"CreateContainerConfigError","message":"container has runAsNonRoot and image will run as root `)
 	c.signal(os.Interrupt)
-	if result := readStory(t, c.wait().stdout); result.output("main") != "" {
-		t.Error("A-SEC-2 it ran")
-	}
+	assert.True(t, readStory(t, c.wait().stdout).output("main") == "", "A-SEC-2 it ran")
 }
 
 // TestFSGroup: volumes belong to the pod's group (A-SEC-3).
@@ -97,9 +95,8 @@ containers:
 			if shares == "true" {
 				want = "main | 1\nmain | 1\nmain | seen\n"
 			}
-			if got := c.wait(); got.stdout != want {
-				t.Errorf("A-CRI-5 %s%s", got.stdout, got.stderr)
-			}
+			got := c.wait()
+			assert.True(t, got.stdout == want, "A-CRI-5 %s%s", got.stdout, got.stderr)
 		})
 	}
 }

@@ -38,24 +38,17 @@ volumeMounts:
 - {name: v, mountPath: /sub, subPath: sub}
 - {name: host, mountPath: /host}
 - {name: c, mountPath: /c}`))+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {key: value}\n")
-	if got.code != 0 {
-		t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.Require(t, got.code == 0, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	lines := strings.Split(strings.ReplaceAll(got.stdout, "main | ", ""), "\n")
 	var inside, first, length uint32
-	if _, err := fmt.Sscan(lines[0], &inside, &first, &length); err != nil {
-		t.Fatalf("%v in\n%s", err, got.stdout)
-	}
-	if inside != 0 || first < 65536 || first%65536 != 0 || length != 65536 || lines[1] != lines[0] {
-		t.Errorf("A-SEC-6 user and group mappings:\n%s\n%s", lines[0], lines[1])
-	}
+	_, err := fmt.Sscan(lines[0], &inside, &first, &length)
+	assert.Require(t, err == nil, "%v in\n%s", err, got.stdout)
+	assert.True(t, inside == 0 && first >= 65536 && first%65536 == 0 && length == 65536 && lines[1] == lines[0],
+		"A-SEC-6 user and group mappings:\n%s\n%s", lines[0], lines[1])
 	want := "0 77 /v\n0 77 /v/new\n0 77 /sub/f\n0 77 /c/key\n0 0 /host/new\n0 0 /etc/hosts\n0 0 /dev/termination-log\n0\n0 55 77\n"
-	if text := strings.Join(lines[2:], "\n"); text != want {
-		t.Errorf("A-VOL-2 owners:\n%s\nwant\n%s", text, want)
-	}
-	if _, err := os.Stat(filepath.Join(outside, "new")); err != nil {
-		t.Error(err)
-	}
+	text := strings.Join(lines[2:], "\n")
+	assert.True(t, text == want, "A-VOL-2 owners:\n%s\nwant\n%s", text, want)
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(outside, "new"))))
 }
 
 // TestUserNamespacesDiffer: two pods of one root at a time have different IDs.
@@ -67,9 +60,7 @@ func TestUserNamespacesDiffer(t *testing.T) {
 			shell("main", "cat /proc/self/uid_map; exec sleep --on-term=0 60", "resources: {limits: {memory: 64Mi}}")))
 		maps = append(maps, c.await(c.stdout, `^ +0 +\d+ +65536$`))
 	}
-	if maps[0] == maps[1] {
-		t.Errorf("A-SEC-6 both pods have %q", maps[0])
-	}
+	assert.True(t, maps[0] != maps[1], "A-SEC-6 both pods have %q", maps[0])
 }
 
 // TestProcMount: with Unmasked, which the API allows only in a user namespace,

@@ -49,18 +49,15 @@ func TestAgentAtShutdown(t *testing.T) {
 	}
 	command := exec.Command(binary, "agent", "--root="+root.Dir, "--manifests="+filepath.Join(files, "pods"), "--config="+filepath.Join(files, "config"))
 	command.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+bus.Address())
-	agent, err := machine.StartProcess(command, filepath.Join(files, "log"))
-	assert.Must(t, err)
+	agent := assert.Get(machine.StartProcess(command, filepath.Join(files, "log"))).Must(t)
 	t.Cleanup(func() {
 		_ = agent.Signal(syscall.SIGTERM) // it may have ended
 		<-agent.Ended()
-		if out, err := exec.Command(binary, "down", "--purge", "--root", root.Dir).CombinedOutput(); err != nil {
-			t.Errorf("end what is left: %v\n%s", err, out)
-		}
+		out, err := exec.Command(binary, "down", "--purge", "--root", root.Dir).CombinedOutput()
+		assert.True(t, err == nil, "end what is left: %v\n%s", err, out)
 	})
 	log := func() string {
-		text, err := os.ReadFile(filepath.Join(files, "log"))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(files, "log"))).Must(t)
 		return string(text)
 	}
 	machine.Until(t, "all three pods", func() bool { return strings.Count(log(), `msg="pod Running"`) == 3 })

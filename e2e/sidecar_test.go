@@ -51,9 +51,8 @@ exit 0`, mountV, "restartPolicy: Always")+`
 containers:
 `+shell("main", "until [ -e /v/twice ]; do sleep 0.05; done", mountV)))
 	proxy := containerNamed(t, result.last(t), "proxy")
-	if proxy.RestartCount != 1 || proxy.LastTerminationState.Terminated == nil || proxy.LastTerminationState.Terminated.ExitCode != 0 {
-		t.Errorf("proxy: %+v", proxy)
-	}
+	assert.True(t, proxy.RestartCount == 1 && proxy.LastTerminationState.Terminated != nil && proxy.LastTerminationState.Terminated.ExitCode == 0,
+		"proxy: %+v", proxy)
 }
 
 // TestSidecarOutput: lines have their container's name in front.

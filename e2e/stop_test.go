@@ -68,18 +68,14 @@ containers:
 	asked := time.Now()
 	got := c.wait()
 	got.wantCode(t, 130)
-	if took := time.Since(asked); took < 3*time.Second {
-		t.Errorf("killed after %v, before the grace of 3s was over", took)
-	}
+	took := time.Since(asked)
+	assert.True(t, took >= 3*time.Second, "killed after %v, before the grace of 3s was over", took)
 	result := readStory(t, got.stdout)
 	main := containerNamed(t, result.last(t), "main").State.Terminated
-	if main == nil || main.ExitCode != 137 {
-		t.Errorf("main: %+v", main)
-	}
+	assert.True(t, main != nil && main.ExitCode == 137, "main: %+v", main)
 	assert.Deep(t, "phase", v1.PodFailed, result.last(t).Phase)
-	if out := result.output("main"); !strings.Contains(out, "ignored") {
-		t.Errorf("the stop signal was not sent: %q", out)
-	}
+	out := result.output("main")
+	assert.True(t, strings.Contains(out, "ignored"), "the stop signal was not sent: %q", out)
 }
 
 // TestSecondInterrupt: a second signal kills at once.
@@ -115,9 +111,8 @@ func TestStopDuringBackOff(t *testing.T) {
 	c := shared.startRun(t, pod("waits", "restartPolicy: Always\ncontainers:\n"+shell("main", "exit 1")))
 	c.await(c.stderr, "restart in 9|restart in 10")
 	c.signal(syscall.SIGINT)
-	if got := c.wait(); got.code != 130 || strings.Contains(got.stderr, "2nd restart") {
-		t.Errorf("exit code %d\n%s", got.code, got.stderr)
-	}
+	got := c.wait()
+	assert.True(t, got.code == 130 && !strings.Contains(got.stderr, "2nd restart"), "exit code %d\n%s", got.code, got.stderr)
 }
 
 // TestStopSignalOfContainer: B-SIG-1, lifecycle.stopSignal is what a container
@@ -137,9 +132,8 @@ while true; do sleep 0.1; done`, "lifecycle: {stopSignal: SIGUSR1}")
 	c.signal(syscall.SIGINT)
 	result := readStory(t, c.wait().stdout)
 	main := containerNamed(t, result.last(t), "main")
-	if ended := main.State.Terminated; ended == nil || ended.ExitCode != 7 || main.StopSignal == nil || *main.StopSignal != v1.SIGUSR1 {
-		t.Errorf("main: %+v", main)
-	}
+	ended := main.State.Terminated
+	assert.True(t, ended != nil && ended.ExitCode == 7 && main.StopSignal != nil && *main.StopSignal == v1.SIGUSR1, "main: %+v", main)
 	refused := shared.run(t, pod("signal", strings.TrimPrefix(spec, "\n")))
 	if refused.code != 125 || !strings.Contains(refused.stderr, "spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set for containers with empty `spec.os.name`") {
 		t.Errorf("exit code %d, stderr %s", refused.code, refused.stderr)
@@ -149,9 +143,8 @@ while true; do sleep 0.1; done`, "lifecycle: {stopSignal: SIGUSR1}")
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "3s") // wherever the pod is then
-	if got.code != 124 || !strings.Contains(got.stderr, " pod stop requested → grace 30s (--timeout 3s)\n") {
-		t.Errorf("exit code %d, want 124\n%s", got.code, got.stderr)
-	}
+	assert.True(t, got.code == 124 && strings.Contains(got.stderr, " pod stop requested → grace 30s (--timeout 3s)\n"),
+		"exit code %d, want 124\n%s", got.code, got.stderr)
 }
 
 // TestTimeoutUnused: a pod that ends in time isn't touched by --timeout.
@@ -169,11 +162,7 @@ activeDeadlineSeconds: 3
 containers:
 `+shell("main", "sleep infinity")), "-o", "json")
 	last := readStory(t, got.stdout).last(t)
-	if got.code == 0 { // its own, if it has come as far as being ended
-		t.Error("exit code 0")
-	}
-	if last.Phase != v1.PodFailed || last.Reason != "DeadlineExceeded" ||
-		last.Message != "Pod was active on the node longer than the specified deadline" {
-		t.Errorf("%s %s: %s", last.Phase, last.Reason, last.Message)
-	}
+	assert.True(t, got.code != 0, "exit code 0") // its own, if it has come as far as being ended
+	assert.True(t, last.Phase == v1.PodFailed && last.Reason == "DeadlineExceeded" &&
+		last.Message == "Pod was active on the node longer than the specified deadline", "%s %s: %s", last.Phase, last.Reason, last.Message)
 }

@@ -35,9 +35,8 @@ func readStory(t *testing.T, stdout string) story {
 	var s story
 	for line := range strings.Lines(stdout) {
 		var o object
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
+		err := json.Unmarshal([]byte(line), &o)
+		assert.Require(t, err == nil, "line %q: %v", line, err)
 		s = append(s, o)
 	}
 	return s
@@ -47,9 +46,7 @@ func readStory(t *testing.T, stdout string) story {
 func (r *root) runStory(t *testing.T, wantCode int, manifest string, args ...string) story {
 	t.Helper()
 	got := r.run(t, manifest, append([]string{"-o", "json"}, args...)...)
-	if got.code != wantCode {
-		t.Fatalf("exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
-	}
+	assert.Require(t, got.code == wantCode, "exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
 	return readStory(t, got.stdout)
 }
 
@@ -67,9 +64,7 @@ func (s story) statuses() []v1.PodStatus {
 func (s story) last(t *testing.T) v1.PodStatus {
 	t.Helper()
 	all := s.statuses()
-	if len(all) == 0 {
-		t.Fatal("no status in the output")
-	}
+	assert.Require(t, len(all) != 0, "no status in the output")
 	return all[len(all)-1]
 }
 
@@ -143,17 +138,14 @@ func checkLines(t *testing.T, what, got, want string) {
 // want compares a command's exit code and what it printed.
 func (got result) want(t *testing.T, code int, stdout string) {
 	t.Helper()
-	if got.code != code || got.stdout != stdout {
-		t.Errorf("exit code %d, want %d: stdout %q, want %q\n%s", got.code, code, tail(got.stdout), tail(stdout), got.stderr)
-	}
+	assert.True(t, got.code == code && got.stdout == stdout,
+		"exit code %d, want %d: stdout %q, want %q\n%s", got.code, code, tail(got.stdout), tail(stdout), got.stderr)
 }
 
 // wantCode compares a command's exit code.
 func (got result) wantCode(t *testing.T, code int) {
 	t.Helper()
-	if got.code != code {
-		t.Errorf("exit code %d, want %d: %s%s", got.code, code, tail(got.stdout), got.stderr)
-	}
+	assert.True(t, got.code == code, "exit code %d, want %d: %s%s", got.code, code, tail(got.stdout), got.stderr)
 }
 
 // check compares a command's end with what is wanted; stderr is normalised.

@@ -33,26 +33,18 @@ func TestTraceOfRun(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=test",
 			"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		}, strings.ReplaceAll(failsOnce, "NAME", "traced"), "run", "-").wait()
-		if r.code != 3 || strings.Contains(r.stderr, "warning") {
-			t.Errorf("%s: exit code %d:\n%s", protocol, r.code, r.stderr)
-		}
+		assert.True(t, r.code == 3 && !strings.Contains(r.stderr, "warning"), "%s: exit code %d:\n%s", protocol, r.code, r.stderr)
 		sent := collector.Spans()
-		if len(sent) == 0 {
-			t.Fatalf("%s: the collector has nothing:\n%s", protocol, r.stderr)
-		}
+		assert.Require(t, len(sent) != 0, "%s: the collector has nothing:\n%s", protocol, r.stderr)
 		root := sent[0]
-		if root.Name != "pod shop/traced" || root.Trace != "0af7651916cd43dd8448eb211c80319c" || root.Parent != "b7ad6b7169203331" || root.Error != "Failed" ||
-			root.Resource["service.name"] != "lifepod" || root.Resource["deployment.environment"] != "test" || root.Resource["k8s.pod.name"] != "traced" {
-			t.Errorf("%s: the pod's span is %+v", protocol, root)
-		}
+		assert.True(t, root.Name == "pod shop/traced" && root.Trace == "0af7651916cd43dd8448eb211c80319c" && root.Parent == "b7ad6b7169203331" && root.Error == "Failed" &&
+			root.Resource["service.name"] == "lifepod" && root.Resource["deployment.environment"] == "test" && root.Resource["k8s.pod.name"] == "traced", "%s: the pod's span is %+v", protocol, root)
 		for _, step := range []string{"sandbox", "start of main"} {
 			found := false
 			for _, s := range sent[1:] {
 				found = found || strings.HasPrefix(s.Name, step) && s.Parent == root.ID && s.Took > 0
 			}
-			if !found {
-				t.Errorf("%s: no span of the %s in %+v", protocol, step, sent)
-			}
+			assert.True(t, found, "%s: no span of the %s in %+v", protocol, step, sent)
 		}
 	}
 }
@@ -61,8 +53,7 @@ func TestTraceOfRun(t *testing.T) {
 // and is told of.
 func TestNoCollector(t *testing.T) {
 	t.Parallel()
-	deaf, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	deaf := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = deaf.Close() }()
 	for name, variables := range map[string][]string{
 		"absent":           {"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"},
@@ -74,9 +65,8 @@ func TestNoCollector(t *testing.T) {
 			t.Parallel()
 			manifest := strings.ReplaceAll(failsOnce, "NAME", "untraced-"+strings.ToLower(strings.ReplaceAll(name, " ", "-")))
 			r := shared.startWith(t, variables, manifest, "run", "-").wait()
-			if r.code != 3 || strings.Count(r.stderr, "what became of the pod is not sent as a trace: send traces: ") != 1 {
-				t.Errorf("exit code %d:\n%s", r.code, r.stderr)
-			}
+			assert.True(t, r.code == 3 && strings.Count(r.stderr, "what became of the pod is not sent as a trace: send traces: ") == 1,
+				"exit code %d:\n%s", r.code, r.stderr)
 		})
 	}
 }

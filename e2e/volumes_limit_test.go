@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestEmptyDirLimit: a pod that writes more into a volume than its sizeLimit fails, Evicted (B-LST-1).
@@ -30,18 +32,15 @@ containers:
 func evicted(t *testing.T, result story, message string) {
 	t.Helper()
 	last := result.last(t)
-	if last.Phase != v1.PodFailed || last.Reason != "Evicted" || last.Message != message {
-		t.Errorf("phase %s, reason %s, message %q; want Failed, Evicted, %q", last.Phase, last.Reason, last.Message, message)
-	}
+	assert.True(t, last.Phase == v1.PodFailed && last.Reason == "Evicted" && last.Message == message,
+		"phase %s, reason %s, message %q; want Failed, Evicted, %q", last.Phase, last.Reason, last.Message, message)
 	events := 0
 	for _, o := range result {
 		if o.Type == "event" && o.Reason == "Evicted" && o.Message == message {
 			events++
 		}
 	}
-	if events != 1 {
-		t.Errorf("%d events Evicted, want one", events)
-	}
+	assert.True(t, events == 1, "%d events Evicted, want one", events)
 }
 
 // TestMemoryVolumeLimit: a volume in memory is as large as its limit, and no larger.

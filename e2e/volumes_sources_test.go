@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestDownwardAndProjected: the pod's own fields and several objects as files (A-ENV-8, A-VOL-5).
@@ -61,9 +63,8 @@ from the Secret
 default
 write: open /all/new: read-only file system
 `
-	if diff := cmp.Diff(want, got.stdout); diff != "" {
-		t.Errorf("exit code %d, output (-want +got):\n%s\n%s", got.code, diff, got.stderr)
-	}
+	diff := cmp.Diff(want, got.stdout)
+	assert.True(t, diff == "", "exit code %d, output (-want +got):\n%s\n%s", got.code, diff, got.stderr)
 }
 
 // TestClaim: a second pod finds what the first one left in a claim, and the
@@ -80,20 +81,14 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	volumes := "restartPolicy: Never\nvolumes: [{name: v, persistentVolumeClaim: {claimName: kept}}]\n"
 	first := shared.run(t, claim+pod("claim-first", volumes+"securityContext: {runAsUser: 1000, fsGroup: 2000}\ncontainers:\n"+
 		shell("main", "echo kept > /v/file; stat -c %g /v/file", mountV)))
-	if first.code != 0 || first.stdout != "2000\n" {
-		t.Fatalf("exit code %d: %s%s", first.code, first.stdout, first.stderr)
-	}
-	if !strings.Contains(first.stderr, "its size is not enforced") {
-		t.Errorf("no word about the size:\n%s", first.stderr)
-	}
+	assert.Require(t, first.code == 0 && first.stdout == "2000\n", "exit code %d: %s%s", first.code, first.stdout, first.stderr)
+	assert.True(t, strings.Contains(first.stderr, "its size is not enforced"), "no word about the size:\n%s", first.stderr)
 	second := shared.run(t, pod("claim-second", strings.Replace(volumes, "kept}", "kept, readOnly: true}", 1)+"containers:\n"+
 		shell("main", "cat /v/file; write /v/more x 2>&1", mountV)))
-	if second.stdout != "kept\nwrite: open /v/more: read-only file system\n" {
-		t.Errorf("exit code %d: %s%s", second.code, second.stdout, second.stderr)
-	}
-	if content, err := os.ReadFile(filepath.Join(shared.dir, "claims/default/kept/file")); err != nil || string(content) != "kept\n" {
-		t.Errorf("the host reads %q, %v", content, err)
-	}
+	assert.True(t, second.stdout == "kept\nwrite: open /v/more: read-only file system\n",
+		"exit code %d: %s%s", second.code, second.stdout, second.stderr)
+	content, err := os.ReadFile(filepath.Join(shared.dir, "claims/default/kept/file"))
+	assert.True(t, err == nil && string(content) == "kept\n", "the host reads %q, %v", content, err)
 }
 
 // TestFileKeyRef: an init container writes the variables of the next one (A-ENV-6).
@@ -111,9 +106,7 @@ env:
 - {name: A, valueFrom: {fileKeyRef: {volumeName: v, path: env, key: A}}}
 - {name: B, valueFrom: {fileKeyRef: {volumeName: v, path: env, key: B, optional: true}}}
 - {name: C, valueFrom: {fileKeyRef: {volumeName: v, path: no-such-file, key: C, optional: true}}}`)))
-	if got.code != 0 || got.stdout != "main | it is file-key, no B, no C\n" {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, got.code == 0 && got.stdout == "main | it is file-key, no B, no C\n", "exit code %d: %s%s", got.code, got.stdout, got.stderr)
 }
 
 // TestSubPaths: a sub path is made with the volume's mode, subPathExpr takes
@@ -139,7 +132,6 @@ containers:
 	}
 	c.signal(syscall.SIGINT)
 	got := c.wait()
-	if diff := cmp.Diff("fine | /a 777\nfine | /b 777\nfine | x\n", got.stdout); diff != "" {
-		t.Errorf("exit code %d, output (-want +got):\n%s\n%s", got.code, diff, got.stderr)
-	}
+	diff := cmp.Diff("fine | /a 777\nfine | /b 777\nfine | x\n", got.stdout)
+	assert.True(t, diff == "", "exit code %d, output (-want +got):\n%s\n%s", got.code, diff, got.stderr)
 }

@@ -20,9 +20,8 @@ containers:
 until [ -e /v/file ] && [ $(wc -l /v/file) = 2 ]; do sleep 0.05; done
 stat -c '%F %a' /v
 write /v/readonly no 2>&1`, "volumeMounts: [{name: v, mountPath: /v, readOnly: true}]", "restartPolicy: Never")))
-	if got.code != 1 || got.stdout != "reader | directory 777\nreader | write: open /v/readonly: read-only file system\n" {
-		t.Errorf("exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
-	}
+	assert.True(t, got.code == 1 && got.stdout == "reader | directory 777\nreader | write: open /v/readonly: read-only file system\n",
+		"exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
 }
 
 // TestConfigVolumes: keys become files, with the modes and paths that are asked for.
@@ -94,9 +93,8 @@ volumes:
 containers:
 `+shell("main", "cat /v/in; echo from the pod > /new/out", "volumeMounts: [{name: v, mountPath: /v}, {name: new, mountPath: /new}]")))
 	got.want(t, 0, "from the host\n")
-	if out, err := os.ReadFile(filepath.Join(dir, "made/out")); string(out) != "from the pod\n" {
-		t.Errorf("the host reads %q, %v", out, err)
-	}
+	out, err := os.ReadFile(filepath.Join(dir, "made/out"))
+	assert.True(t, string(out) == "from the pod\n", "the host reads %q, %v", out, err)
 }
 
 // TestHostPathType: a path that isn't what the type says holds the pod up.
@@ -111,7 +109,5 @@ containers:
 	for _, o := range result {
 		found = found || o.Type == "event" && o.Reason == "FailedMount"
 	}
-	if !found {
-		t.Errorf("no event FailedMount")
-	}
+	assert.True(t, found, "no event FailedMount")
 }

@@ -79,7 +79,6 @@ func admissionWarnings(pod *core.Pod) (warnings []string) {
 	return append(warnings, podutil.GetWarningsForPod(context.Background(), pod, nil)...)
 }
 
-// admitConfigMap does the same to a ConfigMap.
 func admitConfigMap(configMap *v1.ConfigMap) field.ErrorList {
 	corev1.SetObjectDefaults_ConfigMap(configMap)
 	internal := &core.ConfigMap{}

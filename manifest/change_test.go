@@ -19,16 +19,13 @@ spec:
   initContainers:
   - {name: setup, image: setup:1, resources: {limits: {cpu: 100m, memory: 32Mi}}}
   containers:
-  - name: main
-    image: app:1
-    resources: {limits: {cpu: 100m, memory: 64Mi}, requests: {cpu: 100m, memory: 64Mi}}
-    resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
+  - {name: main, image: app:1, resources: {limits: {cpu: 100m, memory: 64Mi}, requests: {cpu: 100m, memory: 64Mi}},
+     resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]}
 `
 
 func readPod(t *testing.T) *v1.Pod {
 	t.Helper()
-	set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})
-	assert.Must(t, err)
+	set := assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(runs)}}, Options{})).Must(t)
 	assert.Empty(t, set.Warnings, "warnings")
 	return set.Pod
 }
@@ -59,19 +56,15 @@ func TestWithEphemeralContainer(t *testing.T) {
 			assert.Must(t, yaml.UnmarshalStrict([]byte(test.container), &c))
 			changed, err := WithEphemeralContainer(pod, c)
 			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Fatalf("error %v, want %s", err, test.want)
-				}
+				assert.Require(t, err != nil && strings.Contains(err.Error(), test.want), "error %v, want %s", err, test.want)
 				return
 			}
 			assert.Must(t, err)
 			got := changed.Spec.EphemeralContainers[0]
-			if got.ImagePullPolicy != v1.PullIfNotPresent || got.TerminationMessagePath != "/dev/termination-log" {
-				t.Errorf("no defaults: %+v", got)
-			}
-			if changed.Generation != pod.Generation+1 || len(pod.Spec.EphemeralContainers) != 0 {
-				t.Errorf("generation %d after %d", changed.Generation, pod.Generation)
-			}
+			assert.True(t, got.ImagePullPolicy == v1.PullIfNotPresent && got.TerminationMessagePath == "/dev/termination-log",
+				"no defaults: %+v", got)
+			assert.True(t, changed.Generation == pod.Generation+1 && len(pod.Spec.EphemeralContainers) == 0,
+				"generation %d after %d", changed.Generation, pod.Generation)
 			assert.Fails(t, assert.ErrorOf(WithEphemeralContainer(changed, c)), "the same name again is accepted")
 		})
 	}
@@ -98,9 +91,7 @@ func TestWithResources(t *testing.T) {
 			assert.Must(t, yaml.UnmarshalStrict([]byte(test.spec), &requested.Spec))
 			changed, err := WithResources(pod, requested)
 			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Fatalf("error %v, want %s", err, test.want)
-				}
+				assert.Require(t, err != nil && strings.Contains(err.Error(), test.want), "error %v, want %s", err, test.want)
 				return
 			}
 			assert.Must(t, err)

@@ -33,9 +33,8 @@ func decodesAsKubernetes(t *testing.T, s Source) (accepted int) {
 			if err != nil || len(o.decode(got)) > 0 {
 				continue
 			}
-			if strict, err := kjson.UnmarshalStrict(text, want); err != nil || strict != nil {
-				t.Errorf("decode takes %s, Kubernetes does not: %v %v", text, err, strict)
-			}
+			strict, err := kjson.UnmarshalStrict(text, want)
+			assert.True(t, err == nil && strict == nil, "decode takes %s, Kubernetes does not: %v %v", text, err, strict)
 			if !equality.Semantic.DeepEqual(want, got) {
 				t.Errorf("decode differs from Kubernetes (-Kubernetes +ours):\n%s", cmp.Diff(want, got))
 			}
@@ -57,8 +56,7 @@ func newObject(kind string) any {
 }
 
 func TestDecodeAsKubernetes(t *testing.T) {
-	entries, err := os.ReadDir("testdata/examples")
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir("testdata/examples")).Must(t)
 	want := map[string]int{"full.yaml": 4, "minimal.yaml": 1, "list.json": 2, "anchors.yaml": 1}
 	got := map[string]int{}
 	for _, entry := range entries {
@@ -73,7 +71,6 @@ func TestDecodeAsKubernetes(t *testing.T) {
 		"spec": {"volumes": [], "containers": [null, {"resources": {"limits": {"cpu": 2, "memory": null}}, "env": [],
 		"ports": null, "tty": null, "securityContext": {}, "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 3}}]}}
 		{"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"a": "", "b": "AA==", "c": null}}`
-	if n := decodesAsKubernetes(t, Source{Name: "odd.json", Data: []byte(odd)}); n != 2 {
-		t.Errorf("accepted %d of 2 odd objects", n)
-	}
+	n := decodesAsKubernetes(t, Source{Name: "odd.json", Data: []byte(odd)})
+	assert.True(t, n == 2, "accepted %d of 2 odd objects", n)
 }

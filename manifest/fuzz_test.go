@@ -18,10 +18,7 @@ import (
 // FuzzRead wants of any input: no panic, either a Pod or an Error, decoding as Kubernetes does, and that
 // what is accepted is accepted again, unchanged, when it is written out.
 func FuzzRead(f *testing.F) {
-	entries, err := os.ReadDir("testdata/examples")
-	if err != nil {
-		f.Fatal(err)
-	}
+	entries := assert.Get(os.ReadDir("testdata/examples")).Must(f)
 	for _, entry := range entries {
 		f.Add(example(f, "examples/"+entry.Name()))
 	}
@@ -40,9 +37,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("Read gave neither a Pod nor an error")
 		}
 		second, err := Read([]Source{{Name: "again", Data: written(t, first)}}, Options{Now: now})
-		if err != nil {
-			t.Fatalf("what was read is refused when it is read again: %v", err)
-		}
+		assert.Require(t, err == nil, "what was read is refused when it is read again: %v", err)
 		second.Warnings = first.Warnings
 		forgetUIDs(first)
 		forgetUIDs(second)
@@ -54,19 +49,14 @@ func FuzzRead(f *testing.F) {
 
 // TestReadAgain is FuzzRead's claim for a Pod with every field.
 func TestReadAgain(t *testing.T) {
-	first, err := Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})
-	assert.Must(t, err)
-	second, err := Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})
-	assert.Must(t, err)
-	if first.Pod.UID == "" || first.Pod.UID == second.Pod.UID {
-		t.Errorf("UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
-	}
+	first := assert.Get(Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})).Must(t)
+	second := assert.Get(Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})).Must(t)
+	assert.True(t, first.Pod.UID != "" && first.Pod.UID != second.Pod.UID, "UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
 	second.Warnings = first.Warnings
 	forgetUIDs(first)
 	forgetUIDs(second)
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("read again it differs (-first +second):\n%s", diff)
-	}
+	diff := cmp.Diff(first, second)
+	assert.True(t, diff == "", "read again it differs (-first +second):\n%s", diff)
 }
 
 // written writes a Set as one YAML file.
@@ -80,8 +70,7 @@ func written(t *testing.T, set *Set) []byte {
 	}
 	var documents [][]byte
 	for _, o := range objects {
-		text, err := yaml.Marshal(o)
-		assert.Must(t, err)
+		text := assert.Get(yaml.Marshal(o)).Must(t)
 		documents = append(documents, text)
 	}
 	return bytes.Join(documents, []byte("---\n"))
@@ -103,19 +92,14 @@ func forgetUIDs(set *Set) {
 func TestGeneratedName(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
-		set, err := Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})
-		assert.Must(t, err)
-		if name := set.Pod.Name; len(name) != len("hello-")+5 || name[:6] != "hello-" {
-			t.Fatalf("name %q for generateName hello-", name)
-		}
+		set := assert.Get(Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})).Must(t)
+		name := set.Pod.Name
+		assert.Require(t, len(name) == len("hello-")+5 && name[:6] == "hello-", "name %q for generateName hello-", name)
 		seen[set.Pod.Name] = true
-		if set.Pod.CreationTimestamp.IsZero() || set.Pod.Status.Phase != v1.PodPending {
-			t.Fatalf("created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
-		}
+		assert.Require(t, !set.Pod.CreationTimestamp.IsZero() && set.Pod.Status.Phase == v1.PodPending,
+			"created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
 	}
-	if len(seen) < 15 {
-		t.Errorf("only %d different names in 20", len(seen))
-	}
+	assert.True(t, len(seen) >= 15, "only %d different names in 20", len(seen))
 }
 
 // BenchmarkRead is what lifepod run spends on a small manifest.

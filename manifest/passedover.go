@@ -49,7 +49,6 @@ func (in *input) passOver(o *object) {
 	in.passed = append(in.passed, []*object{o})
 }
 
-// passedWarnings are one for each kind.
 func (in *input) passedWarnings() (warnings []string) {
 	for _, same := range in.passed {
 		var names []string

@@ -63,16 +63,13 @@ func arg(d *datadriven.TestData, key string) string {
 
 func example(t testing.TB, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name))
-	assert.Must(t, err)
+	content := assert.Get(os.ReadFile(filepath.Join("testdata", name))).Must(t)
 	return content
 }
 
 func outcome(t *testing.T, verb string, set *Set, err error) string {
 	if err != nil {
-		if set != nil {
-			t.Errorf("Read gave a Set and the error %v", err)
-		}
+		assert.True(t, set == nil, "Read gave a Set and the error %v", err)
 		return "error: " + err.Error()
 	}
 	var out strings.Builder
@@ -101,9 +98,7 @@ func outcome(t *testing.T, verb string, set *Set, err error) string {
 func outcomeOfAll(t *testing.T, sources []Source, o Options) string {
 	group, err := ReadAll(sources, o)
 	if err != nil {
-		if group != nil {
-			t.Errorf("ReadAll gave a Group and the error %v", err)
-		}
+		assert.True(t, group == nil, "ReadAll gave a Group and the error %v", err)
 		return "error: " + err.Error()
 	}
 	var out strings.Builder
@@ -147,7 +142,6 @@ func inShort(set *Set) string {
 
 func asYAML(t *testing.T, object any) string {
 	t.Helper()
-	text, err := yaml.Marshal(object)
-	assert.Must(t, err)
+	text := assert.Get(yaml.Marshal(object)).Must(t)
 	return string(text)
 }

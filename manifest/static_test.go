@@ -30,12 +30,8 @@ spec:
   priority: 2000001000
   hostNetwork: true
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve]
-    resources: {requests: {cpu: 100m}}
-    livenessProbe: {httpGet: {path: /livez, port: 8080}}
-    volumeMounts: [{name: certs, mountPath: /certs, readOnly: true}]
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve], resources: {requests: {cpu: 100m}},
+     livenessProbe: {httpGet: {path: /livez, port: 8080}}, volumeMounts: [{name: certs, mountPath: /certs, readOnly: true}]}
   volumes:
   - name: certs
     hostPath: {path: /etc/kubernetes/pki, type: DirectoryOrCreate}
@@ -45,10 +41,8 @@ status: {}
 // upstreamUID is what the kubelet's own decoding and hashing makes of a manifest.
 func upstreamUID(t *testing.T, text, suffix string) string {
 	t.Helper()
-	json, err := utilyaml.ToJSON([]byte(text))
-	assert.Must(t, err)
-	object, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), json)
-	assert.Must(t, err)
+	json := assert.Get(utilyaml.ToJSON([]byte(text))).Must(t)
+	object := assert.Get(runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), json)).Must(t)
 	sum := fnv.New128a()
 	hash.DeepHashObject(sum, object)
 	fmt.Fprint(sum, suffix)
@@ -69,8 +63,7 @@ func TestStaticUID(t *testing.T) {
 		{"given", strings.Replace(staticWeb, "name: web\n", "name: web\n  uid: 1-2-3\n", 1), StaticOptions{NodeName: "n"}, path, "1-2-3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set, err := ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)
-			assert.Must(t, err)
+			set := assert.Get(ReadStatic(Source{Name: tc.source, Data: []byte(tc.text)}, tc.options)).Must(t)
 			assert.Deep(t, "UID", tc.want, string(set.Pods[0].UID))
 			assert.Empty(t, set.Warnings, "warnings")
 		})
@@ -94,8 +87,7 @@ func TestStaticIdentity(t *testing.T) {
 		{"URL", true, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set, err := ReadStatic(Source{Name: "web", Data: []byte(text)}, StaticOptions{NodeName: "node-1", FromURL: tc.fromURL})
-			assert.Must(t, err)
+			set := assert.Get(ReadStatic(Source{Name: "web", Data: []byte(text)}, StaticOptions{NodeName: "node-1", FromURL: tc.fromURL})).Must(t)
 			pod := set.Pods[0]
 			want := identity{"web-node-1", "default", "node-1", "", string(pod.UID), tc.tolerations, v1.PodPending}
 			got := identity{pod.Name, pod.Namespace, pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Annotations[ConfigHashAnnotation], pod.Spec.Tolerations, pod.Status.Phase}
@@ -164,9 +156,8 @@ stringData: {k: v}
 	assert.Deep(t, "pods", []string{"a-n", "b-n"}, names)
 	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
 	assert.Deep(t, "warnings", want, set.Warnings)
-	if err := Unsatisfied(set.Pods[1], nil, set.Secrets); err != nil || set.Secrets[0].Namespace != "x" {
-		t.Errorf("Secret in %s: %v", set.Secrets[0].Namespace, err)
-	}
+	err = Unsatisfied(set.Pods[1], nil, set.Secrets)
+	assert.True(t, err == nil && set.Secrets[0].Namespace == "x", "Secret in %s: %v", set.Secrets[0].Namespace, err)
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`
 	assert.Error(t, wantErr, Unsatisfied(set.Pods[1], nil, nil))
 }
@@ -203,10 +194,7 @@ func TestWithoutData(t *testing.T) {
 	assert.Deep(t, "", want, got.Spec)
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
 	assert.Deep(t, "fields", wantFields, fields)
-	if diff := cmp.Diff(before, pod); diff != "" {
-		t.Errorf("the pod itself was changed:\n%s", diff)
-	}
-	if !Uses(pod, "Secret", "s") || !Uses(pod, "ConfigMap", "c") || Uses(pod, "ConfigMap", "s") {
-		t.Error("Uses is wrong")
-	}
+	diff := cmp.Diff(before, pod)
+	assert.True(t, diff == "", "the pod itself was changed:\n%s", diff)
+	assert.True(t, Uses(pod, "Secret", "s") && Uses(pod, "ConfigMap", "c") && !Uses(pod, "ConfigMap", "s"), "Uses is wrong")
 }

@@ -139,7 +139,6 @@ func (s *Set) unsatisfied(later *Set) error {
 	return nil
 }
 
-// keysOf are the keys of what a reference names.
 func (s *Set) keysOf(ref reference) (keys []string, found bool) {
 	if ref.kind == "Secret" {
 		if secret := named(s.Secrets, ref.name); secret != nil {

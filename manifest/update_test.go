@@ -73,16 +73,13 @@ func TestUpdate(t *testing.T) {
 	}
 	read := func(t *testing.T, text string) *Set {
 		t.Helper()
-		set, err := Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})
-		assert.Must(t, err)
+		set := assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})).Must(t)
 		return set
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			for i := 0; i < len(tc.edits); i += 2 {
-				if !strings.Contains(running, tc.edits[i]) {
-					t.Fatalf("nothing to edit: %s", tc.edits[i])
-				}
+				assert.Require(t, strings.Contains(running, tc.edits[i]), "nothing to edit: %s", tc.edits[i])
 			}
 			got, err := read(t, running).Update(read(t, strings.NewReplacer(tc.edits...).Replace(running)))
 			if tc.wantErr != "" {

@@ -46,18 +46,14 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 				time.Sleep(time.Minute)
 				before := s.status(pod.UID)
 				s.stop()
-				if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
-					t.Fatal(err)
-				}
+				assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 				s.api.shown = map[types.UID]*v1.Pod{}
 				s.api.sets = nil
 				s.agent()
 				s.pods.Wanted(roster.File, pod)
 				s.pods.Heard(roster.File)
 				s.settle()
-				if len(s.api.sets) > 0 {
-					t.Errorf("statuses %v were told before the API was heard", s.api.sets)
-				}
+				assert.True(t, len(s.api.sets) == 0, "statuses %v were told before the API was heard", s.api.sets)
 				if test.heard {
 					mirror := pod.DeepCopy()
 					mirror.UID, mirror.Status = "mirror", before
@@ -125,12 +121,9 @@ func TestStatusIsNoAdmission(t *testing.T) {
 				s.heard()
 				time.Sleep(time.Minute)
 				pod, found := s.pods.Pod("default", "web")
-				if !found {
-					t.Fatal("the pod is gone")
-				}
-				if pod.Status.Phase != test.phase || pod.Status.Reason != test.reason {
-					t.Errorf("phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
-				}
+				assert.Require(t, found, "the pod is gone")
+				assert.True(t, pod.Status.Phase == test.phase && pod.Status.Reason == test.reason,
+					"phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
 				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
 					t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
 				}
@@ -152,9 +145,7 @@ func TestWhatRunsIsNotAdmittedAgain(t *testing.T) {
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
 		s.stop()
-		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		s.node.Status.Allocatable = resources("1", "8Gi")
 		s.agent()
 		s.apply(pod)
@@ -182,22 +173,18 @@ func TestSandboxThatComesLate(t *testing.T) {
 		s.settle()
 		s.pods.Unwanted(roster.API, pod.UID)
 		s.settle()
-		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
-			t.Fatalf("before the sandbox came: %q, %d pods", left, len(s.pods.Views()))
-		}
+		left := s.Left()
+		assert.Require(t, len(left) == 0 && len(s.pods.Views()) == 0, "before the sandbox came: %q, %d pods", left, len(s.pods.Views()))
 		for range 60 {
 			if len(s.Left()) > 0 {
 				break
 			}
 			time.Sleep(time.Second)
 		}
-		if len(s.Left()) == 0 {
-			t.Error("no sandbox came")
-		}
+		assert.True(t, len(s.Left()) != 0, "no sandbox came")
 		time.Sleep(30 * time.Second)
-		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
-			t.Errorf("after two looks: %q, %d pods", left, len(s.pods.Views()))
-		}
+		left = s.Left()
+		assert.True(t, len(left) == 0 && len(s.pods.Views()) == 0, "after two looks: %q, %d pods", left, len(s.pods.Views()))
 	})
 }
 
@@ -208,9 +195,7 @@ func TestLookWithoutAnAnswer(t *testing.T) {
 		s.heard()
 		status := s.status("uid-web")
 		s.stop()
-		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		s.Fault("hang PodSandboxStatus web times=2")
 		s.agent()
 		s.apply(podOf("web", func(pod *v1.Pod) { pod.Status = status }))

@@ -37,9 +37,8 @@ func TestVanishedPod(t *testing.T) {
 		s.wantActed("StopContainer shortened/main timeout=7", 1)
 		time.Sleep(time.Minute)
 		s.wantPhase("forced", "none")
-		if got := s.deletions(); len(got) > 0 {
-			t.Errorf("deletions %q of pods that the API does not have", got)
-		}
+		got := s.deletions()
+		assert.True(t, len(got) == 0, "deletions %q of pods that the API does not have", got)
 	})
 }
 
@@ -56,9 +55,8 @@ func TestSameNameInTheAPI(t *testing.T) {
 		s.settle()
 		s.wantActed("StopPodSandbox web-0", 0)
 		s.wantActed("RunPodSandbox web-0 attempt=0", 2)
-		if status := s.status("another"); status.Phase != v1.PodRunning {
-			t.Errorf("the new pod is %s; calls %q", status.Phase, s.Acted())
-		}
+		status := s.status("another")
+		assert.True(t, status.Phase == v1.PodRunning, "the new pod is %s; calls %q", status.Phase, s.Acted())
 	})
 }
 
@@ -69,9 +67,8 @@ func TestCreatedAndDeletedWhileAway(t *testing.T) {
 		s.apply(podOf("big", requesting("64"), deleting))
 		s.heard()
 		assert.Deep(t, "deletions", []string{"big Failed"}, s.deletions())
-		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }) {
-			t.Errorf("calls %q", calls)
-		}
+		calls := s.Acted()
+		assert.True(t, !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }), "calls %q", calls)
 	})
 }
 
@@ -95,9 +92,8 @@ func TestDeletedAfterItRan(t *testing.T) {
 				s.apply(pod)
 				s.heard()
 				time.Sleep(time.Minute)
-				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
-					t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
-				}
+				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+				assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 			})
 		})
 	}
@@ -140,9 +136,7 @@ func TestStaticPodEnds(t *testing.T) {
 		s.settle()
 		s.pods.Unwanted(roster.File, always.UID)
 		s.settle()
-		if status := s.status(always.UID); status.Phase != v1.PodFailed {
-			t.Errorf("a static pod that was stopped is %s", status.Phase)
-		}
+		assert.Equal(t, v1.PodFailed, s.status(always.UID).Phase, "a static pod that was stopped")
 	}, roster.File)
 }
 

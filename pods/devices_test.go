@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A pod's status has its devices from the beginning, at once when their health changes, and
@@ -55,7 +57,5 @@ func (s *story) wantHealth(name string, want v1.ResourceHealthStatus) {
 			got = resource.Resources[0].Health
 		}
 	}
-	if got != want {
-		s.Errorf("A-DEV-12: the device of pod %s is shown as %q, want %q", name, got, want)
-	}
+	assert.Equal(s, want, got, "A-DEV-12: the device of pod %s is shown as", name)
 }

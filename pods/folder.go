@@ -22,7 +22,6 @@ type LogLinksFolder struct {
 	names map[string][]string // of links, whoever made them, by the prefix of their pods; nil: it is not read yet
 }
 
-// of are the names of links to logs of pods with a prefix.
 func (f *LogLinksFolder) of(prefix string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +65,6 @@ func (f *LogLinksFolder) make(name, target string) {
 	}
 }
 
-// remove removes a link.
 func (f *LogLinksFolder) remove(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

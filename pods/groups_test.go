@@ -86,18 +86,13 @@ func TestGroup(t *testing.T) {
 			pod, _ := s.pods.Pod("default", "member")
 			return pod.Status.ContainerStatuses[0].State.Waiting != nil
 		}
-		if !waits() {
-			t.Error("B-GRP-13: the restarted agent lets the pod start before its group")
-		}
+		assert.True(t, waits(), "B-GRP-13: the restarted agent lets the pod start before its group")
 		all.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(1)), Previous: new(int32(0))}})
-		if waits() {
-			t.Error("the pod still waits for its group")
-		}
+		assert.True(t, !waits(), "the pod still waits for its group")
 		s.deletes(podOf("member", grouped), 1)
 		s.settle()
-		if got := all.members(); len(got) > 0 {
-			t.Errorf("%v are told of their groups although they are gone", got)
-		}
+		got := all.members()
+		assert.True(t, len(got) == 0, "%v are told of their groups although they are gone", got)
 	})
 }
 
@@ -112,8 +107,6 @@ func TestNoGroup(t *testing.T) {
 		s.heard()
 		s.wantPhase("static", v1.PodRunning)
 		s.wantPhase("asks", v1.PodPending)
-		if !slices.Contains(s.events(), "asks GroupUnknown") {
-			t.Errorf("B-GRP-10: no event says why: %q", s.events())
-		}
+		assert.True(t, slices.Contains(s.events(), "asks GroupUnknown"), "B-GRP-10: no event says why: %q", s.events())
 	}, roster.File)
 }

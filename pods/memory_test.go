@@ -29,19 +29,16 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	assert.Must(t, file.Save(lifecycle.Checkpoint{}))
 	assert.Must(t, file.Sync())
 	disk.Cut()
-	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
-		t.Errorf("after a power cut: %v, %v", kept, err)
-	}
+	kept, err := m.Load(pod.UID)
+	assert.True(t, err == nil && kept.Pod.Name == "a", "after a power cut: %v, %v", kept, err)
 }
 
 // What an agent that was killed was just writing does not stay.
 func TestUnfinishedIsRemoved(t *testing.T) {
 	m := MemoryFolder{Dir: t.TempDir()}
 	assert.Must(t, os.WriteFile(filepath.Join(m.Dir, ".new-123"), []byte("{"), 0o600))
-	if list, useless, err := m.All(); len(list) > 0 || len(useless) > 0 || err != nil {
-		t.Errorf("kept: %v, %v, %v", list, useless, err)
-	}
-	if entries, err := os.ReadDir(m.Dir); len(entries) > 0 || err != nil {
-		t.Errorf("left: %v, %v", entries, err)
-	}
+	list, useless, err := m.All()
+	assert.True(t, len(list) == 0 && len(useless) == 0 && err == nil, "kept: %v, %v, %v", list, useless, err)
+	entries, err := os.ReadDir(m.Dir)
+	assert.True(t, len(entries) == 0 && err == nil, "left: %v, %v", entries, err)
 }

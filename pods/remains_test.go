@@ -41,9 +41,8 @@ func TestSpaceNeeded(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.settle()
 		status := s.status("uid-crashes").ContainerStatuses[0]
-		if status.State.Running == nil || status.RestartCount != 2 || status.LastTerminationState.Terminated == nil {
-			t.Errorf("crashes goes on as %+v", status)
-		}
+		assert.True(t, status.State.Running != nil && status.RestartCount == 2 && status.LastTerminationState.Terminated != nil,
+			"crashes goes on as %+v", status)
 		assert.Equal(t, v1.PodSucceeded, s.phase("ended"), "ended")
 	})
 }
@@ -71,9 +70,8 @@ func TestClearDisk(t *testing.T) {
 		}
 		all := there()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
-		if diff := cmp.Diff(all, there()); diff != "" {
-			t.Errorf("removed before all sources were heard:\n%s", diff)
-		}
+		diff := cmp.Diff(all, there())
+		assert.True(t, diff == "", "removed before all sources were heard:\n%s", diff)
 		s.heard()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
 		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}

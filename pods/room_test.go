@@ -40,12 +40,10 @@ func TestPreemption(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.wantPhase("two", v1.PodFailed)
 		s.wantPhase("important", v1.PodRunning)
-		if want := []v1.ResourceName{"cpu", "cpu"}; !slices.Equal(s.counts.preempted, want) { // each once (B-PRE-2)
-			t.Errorf("preemptions counted for %v, want %v", s.counts.preempted, want)
-		}
-		if status := s.status("uid-two"); status.Reason != "Preempting" {
-			t.Errorf("status %+v", status)
-		}
+		want := []v1.ResourceName{"cpu", "cpu"} // each once (B-PRE-2)
+		assert.True(t, slices.Equal(s.counts.preempted, want), "preemptions counted for %v, want %v", s.counts.preempted, want)
+		status := s.status("uid-two")
+		assert.True(t, status.Reason == "Preempting", "status %+v", status)
 	})
 }
 
@@ -61,9 +59,8 @@ func TestVictimThatCannotEnd(t *testing.T) {
 		s.wantPhase("important", "")
 		time.Sleep(10 * time.Second)
 		s.wantPhase("important", v1.PodRunning)
-		if want := "stuck ExceededGracePeriod"; !slices.Contains(s.events(), want) {
-			t.Errorf("events %q, want %q", s.events(), want)
-		}
+		want := "stuck ExceededGracePeriod"
+		assert.True(t, slices.Contains(s.events(), want), "events %q, want %q", s.events(), want)
 	})
 }
 
@@ -160,17 +157,14 @@ func TestPanicIsOnePods(t *testing.T) {
 		s.apply(podOf("bad"), podOf("good"), podOf("removed"))
 		s.heard()
 		s.wantPhase("good", v1.PodRunning)
-		if phase := s.phase("bad"); phase == v1.PodRunning {
-			t.Fatal("the pod whose worker panicked runs")
-		}
+		assert.Require(t, s.phase("bad") != v1.PodRunning, "the pod whose worker panicked runs")
 		s.pods.Unwanted(roster.API, "uid-removed")
 		time.Sleep(10 * time.Second) // it is left alone
 		s.settle()
 		s.wantPhase("bad", v1.PodRunning)
 		s.wantPhase("removed", "none")
-		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "StartContainer removed") }) {
-			t.Errorf("calls %q", calls)
-		}
+		calls := s.Acted()
+		assert.True(t, !slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "StartContainer removed") }), "calls %q", calls)
 	})
 }
 
@@ -180,9 +174,7 @@ func TestDiskIsFull(t *testing.T) {
 	tell(t, func(s *story) {
 		dir := s.memory().Dir
 		assert.Must(t, os.RemoveAll(dir))
-		if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(dir, nil, 0o600)) // nothing can be written below it
 		s.apply(podOf("web"))
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
@@ -193,14 +185,12 @@ func TestDiskIsFull(t *testing.T) {
 		assert.Must(t, os.Remove(dir))
 		time.Sleep(time.Minute)
 		assert.NoError(t, s.pods.Healthy(), "with room again")
-		if kept := s.memory().Pods(); len(kept) != 1 || kept[0].Pod.Name != "web" {
-			t.Errorf("remembered: %v", kept)
-		}
+		kept := s.memory().Pods()
+		assert.True(t, len(kept) == 1 && kept[0].Pod.Name == "web", "remembered: %v", kept)
 		s.deletes(podOf("web"), 1)
 		s.settle()
-		if got := s.deletions(); len(got) != 1 {
-			t.Errorf("deletions %q", got)
-		}
+		got := s.deletions()
+		assert.True(t, len(got) == 1, "deletions %q", got)
 	})
 }
 

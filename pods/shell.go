@@ -269,7 +269,6 @@ func (s *Shell) step(ctx context.Context, fact roster.Fact) {
 	s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: fact}))
 }
 
-// now is the pods' time.
 func (s *Shell) now() time.Time { return s.Engine.Clock.Time().Now() }
 
 // aside carries out an effect in a goroutine of its own; its answer is posted to the roster.

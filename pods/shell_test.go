@@ -50,9 +50,8 @@ func TestStartsWhileTheRuntimeIsAway(t *testing.T) {
 		s.settle()
 		s.apply(podOf("stays"))
 		s.heard()
-		if more := s.Acted()[calls:]; len(more) > 0 || s.phase("stays") != v1.PodRunning {
-			t.Errorf("after the start: %s, calls %q", s.phase("stays"), more)
-		}
+		more := s.Acted()[calls:]
+		assert.True(t, len(more) == 0 && s.phase("stays") == v1.PodRunning, "after the start: %s, calls %q", s.phase("stays"), more)
 	})
 }
 
@@ -65,17 +64,14 @@ func TestGoesOnAfterAStop(t *testing.T) {
 		s.heard()
 		before, calls := s.status("uid-stays"), len(s.Acted())
 		s.stop()
-		if left := s.Left(); len(left) != 4 {
-			t.Errorf("after a stop of the agent there is %q", left)
-		}
+		left := s.Left()
+		assert.True(t, len(left) == 4, "after a stop of the agent there is %q", left)
 		s.agent()
 		s.settle()
 		s.apply(podOf("stays"))
 		s.settle()
 		assert.Empty(t, s.Acted()[calls:], "calls before all sources were heard")
-		if diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("status (-before +after):\n%s", diff)
-		}
+		assert.Deep(t, "status", before, s.status("uid-stays"), cmpopts.EquateEmpty())
 		s.heard()
 		s.wantActed("StopContainer goes/main timeout=30", 1)
 		s.wantPhase("goes", "none")
@@ -140,9 +136,7 @@ func TestOrphansOfTheRuntime(t *testing.T) {
 		s.apply(podOf("orphan"), podOf("other"), podOf("wanted"))
 		s.heard()
 		s.stop()
-		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
-			t.Fatal(err)
-		}
+		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		status := s.status("uid-wanted")
 		s.foreign = func(uid types.UID) bool { return uid == "uid-other" }
 		s.agent()
@@ -155,13 +149,10 @@ func TestOrphansOfTheRuntime(t *testing.T) {
 		if got := s.Acted()[calls:]; slices.ContainsFunc(got, func(c string) bool { return !strings.Contains(c, "orphan") }) {
 			t.Errorf("calls %q, want only those about the orphan", got)
 		}
-		if len(s.Left()) != 4 {
-			t.Errorf("left: %q, want the wanted pod and the other lifepod's", s.Left())
-		}
+		assert.True(t, len(s.Left()) == 4, "left: %q, want the wanted pod and the other lifepod's", s.Left())
 		for name, want := range map[string]bool{"orphan": false, "other": true, "wanted": true} {
-			if _, err := os.Stat(filepath.Join(s.dir, "pods", "uid-"+name)); (err == nil) != want {
-				t.Errorf("folder of %s: %v, want it to be there: %t", name, err, want)
-			}
+			_, err := os.Stat(filepath.Join(s.dir, "pods", "uid-"+name))
+			assert.True(t, (err == nil) == want, "folder of %s: %v, want it to be there: %t", name, err, want)
 		}
 		s.wantPhase("orphan", "none")
 	})
@@ -184,9 +175,7 @@ func TestStaticPodsOfOneName(t *testing.T) {
 		s.settle()
 		s.wantActed("RunPodSandbox web attempt=0", 2)
 		pods := s.pods.Pods()
-		if len(pods) != 1 || pods[0].UID != "web-300" || pods[0].Status.Phase != v1.PodRunning {
-			t.Errorf("pods %v", pods)
-		}
+		assert.True(t, len(pods) == 1 && pods[0].UID == "web-300" && pods[0].Status.Phase == v1.PodRunning, "pods %v", pods)
 	}, roster.File)
 }
 
@@ -217,9 +206,8 @@ func TestRejectedPod(t *testing.T) {
 		pod := podOf("big", requesting("5"))
 		s.apply(pod)
 		s.heard()
-		if status := s.status("uid-big"); status.Phase != v1.PodFailed || status.Reason != "OutOfcpu" {
-			t.Errorf("status %+v", status)
-		}
+		status := s.status("uid-big")
+		assert.True(t, status.Phase == v1.PodFailed && status.Reason == "OutOfcpu", "status %+v", status)
 		s.node.Status.Allocatable = resources("64", "8Gi")
 		s.node.Status.Allocatable[v1.ResourcePods] = *resourceOf(200)
 		changed := pod.DeepCopy()
@@ -243,16 +231,14 @@ func TestFinalDelete(t *testing.T) {
 		s.apply(pod)
 		s.heard()
 		s.wantPhase("job", v1.PodSucceeded)
-		if got := s.deletions(); len(got) > 0 || len(s.Left()) == 0 {
-			t.Errorf("before anybody asked: deletions %q, left %q", got, s.Left())
-		}
+		got := s.deletions()
+		assert.True(t, len(got) == 0 && len(s.Left()) != 0, "before anybody asked: deletions %q, left %q", got, s.Left())
 		pod = s.deletes(pod, 30)
 		s.settle()
 		s.deletes(pod, 10)
 		s.settle()
-		if diff := cmp.Diff([]string{"job Succeeded"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
-			t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
-		}
+		diff := cmp.Diff([]string{"job Succeeded"}, s.deletions())
+		assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 		s.pods.Unwanted(roster.API, pod.UID)
 		s.wantPhase("job", "none")
 	})
@@ -270,9 +256,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				s.heard()
 				s.deletes(pod, 1)
 				s.settle()
-				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) == 0 {
-					t.Fatalf("deletions (-want +got):\n%s left %q", diff, s.Left())
-				}
+				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+				assert.Require(t, diff == "" && len(s.Left()) != 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 				s.pods.Unwanted(roster.API, pod.UID)
 				if another {
 					s.stop()
@@ -281,9 +266,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				s.settle()
-				if len(s.Left()) > 0 || len(s.pods.Views()) > 0 || len(s.deletions()) != 1 {
-					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
-				}
+				assert.True(t, len(s.Left()) == 0 && len(s.pods.Views()) == 0 && len(s.deletions()) == 1,
+					"left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
 			})
 		})
 	}
@@ -302,17 +286,13 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 			s.pods.Unwanted(roster.API, pod.UID)
 		}
 		s.settle()
-		if len(s.pods.Views()) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
-			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.Views()), s.Left(), len(s.deletions()))
-		}
+		assert.True(t, len(s.pods.Views()) == 0 && len(s.Left()) == 0 && len(s.deletions()) == 100,
+			"%d pods, runtime %q, %d deletions", len(s.pods.Views()), s.Left(), len(s.deletions()))
 		for _, folder := range []string{"pods", "logs", "links"} {
-			if entries, _ := os.ReadDir(filepath.Join(s.dir, folder)); len(entries) > 0 {
-				t.Errorf("%s has %v", folder, entries)
-			}
+			entries, _ := os.ReadDir(filepath.Join(s.dir, folder))
+			assert.True(t, len(entries) == 0, "%s has %v", folder, entries)
 		}
 		entries, err := os.ReadDir(s.memory().Dir)
-		if err != nil || len(entries) != 1 { // the boot ID
-			t.Errorf("memory has %v, %v", entries, err)
-		}
+		assert.True(t, err == nil && len(entries) == 1, "memory has %v, %v", entries, err) // the boot ID
 	})
 }

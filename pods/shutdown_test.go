@@ -45,9 +45,8 @@ func (i *inhibitor) has(t *testing.T, want ...string) time.Time {
 	t.Helper()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if diff := cmp.Diff(want, i.called); diff != "" {
-		t.Fatalf("calls (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, i.called)
+	assert.Require(t, diff == "", "calls (-want +got):\n%s", diff)
 	return i.at
 }
 
@@ -76,17 +75,15 @@ func TestShutdown(t *testing.T) {
 		began := time.Now()
 		s.pods.ShutdownBegan()
 		time.Sleep(6 * time.Second)
-		if web := s.status("uid-web"); web.Phase != v1.PodFailed {
-			t.Errorf("after 6s web is %s, calls %q", web.Phase, s.Acted()[before:])
-		}
+		web := s.status("uid-web")
+		assert.True(t, web.Phase == v1.PodFailed, "after 6s web is %s, calls %q", web.Phase, s.Acted()[before:])
 		s.wantActed("StopContainer dns/main timeout=10", 0) // its group waits (B-SHD-4)
 		time.Sleep(5 * time.Second)
 		s.wantActed("StopContainer dns/main timeout=10", 1)
 		time.Sleep(10 * time.Second)
 		released := s.inhibits.has(t, "announced", "released")
-		if took := released.Sub(began); took < 12*time.Second || took > 13*time.Second { // 8 of stubborn's, 3 of dns', 1 for the reports
-			t.Errorf("the machine was held up for %s", took)
-		}
+		took := released.Sub(began) // 8 of stubborn's, 3 of dns', 1 for the reports
+		assert.True(t, took >= 12*time.Second && took <= 13*time.Second, "the machine was held up for %s", took)
 		for _, name := range []string{"web", "stubborn", "dns"} {
 			s.wantTerminated(name)
 		}
@@ -108,13 +105,11 @@ func (s *story) wantTerminated(name string) {
 	const message = "Pod was terminated in response to imminent node shutdown."
 	pod, _ := s.pods.Pod("default", name)
 	got := pod.Status
-	if got.Phase != v1.PodFailed || got.Reason != "Terminated" || got.Message != message {
-		s.Errorf("%s is %s, reason %q, message %q", name, got.Phase, got.Reason, got.Message)
-	}
+	assert.True(s, got.Phase == v1.PodFailed && got.Reason == "Terminated" && got.Message == message,
+		"%s is %s, reason %q, message %q", name, got.Phase, got.Reason, got.Message)
 	i := slices.IndexFunc(got.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
-	if i < 0 || got.Conditions[i].Status != v1.ConditionTrue || got.Conditions[i].Reason != "TerminationByKubelet" || got.Conditions[i].Message != message {
-		s.Errorf("%s has conditions %+v", name, got.Conditions)
-	}
+	assert.True(s, i >= 0 && got.Conditions[i].Status == v1.ConditionTrue && got.Conditions[i].Reason == "TerminationByKubelet" && got.Conditions[i].Message == message,
+		"%s has conditions %+v", name, got.Conditions)
 }
 
 // A pod that ends already keeps its earlier deadline, and one that had succeeded its phase;
@@ -139,10 +134,9 @@ func TestShutdownOfWhatEnds(t *testing.T) {
 		late := podOf("late")
 		s.apply(late)
 		s.settle()
-		if got := s.status("uid-late"); got.Phase != v1.PodFailed || got.Reason != "NodeShutdown" ||
-			got.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
-			t.Errorf("a new pod is %s, reason %q, message %q", got.Phase, got.Reason, got.Message)
-		}
+		got := s.status("uid-late")
+		assert.True(t, got.Phase == v1.PodFailed && got.Reason == "NodeShutdown" &&
+			got.Message == "Pod was rejected: Pod was rejected as the node is shutting down.", "a new pod is %s, reason %q, message %q", got.Phase, got.Reason, got.Message)
 		time.Sleep(5 * time.Second)
 		if deleted := s.deletions(); len(deleted) != 1 || deleted[0] != "goes Failed" {
 			t.Errorf("after what was left of its grace: deletions %q", deleted) // its earlier deadline (B-WRK-9)
@@ -174,9 +168,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 		s.pods.ShutdownBegan()
 		time.Sleep(time.Second) // web has ended, and the power goes before slow has
 		synced := s.status("uid-web")
-		if synced.Phase != v1.PodFailed {
-			t.Fatalf("web is %s", synced.Phase)
-		}
+		assert.Require(t, synced.Phase == v1.PodFailed, "web is %s", synced.Phase)
 		s.reboot()
 		for range 3 { // however often the agent begins
 			s.agent()
@@ -195,9 +187,7 @@ func TestRebootAfterShutdown(t *testing.T) {
 		s.heard()
 		time.Sleep(time.Minute)
 		s.wantPhase("web", v1.PodFailed)
-		if n := s.acted("RunPodSandbox web"); n != 0 {
-			t.Errorf("web was started again: %q", s.Acted())
-		}
+		assert.True(t, s.acted("RunPodSandbox web") == 0, "web was started again: %q", s.Acted())
 		s.wantPhase("static", v1.PodRunning)
 	}, roster.API, roster.File)
 }
@@ -206,7 +196,5 @@ func TestRebootAfterShutdown(t *testing.T) {
 func (s *story) reboot() {
 	s.stop()
 	s.Runtime = crifake.New(image)
-	if err := os.WriteFile(filepath.Join(s.memory().Dir, BootFile), []byte("another"), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, os.WriteFile(filepath.Join(s.memory().Dir, BootFile), []byte("another"), 0o600))
 }

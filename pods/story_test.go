@@ -87,9 +87,7 @@ func (s *story) agent() {
 		Local:   Local{Foreign: s.foreign, LogLinks: &LogLinksFolder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, Allocator: s.allocator, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := pods.Open(ctx); err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, pods.Open(ctx))
 	s.pods = pods
 	s.stop = func() {
 		cancel()
@@ -140,9 +138,8 @@ func (s *story) phase(name string) v1.PodPhase {
 
 func (s *story) wantPhase(name string, want v1.PodPhase) {
 	s.Helper()
-	if got := s.phase(name); got != want {
-		s.Fatalf("%s is %s, want %s; calls %q", name, got, want, s.Acted())
-	}
+	got := s.phase(name)
+	assert.Require(s, got == want, "%s is %s, want %s; calls %q", name, got, want, s.Acted())
 }
 
 // acted counts the calls that read so.
@@ -152,9 +149,8 @@ func (s *story) acted(text string) int {
 
 func (s *story) wantActed(text string, times int) {
 	s.Helper()
-	if got := s.acted(text); got != times {
-		s.Fatalf("%d times %s, want %d; calls %q", got, text, times, s.Acted())
-	}
+	got := s.acted(text)
+	assert.Require(s, got == times, "%d times %s, want %d; calls %q", got, text, times, s.Acted())
 }
 
 // podOf is a pod of the API with one container, as it looks with its defaults.
@@ -239,9 +235,7 @@ func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error
 		<-hangs
 	}
 	a.mu.Lock()
-	if ready(&status) && status.Phase == v1.PodFailed {
-		a.t.Errorf("%s is Failed and Ready (B-E2E-12)", pod.Name)
-	}
+	assert.True(a.t, !ready(&status) || status.Phase != v1.PodFailed, "%s is Failed and Ready (B-E2E-12)", pod.Name)
 	a.statuses[pod.UID] = status
 	a.hashes[pod.UID] = hash
 	a.sets = append(a.sets, status.Phase)

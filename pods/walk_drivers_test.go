@@ -44,7 +44,6 @@ type drivers struct {
 	has    map[given]bool
 }
 
-// given is what a pod has.
 type given struct {
 	uid  types.UID
 	what string

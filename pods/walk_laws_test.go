@@ -86,7 +86,6 @@ func (l *nodeLaws) hold() error {
 	return errors.Join(l.broken...)
 }
 
-// running is what runs of a pod.
 func (l *nodeLaws) running(pod string) []string {
 	return slices.DeleteFunc(l.node.runtime.Left(), func(line string) bool {
 		return !strings.HasPrefix(line, pod+"/") || !strings.HasSuffix(line, " running")

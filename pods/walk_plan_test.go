@@ -25,7 +25,6 @@ type plan struct {
 	Drivers []driverFault
 }
 
-// planned is a pod.
 type planned struct {
 	Static    bool
 	Policy    v1.RestartPolicy

@@ -81,7 +81,6 @@ func TestFailFast(t *testing.T) {
 	s.timeout(time.Second) // it ends already
 	assert.Deep(t, "asked to end", []string{"--fail-fast"}, pod.because)
 	assert.ErrorContains(t, "can't start: a ErrImagePull: not found", s.failure())
-	if code := s.exitCode(7); code != 7 {
-		t.Errorf("exit code %d: the pod was not interrupted", code)
-	}
+	code := s.exitCode(7)
+	assert.True(t, code == 7, "exit code %d: the pod was not interrupted", code)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/run/story"
 )
 
 // GlobalFlags are the flags that all commands of a program have.
@@ -97,12 +98,12 @@ func (o Options) carryOut(command *cobra.Command) (code int, err error) {
 func addFlags(command *cobra.Command, o *Options) {
 	flags := command.Flags()
 	flags.StringVarP(&o.Kustomization, "kustomize", "k", "", "run what the kustomization in this `folder` builds, as kubectl apply -k does")
-	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
+	flags.StringVarP(&o.Output, "output", "o", "", "`format`: json, everything on stdout, one JSON object per line")
 	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pods' logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
-	flags.StringArrayVarP(&o.Env, "set-env", "e", nil, "set an environment variable in all containers: `NAME=VALUE`, or NAME to pass on lifepod's own")
+	flags.StringArrayVarP(&o.Env, "set-env", "e", nil, "`NAME=VALUE`, an environment variable of all containers; NAME passes on lifepod's own")
 	flags.StringArrayVar(&o.EnvFiles, "env-file", nil, "set those of a `file` with such lines")
 	flags.BoolVar(&o.Substitute, "substitute", false, "put the values of such variables, else of lifepod's environment, for ${NAME} and ${NAME:-DEFAULT} in manifests; $${NAME} stays ${NAME}")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pods set these sysctls, too: `names`, or prefixes such as net.core.*")
@@ -116,6 +117,7 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+	flags.Bool("explain", false, "show what each rule says when it comes for the first time; implies -v")
 }
 
 func someFiles(command *cobra.Command, files []string) error {
@@ -148,6 +150,16 @@ func checkFlags(command *cobra.Command, o *Options) error {
 		return errors.New("-i excludes -d and -o: lifepod attach -i talks to a container that runs in the background")
 	case o.Input && slices.Contains(o.Files, stdinName):
 		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
+	}
+	if explain, _ := command.Flags().GetBool("explain"); explain {
+		if o.Output != "" {
+			return fmt.Errorf("--explain and -o %s exclude each other", o.Output)
+		}
+		var err error
+		o.Verbose = true
+		if o.Explain, err = story.NewRules(); err != nil {
+			return err
+		}
 	}
 	return commandline.CheckOutput(o.Output, "json")
 }

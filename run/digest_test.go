@@ -15,8 +15,7 @@ func TestDigest(t *testing.T) {
 	newSet := func(change func(*manifest.Set)) string {
 		set := &manifest.Set{Pod: podOf("a", "b")}
 		change(set)
-		digest, err := digestOf(set)
-		assert.Must(t, err)
+		digest := assert.Get(digestOf(set)).Must(t)
 		return digest
 	}
 	plain := newSet(func(*manifest.Set) {})
@@ -44,14 +43,10 @@ func TestDigestOfGeneratedName(t *testing.T) {
 	digest := func(generateName, name string) string {
 		set := &manifest.Set{Pod: podOf("a")}
 		set.Pod.GenerateName, set.Pod.Name = generateName, name
-		text, err := digestOf(set)
-		assert.Must(t, err)
+		text := assert.Get(digestOf(set)).Must(t)
 		return text
 	}
-	if digest("job-", "job-abcde") != digest("job-", "job-vwxyz") {
-		t.Error("two names of one manifest: two pods")
-	}
-	if digest("job-", "job-abcde") == digest("work-", "work-abcde") || digest("", "job-abcde") == digest("", "job-vwxyz") {
-		t.Error("two manifests: one pod")
-	}
+	assert.True(t, digest("job-", "job-abcde") == digest("job-", "job-vwxyz"), "two names of one manifest: two pods")
+	assert.True(t, digest("job-", "job-abcde") != digest("work-", "work-abcde") && digest("", "job-abcde") != digest("", "job-vwxyz"),
+		"two manifests: one pod")
 }

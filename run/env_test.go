@@ -2,11 +2,11 @@ package run
 
 import (
 	"os"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const withVariables = `
@@ -26,29 +26,20 @@ func TestVariables(t *testing.T) {
 		"pod.yaml": withVariables, "file.env": "# comment\n\nLEVEL=warn\r\nHOST=of-file\n",
 		"no.env": "A=1\n=2\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	o := Options{Files: []string{"pod.yaml"}, EnvFiles: []string{"file.env"}, Env: []string{"NAME=web", "HOST=db$(A)", "SHELL_SAYS", "LEVEL=debug"}, Substitute: true}
-	group, err := readManifests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	group := assert.Get(readManifests(o)).Must(t)
 	pod := group.Sets[0].Pod
-	if pod.Name != "web-a" || pod.Spec.InitContainers[0].Image != "i:7" || pod.Spec.InitContainers[0].Args[0] != "${TAG}" {
-		t.Errorf("substituted: %s, %+v", pod.Name, pod.Spec.InitContainers[0])
-	}
+	assert.True(t, pod.Name == "web-a" && pod.Spec.InitContainers[0].Image == "i:7" && pod.Spec.InitContainers[0].Args[0] == "${TAG}",
+		"substituted: %s, %+v", pod.Name, pod.Spec.InitContainers[0])
 	want := []v1.EnvVar{
 		{Name: "NAME", Value: "web"}, {Name: "HOST", Value: "db$$(A)"}, {Name: "SHELL_SAYS", Value: "hello"},
 		{Name: "URL", Value: "http://$(HOST)"}, {Name: "LEVEL", Value: "debug"},
 	}
-	if diff := cmp.Diff(want, pod.Spec.Containers[0].Env); diff != "" {
-		t.Errorf("env (-want +got):\n%s", diff)
-	}
-	if n := len(pod.Spec.InitContainers[0].Env); n != 4 {
-		t.Errorf("the init container has %d variables", n)
-	}
+	assert.Deep(t, "env", want, pod.Spec.Containers[0].Env)
+	n := len(pod.Spec.InitContainers[0].Env)
+	assert.True(t, n == 4, "the init container has %d variables", n)
 
 	for want, o := range map[string]Options{
 		`-e "=1": the name of a variable is wrong`:                                       {Env: []string{"=1"}},
@@ -58,8 +49,6 @@ func TestVariables(t *testing.T) {
 		"pod.yaml:4: ${NAME} has no value; give it one by -e NAME=VALUE, or a default: ": {Substitute: true},
 	} {
 		o.Files = []string{"pod.yaml"}
-		if _, err := readManifests(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		assert.ErrorContains(t, want, assert.ErrorOf(readManifests(o)))
 	}
 }

@@ -36,8 +36,7 @@ func (f *follow) start(name string, attempt int32, records ...string) *os.File {
 	f.t.Helper()
 	path := filepath.Join(f.logDir, criconfig.ContainerLogPath(name, int(attempt)))
 	assert.Must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	file, err := os.Create(path)
-	assert.Must(f.t, err)
+	file := assert.Get(os.Create(path)).Must(f.t)
 	f.t.Cleanup(func() { _ = file.Close() })
 	f.write(file, records...)
 	f.see(&v1.ContainerStatus{
@@ -124,9 +123,8 @@ func TestOutputAsJSON(t *testing.T) {
 	_ = f.start("a", 0, "stdout P x", "stdout F y").Close()
 	var got line
 	assert.Must(t, json.Unmarshal([]byte(f.end()), &got))
-	if got.Type != "output" || got.Subject != "a" || got.Stream != "stdout" || *got.Text != "xy\n" || got.Time.Nanosecond() != 6 {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.Type == "output" && got.Subject == "a" && got.Stream == "stdout" && *got.Text == "xy\n" && got.Time.Nanosecond() == 6,
+		"got %+v", got)
 }
 
 // The runtime writes on after it has told of the exit, and after the log is gone.
@@ -151,9 +149,7 @@ func TestLateLine(t *testing.T) {
 	f.exit("a", 0)
 	log := podlog.Open(file.Name(), func() {})
 	defer log.Close()
-	if podlog.NewReader(log, func(string) {}).Finish() {
-		t.Error("a log that is open for writing is finished")
-	}
+	assert.True(t, !podlog.NewReader(log, func(string) {}).Finish(), "a log that is open for writing is finished")
 	f.write(file, "stdout F y")
 	_ = file.Close()
 	assert.Deep(t, "", "xy\n", f.end())
@@ -170,9 +166,8 @@ func TestManyLines(t *testing.T) {
 	}
 	assert.Must(t, assert.ErrorOf(file.WriteString(records.String())))
 	_ = file.Close()
-	if got := f.end(); got != want.String() {
-		t.Errorf("%d bytes, want %d", len(got), want.Len())
-	}
+	got := f.end()
+	assert.True(t, got == want.String(), "%d bytes, want %d", len(got), want.Len())
 }
 
 // A stuck reader of stdout holds up neither the worker nor, for long, the end.

@@ -42,16 +42,14 @@ func TestInputs(t *testing.T) {
 	defer server.Close()
 
 	o := Options{Files: []string{"one.yaml", "all", server.URL + "/pod.yaml", "-"}, Stdin: strings.NewReader(podText("typed", "83")), Ports: []string{"8080:82"}}
-	group, err := readManifests(o)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(o)).Must(t)
 	var got []string
 	for _, pod := range podsOf(group) {
 		got = append(got, pod.Name)
 	}
 	assert.Deep(t, "pods", []string{"one", "first", "second", "fetched", "typed"}, got)
-	if port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]; port.HostPort != 8080 {
-		t.Errorf("-p is not at the pod that declares the port: %+v", port)
-	}
+	port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]
+	assert.True(t, port.HostPort == 8080, "-p is not at the pod that declares the port: %+v", port)
 
 	for want, o := range map[string]Options{
 		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
@@ -85,9 +83,7 @@ func TestPrefix(t *testing.T) {
 		all.close()
 		if output == "json" {
 			for _, want := range []string{`"pod":"default/one","subject":"a"`, `"pod":"default/two","subject":"a"`, `"type":"warning","pod":"default/two"`, `"type":"warning","message":"all"`} {
-				if !strings.Contains(stdout.String(), want) {
-					t.Errorf("no %s in %s", want, stdout.String())
-				}
+				assert.True(t, strings.Contains(stdout.String(), want), "no %s in %s", want, stdout.String())
 			}
 			continue
 		}

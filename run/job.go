@@ -34,14 +34,12 @@ type jobState struct {
 	code   int    // of the Job that has failed
 }
 
-// jobPod is a pod that runs.
 type jobPod struct {
 	index    int
 	restarts int // of its containers
 	code     int // of its last failure
 }
 
-// jobStep is what to do.
 type jobStep struct {
 	begin  map[int]int // indexes of pods, by their numbers
 	end    bool        // the pods that run
@@ -160,7 +158,6 @@ func (s *jobState) backOff() time.Duration {
 	return pause
 }
 
-// status takes how a pod is.
 func (s *jobState) status(number int, status *v1.PodStatus) {
 	p := s.active[number]
 	if p == nil {

@@ -66,8 +66,7 @@ func TestJob(t *testing.T) {
 				switch {
 				case i == 0:
 				case what[0] == '+':
-					pause, err := time.ParseDuration(what[1:])
-					assert.Must(t, err)
+					pause := assert.Get(time.ParseDuration(what[1:])).Must(t)
 					now = now.Add(pause)
 				case strings.HasSuffix(what, "ok"):
 					_, _ = fmt.Sscan(what, &number)
@@ -127,27 +126,24 @@ func TestJobThatIsToEnd(t *testing.T) {
 	if step := s.next(time.Unix(0, 0), false); len(step.begin) != 1 {
 		t.Fatalf("%+v", step)
 	}
-	if step := s.next(time.Unix(1, 0), true); step.begin != nil || step.over || step.end {
-		t.Errorf("%+v", step)
-	}
+	step := s.next(time.Unix(1, 0), true)
+	assert.True(t, step.begin == nil && !step.over && !step.end, "%+v", step)
 	s.ended(1, 143, &v1.PodStatus{Phase: v1.PodFailed}, time.Unix(1, 0))
-	if step := s.next(time.Unix(1, 0), true); step.begin != nil || !step.over {
-		t.Errorf("%+v", step)
-	}
+	step = s.next(time.Unix(1, 0), true)
+	assert.True(t, step.begin == nil && step.over, "%+v", step)
 }
 
 // A Job whose pods can't begin ends with that error: no other pod takes the place of one that has failed so.
 func TestJobThatCannotBegin(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "nonsense")
-	group, err := manifest.ReadAll([]manifest.Source{{Name: "job.yaml", Data: []byte(`
+	group := assert.Get(manifest.ReadAll([]manifest.Source{{Name: "job.yaml", Data: []byte(`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: j}
 spec:
   parallelism: 2
   template: {spec: {restartPolicy: Never, containers: [{name: c, image: i:1}]}}
-`)}}, manifest.Options{Now: time.Now()})
-	assert.Must(t, err)
+`)}}, manifest.Options{Now: time.Now()})).Must(t)
 	for range 20 { // which of two events a select takes is chance
 		p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
 		s := &stopper{printer: p, done: make(chan struct{})}
@@ -157,8 +153,7 @@ spec:
 		j.run(t.Context(), &worker.Engine{}, nil)
 		close(s.done)
 		p.close()
-		if err := s.failure(); err == nil || j.state.begun != 2 {
-			t.Fatalf("%d pods began, error %v", j.state.begun, err)
-		}
+		err := s.failure()
+		assert.Require(t, err != nil && j.state.begun == 2, "%d pods began, error %v", j.state.begun, err)
 	}
 }

@@ -71,7 +71,6 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 	}
 }
 
-// toDo says what the Job is to do.
 func (j *jobRun) toDo() string {
 	text := "until a pod has succeeded"
 	if n := j.job.Spec.Completions; n != nil {

@@ -62,9 +62,7 @@ func TestScrolling(t *testing.T) {
 	shows := func(when, first, last string) {
 		t.Helper()
 		rows := strings.Split(v.Screen(at(1)), "\n")
-		if rows[2] != first || rows[8] != last {
-			t.Errorf("%s: from %q to %q, want from %q to %q", when, rows[2], rows[8], first, last)
-		}
+		assert.True(t, rows[2] == first && rows[8] == last, "%s: from %q to %q, want from %q to %q", when, rows[2], rows[8], first, last)
 	}
 	write(0, 50)
 	v.Press("l")

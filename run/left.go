@@ -66,7 +66,6 @@ func (r *record) unattended(root string, living unattended.Living) unattended.Po
 	})
 }
 
-// standIn is a pod of which names are all that is known.
 func (r *record) standIn(c lifecycle.Checkpoint) *v1.Pod {
 	pod := &v1.Pod{}
 	pod.Namespace, pod.Name, pod.UID, pod.CreationTimestamp = r.Namespace, r.Name, r.UID, r.Created

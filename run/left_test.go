@@ -33,8 +33,7 @@ func killed(t *testing.T, root string, r *record) {
 	t.Helper()
 	dead := *r
 	dead.PID = deadPID(t)
-	data, err := json.Marshal(dead)
-	assert.Must(t, err)
+	data := assert.Get(json.Marshal(dead)).Must(t)
 	assert.Must(t, os.WriteFile(filepath.Join(recordsDir(root), string(r.UID)+".json"), data, 0o600))
 }
 
@@ -49,10 +48,8 @@ func namedPod(name string, uid types.UID) *v1.Pod {
 // had saved a checkpoint.
 func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) *record {
 	t.Helper()
-	digest, err := digestOf(&manifest.Set{Pod: pod})
-	assert.Must(t, err)
-	r, err := newRecord(runtime, pod, digest)
-	assert.Must(t, err)
+	digest := assert.Get(digestOf(&manifest.Set{Pod: pod})).Must(t)
+	r := assert.Get(newRecord(runtime, pod, digest)).Must(t)
 	if begun {
 		c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
 		c.Reported.Phase = v1.PodRunning
@@ -70,8 +67,7 @@ func TestLeft(t *testing.T) {
 	leaveKilled(t, runtime, namedPod("dead", "1"), true)
 	leaveKilled(t, runtime, namedPod("barely", "2"), false)
 	assert.Must(t, os.Remove(podPath(recordsDir(runtime.Root), "2")))
-	alive, err := newRecord(runtime, namedPod("alive", "3"), "")
-	assert.Must(t, err)
+	alive := assert.Get(newRecord(runtime, namedPod("alive", "3"), "")).Must(t)
 	defer alive.leave()
 	assert.Must(t, os.WriteFile(filepath.Join(recordsDir(runtime.Root), "4.json"), []byte("{"), 0o600))
 	left := Left(runtime.Root)
@@ -96,8 +92,7 @@ func TestLeft(t *testing.T) {
 // name is not.
 func TestCheckName(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
-	alive, err := newRecord(runtime, namedPod("alive", "1"), "")
-	assert.Must(t, err)
+	alive := assert.Get(newRecord(runtime, namedPod("alive", "1"), "")).Must(t)
 	defer alive.leave()
 	leaveKilled(t, runtime, namedPod("dead", "2"), true)
 	elsewhere := namedPod("alive", "9")
@@ -113,9 +108,8 @@ func TestCheckName(t *testing.T) {
 		{namedPod("alive", "1"), ""},
 	} {
 		err := checkName(runtime.Root, tc.pod)
-		if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", tc.pod.Name, err, tc.want)
-		}
+		assert.True(t, (err == nil) == (tc.want == "") && (err == nil || strings.HasPrefix(err.Error(), tc.want)),
+			"%s: %v, want %q", tc.pod.Name, err, tc.want)
 	}
 }
 
@@ -138,9 +132,7 @@ func TestOneNameAtOnce(t *testing.T) {
 			defer own.remove()
 		}
 	}
-	if won != 1 {
-		t.Errorf("%d of %d runs have the name, want 1", won, runs)
-	}
+	assert.True(t, won == 1, "%d of %d runs have the name, want 1", won, runs)
 }
 
 // What lifepods were killed over while they made a record goes, what belongs to a record
@@ -148,8 +140,7 @@ func TestOneNameAtOnce(t *testing.T) {
 func TestForgetScraps(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
 	assert.Must(t, forgetScraps(runtime.Root))
-	alive, err := newRecord(runtime, namedPod("alive", "1"), "")
-	assert.Must(t, err)
+	alive := assert.Get(newRecord(runtime, namedPod("alive", "1"), "")).Must(t)
 	defer alive.leave()
 	leaveKilled(t, runtime, namedPod("dead", "2"), true)
 	dir := recordsDir(runtime.Root)
@@ -157,8 +148,7 @@ func TestForgetScraps(t *testing.T) {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	assert.Must(t, forgetScraps(runtime.Root))
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -54,7 +55,7 @@ func (l *lives) openView() {
 	if r.options.Stderr == os.Stderr {
 		c.Stderr = p.say
 	}
-	p.view.shown.Store(OpenLive(NewView(pod, r.options.Began, os.Getenv("NO_COLOR") == ""), c))
+	p.view.shown.Store(OpenLive(NewView(pod, r.options.Began, plain.Colours(r.options.Stdout)), c))
 }
 
 // act does what a key of the view asks for.

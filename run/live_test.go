@@ -88,9 +88,7 @@ func start(t *testing.T, how string) (u *terminal.Terminal, same func() bool, pi
 	c.Env = append(os.Environ(), asProgram+"="+how, "TERM=xterm-256color", "NO_COLOR=1")
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || len(text) == 0 {
-			t.Errorf("read %s: %q, %v", name, text, err)
-		}
+		assert.True(t, err == nil && len(text) != 0, "read %s: %q, %v", name, text, err)
 		return string(text)
 	}
 	pid = func() (pid int) {
@@ -104,15 +102,11 @@ func start(t *testing.T, how string) (u *terminal.Terminal, same func() bool, pi
 func over(t *testing.T, u *terminal.Terminal, same func() bool, lines ...string) {
 	t.Helper()
 	u.End()
-	if !same() || !u.Restored() {
-		t.Errorf("the terminal is not as it was: %q", u.Text())
-	}
+	assert.True(t, same() && u.Restored(), "the terminal is not as it was: %q", u.Text())
 	text := u.Text()
 	text = text[strings.LastIndex(text, "\x1b[?1049l"):]
 	for _, line := range lines {
-		if !strings.Contains(text, line+"\r\n") {
-			t.Errorf("the terminal lacks %q: %q", line, text)
-		}
+		assert.True(t, strings.Contains(text, line+"\r\n"), "the terminal lacks %q: %q", line, text)
 	}
 }
 
@@ -160,9 +154,8 @@ func TestGate(t *testing.T) {
 	var out strings.Builder
 	g := NewGate(&out)
 	write := func(text string) {
-		if n, err := io.WriteString(g, text); n != len(text) || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
+		n, err := io.WriteString(g, text)
+		assert.True(t, n == len(text) && err == nil, "%d, %v", n, err)
 	}
 	write("a\n")
 	g.Shut()
@@ -191,7 +184,6 @@ func TestUsable(t *testing.T) {
 	pipe, other, err := os.Pipe()
 	assert.Must(t, err)
 	defer func() { _, _ = pipe.Close(), other.Close() }()
-	if LiveUsable(pipe, other, "xterm") || LiveUsable(theirs, theirs, "dumb") || LiveUsable(theirs, theirs, "") || LiveUsable(theirs, theirs, "xterm") {
-		t.Error("usable")
-	}
+	assert.True(t, !LiveUsable(pipe, other, "xterm") && !LiveUsable(theirs, theirs, "dumb") && !LiveUsable(theirs, theirs, "") && !LiveUsable(theirs, theirs, "xterm"),
+		"usable")
 }

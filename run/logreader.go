@@ -27,7 +27,7 @@ type pendingLine struct {
 }
 
 func newLogReader(p *printer, container string, already *shown) *logReader {
-	prefix := p.prefix(container, p.screen)
+	prefix := p.prefix(container, p.coloured.stdout)
 	return &logReader{
 		printer: p, already: already,
 		stdout: pendingLine{source: &source{container: container, prefix: prefix}},

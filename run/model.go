@@ -51,7 +51,6 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// press takes a key.
 func (m model) press(key string) tea.Cmd {
 	var action Action
 	asked := false

@@ -42,7 +42,6 @@ func checkName(root string, pod *v1.Pod) error {
 	return fmt.Errorf("pod %s exists already, with another spec: its lifepod run was killed, and it runs on unattended: --new ends it first, and so does `%s`", name, stop)
 }
 
-// sameName are the records of other pods with the name of this one.
 func sameName(root string, pod *v1.Pod) ([]*record, error) {
 	list, err := records(root)
 	return slices.DeleteFunc(list, func(r *record) bool {

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/manifest"
 )
@@ -26,24 +27,21 @@ func (o *objects) replace(sets []*manifest.Set) { o.current.Store(&sets) }
 
 // ConfigMap is the ConfigMap of that name, or a NotFound error.
 func (o *objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
-	for _, set := range *o.current.Load() {
-		for _, c := range set.ConfigMaps {
-			if c.Namespace == namespace && c.Name == name {
-				return c, nil
-			}
-		}
-	}
-	return nil, apierrors.NewNotFound(v1.Resource("configmaps"), name)
+	return find(o, func(s *manifest.Set) []*v1.ConfigMap { return s.ConfigMaps }, "configmaps", namespace, name)
 }
 
 // Secret is the Secret of that name, or a NotFound error.
 func (o *objects) Secret(namespace, name string) (*v1.Secret, error) {
+	return find(o, func(s *manifest.Set) []*v1.Secret { return s.Secrets }, "secrets", namespace, name)
+}
+
+func find[O metav1.Object](o *objects, of func(*manifest.Set) []O, resource, namespace, name string) (none O, err error) {
 	for _, set := range *o.current.Load() {
-		for _, s := range set.Secrets {
-			if s.Namespace == namespace && s.Name == name {
-				return s, nil
+		for _, one := range of(set) {
+			if one.GetNamespace() == namespace && one.GetName() == name {
+				return one, nil
 			}
 		}
 	}
-	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)
+	return none, apierrors.NewNotFound(v1.Resource(resource), name)
 }

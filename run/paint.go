@@ -3,44 +3,30 @@ package run
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
-// tone is what a text means: its colour, and the mark before it.
-type tone struct{ mark, name string }
+// tone is what a text means: the mark before it, and its colour.
+type tone struct {
+	mark   string
+	colour plain.Tone
+}
 
 var (
-	good   = tone{"●", "good"}
-	done   = tone{"✓", "done"}
-	busy   = tone{"◐", "busy"}
-	bad    = tone{"✗", "bad"}
-	quiet  = tone{"○", "quiet"}
-	strong = tone{"", "strong"}
-	faint  = tone{"", "faint"}
+	good   = tone{"●", plain.Good}
+	done   = tone{"✓", plain.Good}
+	busy   = tone{"◐", plain.Busy}
+	bad    = tone{"✗", plain.Bad}
+	quiet  = tone{"○", plain.Quiet}
+	strong = tone{"", plain.Strong}
+	faint  = tone{"", plain.Faint}
 )
 
-var styles = map[tone]lipgloss.Style{
-	good:   lipgloss.NewStyle().Foreground(lipgloss.Green),
-	done:   lipgloss.NewStyle().Foreground(lipgloss.Green),
-	busy:   lipgloss.NewStyle().Foreground(lipgloss.Yellow),
-	bad:    lipgloss.NewStyle().Foreground(lipgloss.Red),
-	quiet:  lipgloss.NewStyle().Foreground(lipgloss.Magenta),
-	strong: lipgloss.NewStyle().Bold(true),
-	faint:  lipgloss.NewStyle().Foreground(lipgloss.BrightBlack),
-}
-
 // paint colours a text, if there are colours.
-func (v page) paint(t tone, text string) string {
-	if !v.colour || text == "" {
-		return text
-	}
-	return styles[t].Render(text)
-}
+func (v page) paint(t tone, text string) string { return t.colour.Paint(v.colour, text) }
 
-// harmless is a text of others on one line.
 func harmless(text string) string { return plain.Line(text) }
 
 // fit cuts a text to so many columns.

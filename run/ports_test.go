@@ -41,9 +41,8 @@ func TestPublishPorts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := portsPod()
 			err := publishAll([]*v1.Pod{pod}, nil, []string{tc.flag})
-			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-				t.Fatalf("error %v, want %q", err, tc.wantErr)
-			}
+			assert.Require(t, (err == nil) == (tc.wantErr == "") && (err == nil || strings.Contains(err.Error(), tc.wantErr)),
+				"error %v, want %q", err, tc.wantErr)
 			if err != nil {
 				return
 			}
@@ -69,8 +68,7 @@ func TestUnreachablePorts(t *testing.T) {
 	} {
 		pod := portsPod()
 		assert.Must(t, publishAll([]*v1.Pod{pod}, nil, []string{tc.flag}))
-		if err := checkReachable(tc.options, pod); (err != nil) != tc.refused {
-			t.Errorf("-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
-		}
+		err := checkReachable(tc.options, pod)
+		assert.True(t, (err != nil) == tc.refused, "-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
 	}
 }

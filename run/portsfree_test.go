@@ -59,9 +59,8 @@ func TestCheckFree(t *testing.T) {
 	other.leave()
 	killed(t, root, other)
 	err = checkFree(root, podWithPort("a", "127.0.0.1", port, v1.ProtocolTCP))
-	if want := "its lifepod run was killed; `lifepod --root " + root + " stop default/other` ends it"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("of an unattended pod: %v, want %q", err, want)
-	}
+	want := "its lifepod run was killed; `lifepod --root " + root + " stop default/other` ends it"
+	assert.True(t, err != nil && strings.Contains(err.Error(), want), "of an unattended pod: %v, want %q", err, want)
 	other.remove()
 	assert.NoError(t, checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)), "after the other pod's end")
 }

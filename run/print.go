@@ -30,7 +30,7 @@ type display struct {
 	several        bool // pods, or in a log with others, so that each line says whose it is
 	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
-	colour         bool
+	coloured       struct{ stdout, stderr bool }
 	stdout, stderr *stream
 	view           *liveView // nil: there is no terminal for one
 
@@ -65,10 +65,11 @@ type printer struct {
 func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
 	d := &display{
-		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), colour: os.Getenv("NO_COLOR") == "",
+		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr),
 	}
+	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
-	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose}
+	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
 	if !d.several {
 		p.last = pods[0].Status
 		p.raw = !d.json() && story.Unprefixed(pods[0])
@@ -101,7 +102,7 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
-	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Pod: pod.Namespace + "/" + pod.Name}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Pod: pod.Namespace + "/" + pod.Name}
 	if story.Unprefixed(pod) {
 		one.only = lifecycle.AllContainers(pod)[0].Name
 	}
@@ -111,12 +112,12 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 
 // prefix begins a line about a container of one of several pods, or, without one, about the pod; of a single pod it is
 // empty. Names have nothing in them that a terminal would obey.
-func (p *printer) prefix(container string, terminal bool) string {
+func (p *printer) prefix(container string, coloured bool) string {
 	text := p.pod
 	if p.pod != "" && container != "" && container != p.only {
 		text += "/" + container
 	}
-	if text != "" && terminal && p.colour {
+	if text != "" && coloured {
 		return p.hue.Render(text)
 	}
 	return text
@@ -198,7 +199,7 @@ func (p *printer) say(text string) {
 	p.show(func(v *View) { v.Said(text) })
 	text = plain.Text(text) + "\n"
 	if p.pod != "" {
-		text = p.prefix("", p.terminal) + story.Separator + text
+		text = p.prefix("", p.coloured.stderr) + story.Separator + text
 	}
 	p.stderr.put(item{text: text})
 }
@@ -274,6 +275,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})
 	}
+	p.showText(p.format.Status(time.Now(), &status))
 }
 
 func (p *printer) status() v1.PodStatus {

@@ -58,9 +58,7 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 		var got line
 		assert.Must(t, decoder.Decode(&got))
 		if got.Type == "lifecycle" {
-			if got.What != fmt.Sprint(seen) {
-				t.Fatalf("line %d is %q", seen, got.What)
-			}
+			assert.Require(t, got.What == fmt.Sprint(seen), "line %d is %q", seen, got.What)
 			seen++
 		}
 	}
@@ -91,9 +89,8 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 			bytes += len(it.text)
 		}
 		p.stdout.mu.Unlock()
-		if bytes > ownAhead+outputAhead || own > ownAhead {
-			t.Errorf("%d bytes wait, %d of them lifepod's own, want at most %d", bytes, own, ownAhead)
-		}
+		assert.True(t, bytes <= ownAhead+outputAhead && own <= ownAhead,
+			"%d bytes wait, %d of them lifepod's own, want at most %d", bytes, own, ownAhead)
 		got := make(chan string, 1)
 		go func() {
 			text, _ := io.ReadAll(r)
@@ -106,9 +103,8 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 			t.Errorf("output %q: %.80q, %.80q … %.80q", output, all[0], all[1], all[len(all)-1])
 		}
 		var left int
-		if _, err := fmt.Sscan(regexp.MustCompile(`[0-9]+ older`).FindString(all[0]), &left); err != nil || left+len(all)-2 != lines {
-			t.Errorf("%v, %d lines left out and %d shown, want %d altogether", err, left, len(all)-2, lines)
-		}
+		_, err := fmt.Sscan(regexp.MustCompile(`[0-9]+ older`).FindString(all[0]), &left)
+		assert.True(t, err == nil && left+len(all)-2 == lines, "%v, %d lines left out and %d shown, want %d altogether", err, left, len(all)-2, lines)
 	}
 }
 
@@ -146,9 +142,8 @@ func TestThirdSignal(t *testing.T) {
 	}
 	go func() { _, _ = r.Read(make([]byte, 1)) }() // it reads, slowly
 	p.close()
-	if !errors.Is(context.Cause(life), errGivenUp) || !strings.HasSuffix(stderr.String(), "warning: standard output was not read to its end\n") {
-		t.Errorf("%v, stderr %q", context.Cause(life), stderr.String())
-	}
+	assert.True(t, errors.Is(context.Cause(life), errGivenUp) && strings.HasSuffix(stderr.String(), "warning: standard output was not read to its end\n"),
+		"%v, stderr %q", context.Cause(life), stderr.String())
 }
 
 // asked is a pod that does not end.
@@ -170,15 +165,13 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 	}()
 	p.close()
 	_ = w.Close()
-	if n := <-got; n != 1<<20 {
-		t.Errorf("%d bytes", n)
-	}
+	n := <-got
+	assert.True(t, n == 1<<20, "%d bytes", n)
 }
 
 // What can't be written is lifepod's error, not silence.
 func TestDiskFull(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	assert.Must(t, err)
+	full := assert.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0)).Must(t)
 	p := newPrinter(Options{Stdout: full, Stderr: io.Discard}, podOf("a"))
 	p.stdout.put(item{text: "lost\n"})
 	p.close()
@@ -244,13 +237,10 @@ func TestBrokenPipeDoesNotKill(t *testing.T) {
 	child.Env = append(os.Environ(), "RUN_TEST_BROKEN_PIPE=1")
 	child.Stdout, child.Stderr = w, &stderr
 	_ = child.Run() // its exit code says how it went
-	if child.ProcessState.ExitCode() != 7 {
-		t.Errorf("%v: %s", child.ProcessState, &stderr)
-	}
+	assert.True(t, child.ProcessState.ExitCode() == 7, "%v: %s", child.ProcessState, &stderr)
 	var ignored uint64
-	if _, err := fmt.Sscanf(stderr.String(), "broken SigIgn: %x", &ignored); err != nil || ignored&(1<<12) != 0 {
-		t.Errorf("%v, a child process ignores %x: %s", err, ignored, &stderr)
-	}
+	_, err := fmt.Sscanf(stderr.String(), "broken SigIgn: %x", &ignored)
+	assert.True(t, err == nil && ignored&(1<<12) == 0, "%v, a child process ignores %x: %s", err, ignored, &stderr)
 }
 
 // The text names the pod's own folder.
@@ -275,15 +265,10 @@ func TestOwnLinesArePlain(t *testing.T) {
 		p.setStatus(v1.PodStatus{Message: evil})
 		p.close()
 		text := stdout.String() + stderr.String()
-		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("output %q: control characters in %q", output, text)
-		}
-		if strings.Contains(text, "\n+9.999s") {
-			t.Errorf("output %q: a line of the pod's in %q", output, text)
-		}
-		if output == "" && strings.Count(text, "^[[2J\\r\\u009b31m +9.999s pod Succeeded") != 4 {
-			t.Errorf("it says %q", text)
-		}
+		assert.True(t, !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }),
+			"output %q: control characters in %q", output, text)
+		assert.True(t, !strings.Contains(text, "\n+9.999s"), "output %q: a line of the pod's in %q", output, text)
+		assert.True(t, output != "" || strings.Count(text, "^[[2J\\r\\u009b31m +9.999s pod Succeeded") == 4, "it says %q", text)
 	}
 	var stdout bytes.Buffer
 	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))

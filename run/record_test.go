@@ -14,8 +14,7 @@ import (
 
 func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
-	r, err := newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")
-	assert.Must(t, err)
+	r := assert.Get(newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")).Must(t)
 	return r
 }
 
@@ -50,7 +49,6 @@ func TestTakenOverIsNotAbandoned(t *testing.T) {
 	next := testRecord(t, runtime) // takes its place
 	defer next.leave()
 	killed.leave()
-	if r, err := abandonedFile(seen, recordPath(runtime)); r != nil || err != nil {
-		t.Errorf("got %+v, %v, want none: a lifepod has it", r, err)
-	}
+	r, err := abandonedFile(seen, recordPath(runtime))
+	assert.True(t, r == nil && err == nil, "got %+v, %v, want none: a lifepod has it", r, err)
 }

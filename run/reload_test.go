@@ -62,8 +62,7 @@ func TestReload(t *testing.T) {
 			}
 			write(reloadable)
 			options := Options{Files: []string{"pod.yaml"}}
-			group, err := readManifests(options)
-			assert.Must(t, err)
+			group := assert.Get(readManifests(options)).Must(t)
 			objects := objectsOf(group.Sets...)
 			synctest.Test(t, func(t *testing.T) {
 				var posts, warns []string
@@ -81,17 +80,12 @@ func TestReload(t *testing.T) {
 				synctest.Wait()
 				assert.Deep(t, "posted", tc.posts, posts)
 				for i, want := range tc.warns {
-					if i >= len(warns) || !strings.HasPrefix(warns[i], want) {
-						t.Errorf("warnings %q, want %q", warns, tc.warns)
-					}
+					assert.True(t, i < len(warns) && strings.HasPrefix(warns[i], want), "warnings %q, want %q", warns, tc.warns)
 				}
-				if len(warns) != len(tc.warns) {
-					t.Errorf("warnings %q, want %q", warns, tc.warns)
-				}
+				assert.True(t, len(warns) == len(tc.warns), "warnings %q, want %q", warns, tc.warns)
 			})
-			if c, err := objects.ConfigMap("default", "conf"); err != nil || c.Data["text"] != tc.text {
-				t.Errorf("the ConfigMap is %v, %v, want text %q", c, err, tc.text)
-			}
+			c, err := objects.ConfigMap("default", "conf")
+			assert.True(t, err == nil && c.Data["text"] == tc.text, "the ConfigMap is %v, %v, want text %q", c, err, tc.text)
 		})
 	}
 }
@@ -105,8 +99,7 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 	}
 	write("hello")
 	options := Options{Files: []string{"pod.yaml"}}
-	group, err := readManifests(options)
-	assert.Must(t, err)
+	group := assert.Get(readManifests(options)).Must(t)
 	synctest.Test(t, func(t *testing.T) {
 		posts := 0
 		pod := &reloaded{set: group.Sets[0], post: func(lifecycle.Fact) { posts++ }}
@@ -118,9 +111,7 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 			time.Sleep(lookPeriod) // of the test's own clock
 			synctest.Wait()
 		}
-		if posts != 5 {
-			t.Errorf("%d of 5 changes were taken", posts)
-		}
+		assert.True(t, posts == 5, "%d of 5 changes were taken", posts)
 	})
 }
 
@@ -131,7 +122,5 @@ func TestReloadOfPipe(t *testing.T) {
 	assert.Must(t, unix.Mkfifo(pipe, 0o600))
 	r := reloader{options: Options{Files: []string{pipe}}}
 	r.run(t.Context()) // it ends before its context does
-	if !r.reload(nil) {
-		t.Error("the pipe is to be read again")
-	}
+	assert.True(t, r.reload(nil), "the pipe is to be read again")
 }

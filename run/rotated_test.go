@@ -22,8 +22,7 @@ func TestFollowAcrossRotation(t *testing.T) {
 	path := file.Name()
 	for i, stamp := range []string{"20260102-030405", "20260102-030406", "20260102-030407"} {
 		assert.Must(t, os.Rename(path, path+"."+stamp))
-		next, err := os.Create(path)
-		assert.Must(t, err)
+		next := assert.Get(os.Create(path)).Must(t)
 		f.write(file, "stdout P 2b") // the runtime writes on in the old one for a moment
 		_ = file.Close()
 		file = next
@@ -46,8 +45,7 @@ func TestFollowWhatWasRotated(t *testing.T) {
 		older, _ = filepath.Glob(path + ".*.gz")
 	}
 	writer.stop()
-	last, err := os.ReadFile(path)
-	assert.Must(t, err)
+	last := assert.Get(os.ReadFile(path)).Must(t)
 	_ = f.start("a", 0).Close() // which begins the file anew
 	assert.Must(t, os.WriteFile(path, last, 0o600))
 	f.exit("a", 0)
@@ -64,13 +62,10 @@ func TestFollowFastWriter(t *testing.T) {
 	writer.lines(100_000)
 	writer.stop()
 	f.exit("a", 0)
-	if got := f.end(); got != numbered(100_000) {
-		t.Errorf("%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
-	}
+	got := f.end()
+	assert.True(t, got == numbered(100_000), "%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
 	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) > 3 || writer.opened < 3 {
-		t.Errorf("files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
-	}
+	assert.True(t, err == nil && len(files) <= 3 && writer.opened >= 3, "files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
 }
 
 func numbered(n int) string {
@@ -120,8 +115,7 @@ func newRotating(t *testing.T, path string, policy podlog.RotationPolicy) *rotat
 }
 
 func (r *rotating) open() {
-	file, err := os.OpenFile(r.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	assert.Must(r.t, err)
+	file := assert.Get(os.OpenFile(r.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)).Must(r.t)
 	r.file, r.written = file, 0
 	r.opened++
 }
@@ -130,8 +124,7 @@ func (r *rotating) open() {
 // is too large, so that the test has some.
 func (r *rotating) lines(n int) {
 	for i := range n {
-		size, err := fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
-		assert.Must(r.t, err)
+		size := assert.Get(fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)).Must(r.t)
 		r.written += int64(size)
 		wait := (i+1)%(n/8) == 0 && r.written > r.limit
 		for asked := true; asked; {

@@ -47,7 +47,6 @@ func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *se
 	return s
 }
 
-// isNow takes a pod's status.
 func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 	if s == nil {
 		return

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/netidentity"
 )
@@ -45,22 +45,16 @@ spec: {hostname: db-0, subdomain: db, containers: [{name: c, image: "i:1"}]}
 func TestServices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Files: []string{"-"}, Stdin: strings.NewReader(withServices), Ports: []string{"8000:80"}}
-	group, err := readManifests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	group := assert.Get(readManifests(o)).Must(t)
 	want := []string{
 		"<stdin>:10: document 2: spec: of the Service web counts for the pods of this run alone: not type LoadBalancer (-p publishes a port), sessionAffinity",
 		"<stdin>:10: document 2: spec.ports[0].targetPort: port 80 of the Service web is 8080 at its pods, and nothing translates it here: other pods reach it at web:8080",
 		"<stdin>:12: document 3: passed over: Service outside: it has no pods of this run",
 	}
-	if diff := cmp.Diff(want, group.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "warnings", want, group.Warnings)
 	web, db := group.Sets[0].Pod, group.Sets[1].Pod
-	if port := web.Spec.Containers[0].Ports[0]; port.ContainerPort != 8080 || port.HostPort != 8000 {
-		t.Errorf("-p 8000:80: %+v", port)
-	}
+	port := web.Spec.Containers[0].Ports[0]
+	assert.True(t, port.ContainerPort == 8080 && port.HostPort == 8000, "-p 8000:80: %+v", port)
 
 	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: netidentity.Cluster{Domain: "cluster.local"}}}
 	s := newServices(group.Services, node, func(text string) { t.Error(text) })
@@ -69,31 +63,20 @@ func TestServices(t *testing.T) {
 	}
 	is(web, "10.0.0.2", v1.ConditionTrue)
 	dir := filepath.Join(node.Folders.Pods, string(web.UID))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := netidentity.WriteHosts(dir, web, netidentity.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Mkdir(dir, 0o700))
+	assert.Must(t, assert.ErrorOf(netidentity.WriteHosts(dir, web, netidentity.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services)))
 	const own = "10.0.0.2\tweb\tweb.default\tweb.default.svc\tweb.default.svc.cluster.local\n"
 	const others = "10.0.0.3\tdb\tdb.default\tdb.default.svc\tdb.default.svc.cluster.local\tdb-0.db\tdb-0.db.default\tdb-0.db.default.svc\tdb-0.db.default.svc.cluster.local\n"
 	has := func(what string, services ...string) {
 		t.Helper()
 		s.writeAll()
-		content, err := os.ReadFile(filepath.Join(dir, netidentity.HostsName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := assert.Get(os.ReadFile(filepath.Join(dir, netidentity.HostsName))).Must(t)
 		_, got, _ := strings.Cut(string(content), "# Services of this run.\n")
 		lines := strings.SplitAfter(got, "\n")
 		for _, line := range services {
-			if !strings.Contains(got, line) {
-				t.Errorf("%s: no %q in\n%s", what, line, got)
-			}
+			assert.True(t, strings.Contains(got, line), "%s: no %q in\n%s", what, line, got)
 		}
-		if len(lines)-1 != len(services) {
-			t.Errorf("%s: %q", what, lines)
-		}
+		assert.True(t, len(lines)-1 == len(services), "%s: %q", what, lines)
 	}
 	has("alone", own)
 	is(db, "10.0.0.3", v1.ConditionFalse)

@@ -21,9 +21,8 @@ func TestShownOnce(t *testing.T) {
 	first := openShown(path)
 	f.printer.memory.Store(first)
 	_ = f.start("a", 0, "stdout F 1", "stderr F x").Close()
-	if diff := cmp.Diff("a | 1\na | x\n", f.end()); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff("a | 1\na | x\n", f.end())
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	first.close()
 
 	f = newFollow(t, "", "a", "b")
@@ -33,9 +32,7 @@ func TestShownOnce(t *testing.T) {
 	_ = file.Close()
 	_ = f.start("b", 0, "stdout F b").Close()
 	got := f.end()
-	if got != "a | 2\nb | b\n" && got != "b | b\na | 2\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.True(t, got == "a | 2\nb | b\n" || got == "b | b\na | 2\n", "got %q", got)
 }
 
 // A file that can't be read means that everything is shown.
@@ -44,9 +41,7 @@ func TestShownDamaged(t *testing.T) {
 	assert.Must(t, os.WriteFile(path, []byte(`{"a/stdout":12345678901234567890123`), 0o600))
 	s := openShown(path)
 	place := func(end int64) podlog.Place { return podlog.Place{File: 7, End: end} }
-	if s.before("a", "stdout", place(1)) {
-		t.Error("a record counts as shown")
-	}
+	assert.True(t, !s.before("a", "stdout", place(1)), "a record counts as shown")
 	s.note([]item{{mark: mark{stream: "a/stdout", at: place(5)}}})
 	s.close()
 	if s = openShown(path); !s.before("a", "stdout", place(5)) || s.before("a", "stdout", place(6)) {
@@ -61,9 +56,7 @@ func TestShownNow(t *testing.T) {
 	defer s.close()
 	at := podlog.Place{File: 7, End: 5}
 	s.note([]item{{mark: mark{stream: "a/stdout", at: at}}})
-	if s.before("a", "stdout", at) {
-		t.Error("a record counts as shown by a lifepod before")
-	}
+	assert.True(t, !s.before("a", "stdout", at), "a record counts as shown by a lifepod before")
 }
 
 // The runtime writes the rest of a file that was rotated away while it writes
@@ -100,14 +93,12 @@ func TestShownAcrossRotation(t *testing.T) {
 	assert.Must(t, os.MkdirAll(filepath.Dir(log), 0o700))
 	first := now(1, "1") + now(5, "2")
 	write(log, first)
-	if diff := cmp.Diff("1\n2\n", read(f)); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff("1\n2\n", read(f))
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	write(log+".20260102-030405", first)
 	write(log, now(3, "3"))
-	if diff := cmp.Diff("3\n", read(open())); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	diff = cmp.Diff("3\n", read(open()))
+	assert.Require(t, diff == "", "(-want +got):\n%s", diff)
 	write(log, now(3, "3")+now(2, "4")) // the clock was set back
 	assert.Deep(t, "", "4\n", read(open()))
 }

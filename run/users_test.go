@@ -31,8 +31,6 @@ func TestUsersOf(t *testing.T) {
 			assert.Must(t, os.WriteFile(filepath.Join(etc, file), []byte(c.subuid+"\n"), 0o600))
 		}
 		got, err := usersOf(&v1.Pod{Spec: v1.PodSpec{HostUsers: c.users}}, etc)
-		if (err != nil) != c.wrong || err == nil && got != c.want {
-			t.Errorf("%+v: %+v, %v", c, got, err)
-		}
+		assert.True(t, (err != nil) == c.wrong && (err != nil || got == c.want), "%+v: %+v, %v", c, got, err)
 	}
 }

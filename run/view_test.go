@@ -194,12 +194,10 @@ func viewCheck(t *testing.T, name, got string, columns, rows int) {
 	lines := strings.Split(got, "\n")
 	assert.Equal(t, rows, len(lines), "rows of %s", name)
 	for _, line := range lines {
-		if w := ansi.StringWidthWc(line); w > columns {
-			t.Errorf("%s has a row of %d columns, more than %d: %q", name, w, columns, line)
-		}
-		if strings.ContainsFunc(colours.ReplaceAllString(line, ""), func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
-			t.Errorf("%s has what a terminal obeys: %q", name, line)
-		}
+		w := ansi.StringWidthWc(line)
+		assert.True(t, w <= columns, "%s has a row of %d columns, more than %d: %q", name, w, columns, line)
+		assert.True(t, !strings.ContainsFunc(colours.ReplaceAllString(line, ""), func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }),
+			"%s has what a terminal obeys: %q", name, line)
 	}
 }
 
@@ -212,8 +210,7 @@ func golden(t *testing.T, name, got string) {
 		assert.Must(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(t, err)
+	want := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Deep(t, name, string(want), got)
 }
 
@@ -242,9 +239,8 @@ func TestManyContainers(t *testing.T) {
 	for range 20 {
 		v.Press("down")
 	}
-	if got := v.Screen(at(1)); !strings.Contains(got, "› c20 ") || strings.Contains(got, "c1 ") {
-		t.Errorf("the 20th is selected:\n%s", got)
-	}
+	got := v.Screen(at(1))
+	assert.True(t, strings.Contains(got, "› c20 ") && !strings.Contains(got, "c1 "), "the 20th is selected:\n%s", got)
 }
 
 // TestEndOfLog: only the last lines are kept, and a line without an end does not grow for ever.

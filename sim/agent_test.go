@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim"
 )
 
@@ -36,9 +37,7 @@ func TestAskedForWithoutAnAgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := live(t, resizable, "events: [{at: 5s, agentCrash: {for: 1m}}, {at: 10s, "+c.says+"}]\nfor: 10m", 1)
 			story := storyOf(l)
-			if l.Gone != c.gone {
-				t.Errorf("gone %t, want %t\n%s", l.Gone, c.gone, story)
-			}
+			assert.True(t, l.Gone == c.gone, "gone %t, want %t\n%s", l.Gone, c.gone, story)
 			holds(t, story, c.tells...)
 		})
 	}
@@ -63,9 +62,7 @@ func TestDeletedWhileTheNodeIsOff(t *testing.T) {
 	l := live(t, resizable, "events: [{at: 5s, reboot: {for: 1m}}, {at: 10s, delete: {}}]", 1)
 	story := storyOf(l)
 	holds(t, story, "+65.000 pod default/batch resumes", "+65.000 pod stop requested", "main exited 255", "pod Failed")
-	if !l.Gone || strings.Contains(story, "restart)") {
-		t.Errorf("gone %t:\n%s", l.Gone, story)
-	}
+	assert.True(t, l.Gone && !strings.Contains(story, "restart)"), "gone %t:\n%s", l.Gone, story)
 }
 
 // An agent starts when nothing keeps it away any more: neither its own crash nor its node.
@@ -87,12 +84,9 @@ func TestAgentStartsWhenItCan(t *testing.T) {
 				resumed = append(resumed, line.At)
 			}
 		}
-		if !slices.Equal(resumed, []time.Duration{want}) {
-			t.Errorf("%s: resumed at %v, want %v", says, resumed, want)
-		}
-		if l.Phase() != v1.PodRunning || !l.Ready() || l.Doubles != nil {
-			t.Errorf("%s: %s, ready %t, two at once %v\n%s", says, l.Phase(), l.Ready(), l.Doubles, storyOf(l))
-		}
+		assert.True(t, slices.Equal(resumed, []time.Duration{want}), "%s: resumed at %v, want %v", says, resumed, want)
+		assert.True(t, l.Phase() == v1.PodRunning && l.Ready() && l.Doubles == nil,
+			"%s: %s, ready %t, two at once %v\n%s", says, l.Phase(), l.Ready(), l.Doubles, storyOf(l))
 	}
 }
 
@@ -106,9 +100,7 @@ func TestRuntimeOfANodeThatIsOff(t *testing.T) {
 func TestClockIsSetWithoutAnAgent(t *testing.T) {
 	const crash = "containers: {main: {runs: [{run: 1s, exit: 1}]}}\nfor: 10m\nevents: [{at: 16s, agentCrash: {for: 5s}}"
 	usual, set := live(t, webPod, crash+"]", 1), live(t, webPod, crash+", {at: 15s, setClock: {by: 5m}}, {at: 18s, setClock: {by: -2h}}]", 1)
-	if storyOf(usual) != storyOf(set) {
-		t.Errorf("usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
-	}
+	assert.True(t, storyOf(usual) == storyOf(set), "usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
 	entries := func(says string) (at []time.Time) {
 		for _, e := range sim.Run(usual.Pod, sim.Options{Scenario: scenarioOf(t, usual.Pod, says), Seed: 1, Journal: true}).Entries {
 			at = append(at, e.At)
@@ -117,9 +109,8 @@ func TestClockIsSetWithoutAnAgent(t *testing.T) {
 	}
 	before := sim.Began
 	for _, at := range entries(crash + ", {at: 50ms, setClock: {by: 1h}}, {at: 2s, setClock: {by: -2h}}]") {
-		if at.Before(before) || at.After(sim.Began.Add(10*time.Minute)) {
-			t.Fatalf("an entry of the journal is of %v, after one of %v", at, before)
-		}
+		assert.Require(t, !at.Before(before) && !at.After(sim.Began.Add(10*time.Minute)),
+			"an entry of the journal is of %v, after one of %v", at, before)
 		before = at
 	}
 }

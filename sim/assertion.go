@@ -32,7 +32,6 @@ type Breach struct {
 	Why       string  `json:"why"`
 }
 
-// String is the breach in words.
 func (b Breach) String() string {
 	return fmt.Sprintf("assertion %q fails at +%.3fs, seed %d: %s", b.Assertion, b.At, b.Seed, b.Why)
 }

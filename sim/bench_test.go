@@ -31,8 +31,7 @@ spec:
 // worker and no checkpoint in it. The time is that of the processor: whatever else runs on the
 // machine does not count.
 func BenchmarkLife(b *testing.B) {
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(threeContainers)}}, manifest.Options{Now: sim.Began})
-	assert.Must(b, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(threeContainers)}}, manifest.Options{Now: sim.Began})).Must(b)
 	b.ReportAllocs()
 	lives, steps := 0, 0
 	pod := sim.Of(set.Pod)
@@ -40,9 +39,7 @@ func BenchmarkLife(b *testing.B) {
 	heap, used := heapInUse(), processorTime(b)
 	for b.Loop() {
 		l := pod.Run(sim.Options{})
-		if !l.Gone {
-			b.Fatal("the pod is not gone")
-		}
+		assert.Require(b, l.Gone, "the pod is not gone")
 		lives, steps = lives+1, steps+l.Steps
 	}
 	used = processorTime(b) - used

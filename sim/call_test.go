@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -25,10 +26,7 @@ func TestCallsOfScenarios(t *testing.T) {
 			ofContainers = append(ofContainers, name)
 		}
 	}
-	if !slices.Equal(known, scenario.Calls) {
-		t.Errorf("calls are %v, the machine's %v", scenario.Calls, known)
-	}
-	if !slices.Equal(ofContainers, scenario.CallsOfContainers) {
-		t.Errorf("calls of containers are %v, the machine's %v", scenario.CallsOfContainers, ofContainers)
-	}
+	assert.True(t, slices.Equal(known, scenario.Calls), "calls are %v, the machine's %v", scenario.Calls, known)
+	assert.True(t, slices.Equal(ofContainers, scenario.CallsOfContainers),
+		"calls of containers are %v, the machine's %v", scenario.CallsOfContainers, ofContainers)
 }

@@ -58,7 +58,6 @@ type Lives struct {
 // Of is for several lives of a pod: its machine is made once.
 func Of(pod *v1.Pod) *Lives { return &Lives{pod: pod, machine: lifecycle.New(pod, optionsOf())} }
 
-// Run is one life.
 func (l *Lives) Run(o Options) *Life {
 	if o.Scenario == nil {
 		o.Scenario = &scenario.Scenario{}

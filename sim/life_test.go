@@ -50,15 +50,13 @@ spec:
 // live simulates the pod with a scenario.
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	t.Helper()
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{Now: sim.Began})).Must(t)
 	return sim.Run(set.Pod, sim.Options{Scenario: scenarioOf(t, set.Pod, says), Seed: seed})
 }
 
 func scenarioOf(t *testing.T, pod *v1.Pod, says string) *scenario.Scenario {
 	t.Helper()
-	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)
-	assert.Must(t, err)
+	s := assert.Get(file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)).Must(t)
 	return s
 }
 
@@ -216,23 +214,15 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := live(t, cmp.Or(c.pod, webPod), c.says, 1)
 			story := storyOf(l)
-			if l.Phase() != c.phase || l.Gone != c.gone {
-				t.Errorf("phase %s, gone %t; want %s, %t\n%s", l.Phase(), l.Gone, c.phase, c.gone, story)
-			}
+			assert.True(t, l.Phase() == c.phase && l.Gone == c.gone, "phase %s, gone %t; want %s, %t\n%s", l.Phase(), l.Gone, c.phase, c.gone, story)
 			rest := story
 			for _, want := range c.tells {
 				_, after, found := strings.Cut(rest, want)
-				if !found {
-					t.Fatalf("nothing tells %q after the lines before:\n%s", want, story)
-				}
+				assert.Require(t, found, "nothing tells %q after the lines before:\n%s", want, story)
 				rest = after
 			}
-			if l.Phase() == v1.PodRunning && !l.Ready() {
-				t.Errorf("the pod is not Ready at the end:\n%s", story)
-			}
-			if l.Doubles != nil {
-				t.Errorf("two instances ran at once: %v", l.Doubles)
-			}
+			assert.True(t, l.Phase() != v1.PodRunning || l.Ready(), "the pod is not Ready at the end:\n%s", story)
+			assert.True(t, l.Doubles == nil, "two instances ran at once: %v", l.Doubles)
 		})
 	}
 }
@@ -241,21 +231,15 @@ func TestFaults(t *testing.T) {
 func TestLostEventIsFoundByASnapshot(t *testing.T) {
 	l := live(t, webPod, "events: [{at: 5s, loseEvents: {for: 6s}}]\ncontainers: {main: {runs: [{run: 8s, exit: 1}, {}]}}", 1)
 	i := slices.IndexFunc(l.Story, func(line sim.Line) bool { return line.Report.Kind == lifecycle.KindExited && line.Report.Code == 1 })
-	if i < 0 || l.Story[i].At < 10*time.Second || l.Story[i].At > 21*time.Second {
-		t.Errorf("the exit after 8 s is told when?\n%s", storyOf(l))
-	}
+	assert.True(t, i >= 0 && l.Story[i].At >= 10*time.Second && l.Story[i].At <= 21*time.Second, "the exit after 8 s is told when?\n%s", storyOf(l))
 }
 
 // Setting the wall clock makes a restart come neither early nor late.
 func TestClockDelaysNothing(t *testing.T) {
 	const crash = "containers: {main: {runs: [{run: 1s, exit: 1}]}}\nfor: 10m\n"
 	usual, set := live(t, webPod, crash, 1), live(t, webPod, crash+"events: [{at: 15s, setClock: {by: 2h}}, {at: 95s, setClock: {by: -26h}}]", 1)
-	if storyOf(usual) != storyOf(set) {
-		t.Errorf("usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
-	}
-	if usual.At.Add(-24*time.Hour) != set.At {
-		t.Errorf("the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
-	}
+	assert.True(t, storyOf(usual) == storyOf(set), "usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
+	assert.True(t, usual.At.Add(-24*time.Hour) == set.At, "the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
 }
 
 // A crash loop has the back-off of Kubernetes: 10 s, doubled, up to 5 min.
@@ -268,18 +252,14 @@ func TestCrashLoopOfAnHour(t *testing.T) {
 		}
 	}
 	want := []string{"restart now", "restart in 10s", "restart in 20s", "restart in 40s", "restart in 1m20s", "restart in 2m40s", "restart in 5m0s"}
-	if len(outcomes) < 15 || !slices.Equal(outcomes[:7], want) {
-		t.Errorf("restarts: %q", outcomes)
-	}
+	assert.True(t, len(outcomes) >= 15 && slices.Equal(outcomes[:7], want), "restarts: %q", outcomes)
 	assert.Deep(t, "looked at for", time.Hour, l.Until)
 }
 
 // A pod to which nothing happens any more is not looked at to the end.
 func TestQuietLifeEnds(t *testing.T) {
 	l := live(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: still}\nspec: {containers: [{name: main, image: example.com/web:1}]}\n", "", 1)
-	if !l.Quiet || l.Gone || l.Until > time.Minute || !l.Ready() {
-		t.Errorf("quiet %t, gone %t, after %v", l.Quiet, l.Gone, l.Until)
-	}
+	assert.True(t, l.Quiet && !l.Gone && l.Until <= time.Minute && l.Ready(), "quiet %t, gone %t, after %v", l.Quiet, l.Gone, l.Until)
 }
 
 // Assertions hold or fail as what happened says.
@@ -299,26 +279,20 @@ func TestAssertions(t *testing.T) {
 		"downtime <= 10ms":     "downtime is",
 		"never two of main":    "",
 	} {
-		a, err := sim.ParseAssertion(text, l.Pod)
-		assert.Must(t, err)
+		a := assert.Get(sim.ParseAssertion(text, l.Pod)).Must(t)
 		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
-		if (got == "[]") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		assert.True(t, (got == "[]") == (want == "") && strings.Contains(got, want), "%s: %q, want %q", text, got, want)
 	}
 	for _, text := range []string{"Ready in 30s", "restarts(other) <= 1", "downtime <= x", "downtime <= -1s", "never two of other"} {
-		if _, err := sim.ParseAssertion(text, l.Pod); err == nil {
-			t.Errorf("%q is an assertion", text)
-		}
+		_, err := sim.ParseAssertion(text, l.Pod)
+		assert.True(t, err != nil, "%q is an assertion", text)
 	}
 }
 
 // BenchmarkCrashLoop is an hour of a crash loop.
 func BenchmarkCrashLoop(b *testing.B) {
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})
-	assert.Must(b, err)
-	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)
-	assert.Must(b, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})).Must(b)
+	s := assert.Get(file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)).Must(b)
 	for b.Loop() {
 		sim.Run(set.Pod, sim.Options{Scenario: s})
 	}

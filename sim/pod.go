@@ -17,7 +17,6 @@ type Pod struct {
 	began time.Time
 }
 
-// PodOptions are what a Pod is like.
 type PodOptions struct {
 	Scenario *scenario.Scenario // nil: everything goes the usual way
 	Seed     uint64

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -68,15 +69,11 @@ func TestPodLivesAsInRun(t *testing.T) {
 			step(lifecycle.Woke{})
 			continue
 		}
-		if !will {
-			t.Fatalf("nothing more happens; statuses:\n%s", strings.Join(got, "\n"))
-		}
+		assert.Require(t, will, "nothing more happens; statuses:\n%s", strings.Join(got, "\n"))
 		now = next
 		p.Happen(now)
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert.True(t, strings.Join(got, "\n") == strings.Join(want, "\n"), "got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // statuses notes each status as a line.
@@ -108,18 +105,13 @@ func TestCheckPod(t *testing.T) {
 			{SetClock: &scenario.Change{}}, {ObjectsChanged: &scenario.Objects{}}, {AddContainer: &scenario.Added{}}, {SandboxExit: &scenario.Nothing{}},
 		},
 	}, CheckPod)
-	if err == nil {
-		t.Fatal("nothing is refused")
-	}
+	assert.Require(t, err != nil, "nothing is refused")
 	for _, want := range []string{
 		"refuse: ", "for: ", "assert: ", "events[1].delete: ", "events[2].kill: ", "events[3].reboot: ", "events[4].agentCrash: ",
 		"events[5].setClock: ", "events[6].objectsChanged: ", "events[7].addContainer: ",
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not refused: %v", want, err)
-		}
+		assert.True(t, strings.Contains(err.Error(), want), "%q is not refused: %v", want, err)
 	}
-	if n := strings.Count(err.Error(), "\n") + 1; n != 10 {
-		t.Errorf("%d things are refused, want 10: %v", n, err)
-	}
+	n := strings.Count(err.Error(), "\n") + 1
+	assert.True(t, n == 10, "%d things are refused, want 10: %v", n, err)
 }

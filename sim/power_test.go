@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -42,9 +43,7 @@ func (f *facts) took(t *testing.T, e lifecycle.Effect) time.Duration {
 			}
 		}
 		next, will := f.pod.Next()
-		if !will {
-			t.Fatalf("%T has no answer", e)
-		}
+		assert.Require(t, will, "%T has no answer", e)
 		f.now = next
 		f.pod.Happen(next)
 	}
@@ -63,9 +62,8 @@ func TestSlow(t *testing.T) {
 		{lifecycle.Observe{ID: 4}, 3},
 	} {
 		as, than := slow.took(t, e.effect), usual.took(t, e.effect)
-		if than == 0 || as.Nanoseconds() != e.times*than.Nanoseconds() {
-			t.Errorf("%T takes %v, and %v on a slow node, want %d times as long", e.effect, than, as, e.times)
-		}
+		assert.True(t, than != 0 && as.Nanoseconds() == e.times*than.Nanoseconds(),
+			"%T takes %v, and %v on a slow node, want %d times as long", e.effect, than, as, e.times)
 	}
 }
 
@@ -84,22 +82,15 @@ func TestPower(t *testing.T) {
 	f.pod.PowerOff(off)
 	f.now = off.Add(time.Hour)
 	f.pod.Happen(f.now)
-	if len(f.list) > 0 {
-		t.Errorf("without power somebody learns %+v", f.list)
-	}
+	assert.True(t, len(f.list) == 0, "without power somebody learns %+v", f.list)
 	before := f.list
 	var after []lifecycle.Fact
 	f.pod.PowerOn(f.now, func(fact lifecycle.Fact) { after = append(after, fact) })
 	f.pod.Happen(f.now.Add(50 * time.Millisecond))
-	if len(before) > 0 || len(after) != 1 {
-		t.Fatalf("the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
-	}
+	assert.Require(t, len(before) == 0 && len(after) == 1, "the agent of before is told %+v, and the next one %+v, want one snapshot", before, after)
 	seen, is := after[0].(lifecycle.Observed)
-	if !is || len(seen.Sandboxes) != 1 || seen.Sandboxes[0].Ready || len(seen.Containers) != 1 {
-		t.Fatalf("the runtime has %+v", after[0])
-	}
+	assert.Require(t, is && len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].Ready && len(seen.Containers) == 1, "the runtime has %+v", after[0])
 	exit := seen.Containers[0].Exit
-	if seen.Containers[0].State != lifecycle.StateExited || exit == nil || exit.ExitCode != 255 || exit.Reason != "Unknown" || !exit.FinishedAt.Equal(off) {
-		t.Errorf("the container is %+v, ended as %+v", seen.Containers[0], exit)
-	}
+	assert.True(t, seen.Containers[0].State == lifecycle.StateExited && exit != nil && exit.ExitCode == 255 && exit.Reason == "Unknown" && exit.FinishedAt.Equal(off),
+		"the container is %+v, ended as %+v", seen.Containers[0], exit)
 }

@@ -113,7 +113,6 @@ func isInit(w *world, name string) bool {
 	return false
 }
 
-// end is how a process ends.
 type end struct {
 	code            int32
 	reason, message string

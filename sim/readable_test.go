@@ -15,8 +15,7 @@ import (
 func readBack(t *testing.T, entries []journal.Entry) *scenario.Scenario {
 	t.Helper()
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: 'example.com/web:1', livenessProbe: {tcpSocket: {port: 80}}}]}}"
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(pod)}}, manifest.Options{})).Must(t)
 	for i := range entries {
 		entries[i].ID = int64(i + 1)
 	}
@@ -59,9 +58,8 @@ func TestPulledImageIsNotPresent(t *testing.T) {
 		{At: at(3), Kind: journal.Answered, Name: "PullImage", Container: "main", Cause: 3, Bytes: 5},
 	})
 	i := s.Images["example.com/web:1"]
-	if i.IsPresent("example.com/web:1") || i.Pull.String() != "2s" {
-		t.Errorf("present %t, pull %v; want an image that is pulled in 2s", *i.Present, i.Pull)
-	}
+	assert.True(t, !i.IsPresent("example.com/web:1") && i.Pull.String() == "2s",
+		"present %t, pull %v; want an image that is pulled in 2s", *i.Present, i.Pull)
 }
 
 // Nothing is said of a pod but that it was refused, and a container that was asked for twice is added once.
@@ -70,11 +68,8 @@ func TestRecordedEventsCanBeRead(t *testing.T) {
 		{At: at(0), Kind: journal.Fact, Name: "Rejected", Because: "OutOfcpu", What: "no CPU is left"},
 		{At: at(1), Kind: journal.Fact, Name: "StopRequested"},
 	})
-	if refused.Refuse == nil || refused.Refuse.Reason != "OutOfcpu" || refused.Events != nil {
-		t.Errorf("the refused pod: %+v", refused)
-	}
+	assert.True(t, refused.Refuse != nil && refused.Refuse.Reason == "OutOfcpu" && refused.Events == nil, "the refused pod: %+v", refused)
 	added := journal.Entry{At: at(1), Kind: journal.Fact, Name: "EphemeralContainerAdded", Container: "debug", Image: "example.com/debug:1"}
-	if s := readBack(t, []journal.Entry{{At: at(0), Kind: journal.Fact, Name: "Accepted"}, added, added}); len(s.Events) != 1 {
-		t.Errorf("events: %+v", s.Events)
-	}
+	s := readBack(t, []journal.Entry{{At: at(0), Kind: journal.Fact, Name: "Accepted"}, added, added})
+	assert.True(t, len(s.Events) == 1, "events: %+v", s.Events)
 }

@@ -67,7 +67,6 @@ func further(list []scenario.Call, c scenario.Call) []scenario.Call {
 	return append(list, c)
 }
 
-// failing is one call that failed.
 func failing(name string, took time.Duration, f *journal.Failure) scenario.Call {
 	c := scenario.Call{Call: name, Times: 1}
 	if f.Class == "uncertain" {
@@ -78,7 +77,6 @@ func failing(name string, took time.Duration, f *journal.Failure) scenario.Call 
 	return c
 }
 
-// images are how they were had.
 func (l *life) images() map[string]scenario.Image {
 	all := map[string]scenario.Image{}
 	looked := map[string]bool{} // containers for which it was looked whether their image is there

@@ -21,9 +21,7 @@ import (
 // The life of a scenario that was recorded has the same milestones at the same times.
 func TestRecordedLifeIsTheSame(t *testing.T) {
 	scenarios, err := filepath.Glob("../examples/scenarios/*.yaml")
-	if err != nil || len(scenarios) < 12 {
-		t.Fatalf("%d scenarios, %v", len(scenarios), err)
-	}
+	assert.Require(t, err == nil && len(scenarios) >= 12, "%d scenarios, %v", len(scenarios), err)
 	manifests := map[string]string{"stuck-twice.yaml": "ml-worker.yaml", "fragile.yaml": "crashloop.yaml"}
 	for _, path := range scenarios {
 		name := filepath.Base(path)
@@ -32,13 +30,11 @@ func TestRecordedLifeIsTheSame(t *testing.T) {
 			if other := manifests[name]; other != "" {
 				of = other
 			}
-			in, err := command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()
-			assert.Must(t, err)
+			in := assert.Get(command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()).Must(t)
 			first := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: 1, Journal: true})
 			again := sim.Run(in.Set.Pod, sim.Options{Scenario: recorded(t, in.Set, first.Record()), Seed: 1})
-			if diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again)); diff != "" {
-				t.Errorf("the life (-) and what was recorded of it (+):\n%s", diff)
-			}
+			diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again))
+			assert.True(t, diff == "", "the life (-) and what was recorded of it (+):\n%s", diff)
 		})
 	}
 }
@@ -66,28 +62,22 @@ func TestExits(t *testing.T) {
 		"the node rebooted": {[]journal.Entry{decided(255, "Unknown")}, scenario.Run{}},
 	} {
 		entries := append([]journal.Entry{{ID: 1, At: at(1), Kind: journal.Fact, Name: "ContainerRunning", Container: "main"}}, c.then...)
-		s, err := sim.ScenarioOf(&journal.Record{Entries: entries})
-		assert.Must(t, err)
+		s := assert.Get(sim.ScenarioOf(&journal.Record{Entries: entries})).Must(t)
 		got := s.Containers["main"].Runs[0]
 		if got.Run.Forever() {
 			got.Run = nil
 		}
 		assert.Deep(t, name, c.want, got, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 	}
-	if _, err := sim.ScenarioOf(&journal.Record{}); err == nil {
-		t.Error("a life of which nothing is known has a scenario")
-	}
+	assert.Fails(t, assert.ErrorOf(sim.ScenarioOf(&journal.Record{})), "a life of which nothing is known has a scenario")
 }
 
 // recorded is the scenario of a life, written and read.
 func recorded(t *testing.T, set *manifest.Set, r *journal.Record) *scenario.Scenario {
 	t.Helper()
-	text, err := sim.ScenarioYAML(r)
-	assert.Must(t, err)
+	text := assert.Get(sim.ScenarioYAML(r)).Must(t)
 	s, err := file.Read(manifest.Source{Name: "recorded.yaml", Data: text}, set.Pod)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, text)
 	return s
 }
 
@@ -104,13 +94,12 @@ func TestDeletedInTheAPI(t *testing.T) {
 	updated := func(id int64, seconds int, detail map[string]string) journal.Entry {
 		return journal.Entry{ID: id, At: at(seconds), Kind: journal.Fact, Name: "PodUpdated", Detail: detail}
 	}
-	s, err := sim.ScenarioOf(&journal.Record{Entries: []journal.Entry{
+	s := assert.Get(sim.ScenarioOf(&journal.Record{Entries: []journal.Entry{
 		{ID: 1, At: at(0), Kind: journal.Fact, Name: "Accepted"},
 		updated(2, 3, nil),
 		updated(3, 5, map[string]string{journal.DetailGrace: "7"}),
 		updated(4, 6, map[string]string{journal.DetailGrace: "6"}),
-	}})
-	assert.Must(t, err)
+	}})).Must(t)
 	want := []scenario.Event{{At: scenario.Fixed(5 * time.Second), Delete: &scenario.Delete{GraceSeconds: new(int64(7))}}}
 	assert.Deep(t, "", want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() }))
 }

@@ -103,7 +103,7 @@ func createSandbox(w *world, e lifecycle.CreateSandbox) lifecycle.Fact {
 	case w.runtime.address != nil:
 		s.IPs = []string{w.runtime.address()}
 	default:
-		s.IPs = []string{"10.88." + strconv.Itoa((w.runtime.last/250)%250) + "." + strconv.Itoa(1+w.runtime.last%250)}
+		s.IPs = []string{"10.88.0.2"} // a pod keeps its address, as with lifepod's own network
 	}
 	w.runtime.sandboxes = append(w.runtime.sandboxes, s)
 	w.changed()

@@ -55,17 +55,13 @@ never Ready    100.0 %  (2)
         restarts     2     2     2     2     2      2
 `
 	assert.Deep(t, "", want, text)
-	data, err := json.Marshal(statisticsOf(lived(1, never, 2)))
-	assert.Must(t, err)
+	data := assert.Get(json.Marshal(statisticsOf(lived(1, never, 2)))).Must(t)
 	for _, want := range []string{`"neverReady":1,`, `"timeToReadySeconds":null`, `"downtimeSeconds":null`, `"failedAssertions":[]`} {
-		if !strings.Contains(string(data), want) {
-			t.Errorf("%s is missing: %s", want, data)
-		}
+		assert.True(t, strings.Contains(string(data), want), "%s is missing: %s", want, data)
 	}
 	one := statisticsOf(lived(1, never, 0), lived(2, 4*time.Second, 0))
-	if one.NotReady != 1 || one.TimeToReady.Min != 4 || one.TimeToReady.Mean != 4 || one.Downtime.Max != 0 {
-		t.Errorf("%d never Ready, time to Ready %+v, downtime %+v", one.NotReady, one.TimeToReady, one.Downtime)
-	}
+	assert.True(t, one.NotReady == 1 && one.TimeToReady.Min == 4 && one.TimeToReady.Mean == 4 && one.Downtime.Max == 0,
+		"%d never Ready, time to Ready %+v, downtime %+v", one.NotReady, one.TimeToReady, one.Downtime)
 }
 
 // Long durations are written as people read them, and restarts have a histogram of whole numbers.
@@ -76,9 +72,7 @@ func TestStatisticsAreLegible(t *testing.T) {
 		"        restarts       0       4       21       21       21    8.33\n",
 		"\ntime to Ready\n       1h00m █", "\n      19h30m █", "\nrestarts\n           0 █", "\n           3 █", "\n          21 █",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing:\n%s", want, text)
-		}
+		assert.True(t, strings.Contains(text, want), "%q is missing:\n%s", want, text)
 	}
 }
 
@@ -104,9 +98,8 @@ func TestHistogram(t *testing.T) {
 			lives = append(lives, lived(uint64(i), 0, n)) //nolint:gosec // never negative
 		}
 		froms, counts := bins(statisticsOf(lives...))
-		if diff := cmp.Diff(test.froms, froms) + cmp.Diff(test.lives, counts); diff != "" {
-			t.Errorf("%v (-want +got)\n%s", test.restarts, diff)
-		}
+		diff := cmp.Diff(test.froms, froms) + cmp.Diff(test.lives, counts)
+		assert.True(t, diff == "", "%v (-want +got)\n%s", test.restarts, diff)
 	}
 	h := statisticsOf(lived(1, 0, 0), lived(2, time.Second, 0), lived(3, 10*time.Second, 0)).TimeToReady.Histogram
 	if first, last := (sim.Bin{From: 0, To: 1, Lives: 1}), (sim.Bin{From: 9, To: 10, Lives: 1}); len(h) != 10 || h[0] != first || h[1].Lives != 1 || h[9] != last {

@@ -46,7 +46,6 @@ func (w *world) wall() time.Time { return w.began.Add(w.now + w.drift) }
 // after puts in what happens later.
 func (w *world) after(d time.Duration, do func()) { w.queue.put(item{at: w.now + d, do: do}) }
 
-// due does what is due.
 func (w *world) due(next *item) {
 	switch {
 	case next.call != nil:

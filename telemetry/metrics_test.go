@@ -32,16 +32,12 @@ func TestMetricsAreSent(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", map[string]string{overHTTP: collector.URL, overGRPC: "http://" + collector.Endpoint}[protocol])
 		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 		t.Setenv("OTEL_SERVICE_NAME", "shop")
-		of, err := Resource(t.Context(), "lifepod")
-		assert.Must(t, err)
-		m, err := OpenMetrics(t.Context(), counted(), of)
-		assert.Must(t, err)
+		of := assert.Get(Resource(t.Context(), "lifepod")).Must(t)
+		m := assert.Get(OpenMetrics(t.Context(), counted(), of)).Must(t)
 		assert.Must(t, m.Close(t.Context()))
 		sent := collector.Metrics()
-		if sent["lifepod_test_total"].Value != 3 || sent["lifepod_test_seconds"].Count != 1 || sent["lifepod_test_seconds"].Value != 1.5 ||
-			sent["lifepod_test_total"].Resource["service.name"] != "shop" {
-			t.Errorf("%s: the collector has %+v", protocol, sent)
-		}
+		assert.True(t, sent["lifepod_test_total"].Value == 3 && sent["lifepod_test_seconds"].Count == 1 && sent["lifepod_test_seconds"].Value == 1.5 &&
+			sent["lifepod_test_total"].Resource["service.name"] == "shop", "%s: the collector has %+v", protocol, sent)
 	}
 }
 
@@ -53,9 +49,8 @@ func TestMetricsAreServed(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", host)
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	if _, err := OpenMetrics(t.Context(), counted(), resource.Empty()); err == nil || !strings.Contains(err.Error(), "OTEL_METRICS_EXPORTER prometheus: ") {
-		t.Fatalf("an address that somebody else has: %v", err)
-	}
+	_, err = OpenMetrics(t.Context(), counted(), resource.Empty())
+	assert.Require(t, err != nil && strings.Contains(err.Error(), "OTEL_METRICS_EXPORTER prometheus: "), "an address that somebody else has: %v", err)
 	_ = l.Close()
 	m, err := OpenMetrics(t.Context(), counted(), resource.Empty())
 	assert.Must(t, err)
@@ -64,9 +59,7 @@ func TestMetricsAreServed(t *testing.T) {
 	assert.Must(t, err)
 	page, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if !strings.Contains(string(page), "\nlifepod_test_total 3\n") {
-		t.Errorf("the page is %s", page)
-	}
+	assert.True(t, strings.Contains(string(page), "\nlifepod_test_total 3\n"), "the page is %s", page)
 	assert.Must(t, m.Close(t.Context()))
 	if answer, err := http.Get(url); err == nil {
 		_ = answer.Body.Close()
@@ -93,9 +86,8 @@ func TestMetricsAsked(t *testing.T) {
 			t.Setenv(tc.variable, tc.value)
 			assert.Equal(t, tc.asked, MetricsAsked(), "asked")
 			m, err := OpenMetrics(t.Context(), client.NewRegistry(), resource.Empty())
-			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || err.Error() != tc.refused) || tc.refused == "" && (m != nil) != tc.asked {
-				t.Errorf("%v, %v", m, err)
-			}
+			assert.True(t, (tc.refused != "" || err == nil) && (tc.refused == "" || err != nil && err.Error() == tc.refused) && (tc.refused != "" || (m != nil) == tc.asked),
+				"%v, %v", m, err)
 		})
 	}
 }

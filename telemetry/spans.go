@@ -90,7 +90,6 @@ func parentOf(c *timeline.Chart) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 }
 
-// about says whose spans they are.
 func about(c *timeline.Chart) []attribute.KeyValue {
 	if c.Group != nil {
 		return texts("k8s.namespace.name", c.Pod.Namespace, "lifepod.group", c.Pod.Name)
@@ -143,7 +142,6 @@ func (l *life) record(tracer trace.Tracer) {
 	}
 }
 
-// bar makes the span of a bar.
 func bar(ctx context.Context, tracer trace.Tracer, r *timeline.Row, b *timeline.Bar) {
 	attributes := texts(
 		"lifepod.step", string(b.Step), "lifepod.row", r.Name, "k8s.container.name", r.Container, "container.image.name", b.Image,

@@ -45,18 +45,15 @@ func testSend(t *testing.T, protocol string) {
 	for _, r := range web.Rows {
 		bars += len(r.Bars)
 	}
-	if len(sent) != bars+1 {
-		t.Fatalf("%d spans, want %d", len(sent), bars+1)
-	}
+	assert.Require(t, len(sent) == bars+1, "%d spans, want %d", len(sent), bars+1)
 	root, ids := sent[0], map[string]bool{}
 	if root.Name != "pod default/web" || root.Parent != "b7ad6b7169203331" || root.Resource["k8s.pod.name"] != "web" || root.Resource["service.name"] != "lifepod" ||
 		root.Resource["deployment.environment"] != "test" || root.Error != "Failed" {
 		t.Errorf("the pod's span is %+v", root)
 	}
 	for _, s := range sent {
-		if s.Trace != "0af7651916cd43dd8448eb211c80319c" || s.ID != root.ID && s.Parent != root.ID || ids[s.ID] {
-			t.Errorf("%s is %s in trace %s, below %s", s.Name, s.ID, s.Trace, s.Parent)
-		}
+		assert.True(t, s.Trace == "0af7651916cd43dd8448eb211c80319c" && (s.ID == root.ID || s.Parent == root.ID) && !ids[s.ID],
+			"%s is %s in trace %s, below %s", s.Name, s.ID, s.Trace, s.Parent)
 		ids[s.ID] = true
 		if s.Name == "image pull of main" {
 			want := map[string]string{
@@ -67,19 +64,14 @@ func testSend(t *testing.T, protocol string) {
 				t.Errorf("%v from %v (-want +got):\n%s", s.Took, s.Began, diff)
 			}
 		}
-		if s.Name == "main stopping" && s.Error != "exit code 143, Error" {
-			t.Errorf("it failed by %q", s.Error)
-		}
+		assert.True(t, s.Name != "main stopping" || s.Error == "exit code 143, Error", "it failed by %q", s.Error)
 	}
 }
 
-// of are the spans of one chart.
 func of(t *testing.T, c *timeline.Chart) []sdk.ReadOnlySpan {
 	t.Helper()
 	list, err := SpansOf(t.Context(), []*timeline.Chart{c})
-	if err != nil || len(list) == 0 {
-		t.Fatalf("%d spans: %v", len(list), err)
-	}
+	assert.Require(t, err == nil && len(list) != 0, "%d spans: %v", len(list), err)
 	return list
 }
 
@@ -93,9 +85,7 @@ func TestTrace(t *testing.T) {
 			if is, other := s.SpanContext(), second[i].SpanContext(); is.SpanID() != other.SpanID() || is.TraceID() != other.TraceID() || is.TraceID() != TraceOf(c) {
 				t.Errorf("%q: %s in %s", said, is.SpanID(), is.TraceID())
 			}
-			if i == 0 && s.Parent().IsValid() {
-				t.Errorf("%q: the first span has a parent", said)
-			}
+			assert.True(t, i != 0 || !s.Parent().IsValid(), "%q: the first span has a parent", said)
 		}
 	}
 }
@@ -110,9 +100,8 @@ func TestSampler(t *testing.T) {
 		t.Setenv("OTEL_TRACES_SAMPLER", tc.sampler)
 		c := timeline.Of(timelinetest.Web(), time.Time{})
 		c.Pod.TraceParent = tc.parent
-		if list, err := SpansOf(t.Context(), []*timeline.Chart{c}); err != nil || len(list) > 0 != tc.sent {
-			t.Errorf("%+v: %d spans, %v", tc, len(list), err)
-		}
+		list, err := SpansOf(t.Context(), []*timeline.Chart{c})
+		assert.True(t, err == nil && len(list) > 0 == tc.sent, "%+v: %d spans, %v", tc, len(list), err)
 	}
 }
 
@@ -120,9 +109,7 @@ func TestSampler(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for _, s := range of(t, timeline.Of(timelinetest.Malicious())) {
 		text := fmt.Sprintf("%s %v %v %v %v", s.Name(), s.Attributes(), s.Events(), s.Resource(), s.Status())
-		if strings.ContainsFunc(text, unicode.IsControl) {
-			t.Errorf("escapes in %q", text)
-		}
+		assert.True(t, !strings.ContainsFunc(text, unicode.IsControl), "escapes in %q", text)
 	}
 }
 
@@ -137,9 +124,8 @@ func TestGroup(t *testing.T) {
 		bars += len(r.Bars)
 	}
 	list, again := of(t, chart()), of(t, chart())
-	if len(list) != bars+1 || list[0].Name() != "group default/train" || list[0].Parent().IsValid() {
-		t.Errorf("%d spans of %d bars, the first is %s", len(list), bars, list[0].Name())
-	}
+	assert.True(t, len(list) == bars+1 && list[0].Name() == "group default/train" && !list[0].Parent().IsValid(),
+		"%d spans of %d bars, the first is %s", len(list), bars, list[0].Name())
 	ids := map[string]bool{}
 	for i, s := range list {
 		if id := s.SpanContext().SpanID(); id != again[i].SpanContext().SpanID() || ids[id.String()] || s.SpanContext().TraceID() != TraceOf(chart()) {

@@ -42,15 +42,11 @@ func TestEnvironment(t *testing.T) {
 			got, err := OpenTraces(t.Context())
 			switch {
 			case tc.refused != "":
-				if err == nil || !strings.HasPrefix(err.Error(), tc.refused) {
-					t.Errorf("the error is %v, want %s", err, tc.refused)
-				}
+				assert.True(t, err != nil && strings.HasPrefix(err.Error(), tc.refused), "the error is %v, want %s", err, tc.refused)
 			case err != nil:
 				t.Error(err)
 			case got == nil:
-				if tc.exporters > 0 {
-					t.Error("nothing is sent")
-				}
+				assert.True(t, tc.exporters <= 0, "nothing is sent")
 			case len(got.exporters) != tc.exporters || tc.exporters == 0:
 				t.Errorf("%d exporters, want %d", len(got.exporters), tc.exporters)
 			}
@@ -64,16 +60,13 @@ func TestProvider(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x")
 	t.Setenv("OTEL_SERVICE_NAME", "shop")
-	to, err := OpenTraces(t.Context())
-	assert.Must(t, err)
-	of, err := Resource(t.Context(), "lifepod")
-	assert.Must(t, err)
+	to := assert.Get(OpenTraces(t.Context())).Must(t)
+	of := assert.Get(Resource(t.Context(), "lifepod")).Must(t)
 	provider := to.Provider(of)
 	_, span := provider.Tracer("test").Start(t.Context(), "one")
 	span.End()
 	assert.Must(t, provider.Shutdown(t.Context()))
 	sent := collector.Spans()
-	if len(sent) != 1 || sent[0].Name != "one" || sent[0].Resource["service.name"] != "shop" || collector.Header("Authorization") != "Bearer x" {
-		t.Errorf("the collector has %+v, sent with %q", sent, collector.Header("Authorization"))
-	}
+	assert.True(t, len(sent) == 1 && sent[0].Name == "one" && sent[0].Resource["service.name"] == "shop" && collector.Header("Authorization") == "Bearer x",
+		"the collector has %+v, sent with %q", sent, collector.Header("Authorization"))
 }

@@ -15,7 +15,6 @@ type Axis struct {
 	pieces     []piece
 }
 
-// piece is a part of an axis.
 type piece struct {
 	from, to time.Time
 	x, end   float64
@@ -102,7 +101,6 @@ func (c *Chart) betweenAttempts() (cut []piece) {
 	return slices.DeleteFunc(cut, func(p piece) bool { return p.to.Sub(p.from) <= busy/2 || p.to.Sub(p.from) == c.End.Sub(c.Begin) })
 }
 
-// divide makes the pieces of an axis.
 func (a *Axis) divide(cut []piece) {
 	left := a.End.Sub(a.Begin)
 	for _, c := range cut {

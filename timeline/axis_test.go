@@ -16,14 +16,10 @@ func TestPosition(t *testing.T) {
 	for name, c := range charts() {
 		a := timeline.Together([]*timeline.Chart{c})
 		last := a.Position(c.Begin)
-		if last != 0 || math.Abs(a.Position(c.End)-1) > 1e-9 {
-			t.Errorf("%s: from %v to %v", name, last, a.Position(c.End))
-		}
+		assert.True(t, last == 0 && math.Abs(a.Position(c.End)-1) <= 1e-9, "%s: from %v to %v", name, last, a.Position(c.End))
 		for i := range 1000 {
 			x := a.Position(c.Begin.Add(c.End.Sub(c.Begin) * time.Duration(i) / 1000))
-			if x < last || x > 1 {
-				t.Fatalf("%s: %v comes after %v", name, x, last)
-			}
+			assert.Require(t, x >= last && x <= 1, "%s: %v comes after %v", name, x, last)
 			last = x
 		}
 	}
@@ -33,12 +29,10 @@ func TestPosition(t *testing.T) {
 func TestCuts(t *testing.T) {
 	all := charts()
 	a := timeline.Together([]*timeline.Chart{all["resumed"]})
-	if cuts := a.Cuts(); len(cuts) != 1 || math.Abs(cuts[0][1]-1) > 1e-9 || math.Abs(cuts[0][0]-0.9) > 1e-9 {
-		t.Errorf("cuts %v", cuts)
-	}
-	if x := a.Position(timelinetest.At(2650 * time.Millisecond)); math.Abs(x-0.45) > 1e-9 {
-		t.Errorf("the middle of the begin is at %v", x)
-	}
+	cuts := a.Cuts()
+	assert.True(t, len(cuts) == 1 && math.Abs(cuts[0][1]-1) <= 1e-9 && math.Abs(cuts[0][0]-0.9) <= 1e-9, "cuts %v", cuts)
+	x := a.Position(timelinetest.At(2650 * time.Millisecond))
+	assert.True(t, math.Abs(x-0.45) <= 1e-9, "the middle of the begin is at %v", x)
 	record, _ := timelinetest.Crashing()
 	all["crashed long ago"] = timeline.Of(record, timelinetest.At(10*time.Minute)) // the wait is what matters
 	for _, name := range []string{"web", "crashing", "unpullable", "crashed long ago"} {

@@ -54,7 +54,6 @@ func (b *board) kindOf(container string) string {
 	return "container"
 }
 
-// begin begins a bar with an entry.
 func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {
 	r := b.row(key)
 	bar := &Bar{ID: e.ID, Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true, Attempt: e.Attempt}
@@ -74,7 +73,6 @@ func (b *board) explain(bar *Bar, e *journal.Entry) {
 	}
 }
 
-// end ends a bar with an entry.
 func (b *board) end(bar *Bar, e *journal.Entry) {
 	bar.End, bar.Open = b.at, false
 	b.ended[e.ID] = bar

@@ -23,14 +23,16 @@ func (b *builder) fileBegun(e *journal.Entry) {
 		key.kind = ImageRow // also the look for a volume's image: that has no other row
 	}
 	if e.Name != "RemoveContainer" {
-		b.delays.end(b.board, e)
+		if b.delays.end(b.board, e) {
+			b.goesOn()
+		}
 	}
+	b.deleted(e)
 	bar := b.begin(key, step, e)
 	bar.Image = e.Image
 	b.calls[e.ID] = &call{bar, key}
 }
 
-// nameOf is the name of the row of an entry.
 func nameOf(kind RowKind, e *journal.Entry) string {
 	switch {
 	case e.Container == "" && e.Image != "":

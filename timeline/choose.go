@@ -64,7 +64,6 @@ func (w Wanted) selected(source journal.Source, pods []journal.Pod) ([]journal.P
 	return newest(source, list), nil
 }
 
-// named is the pod of one name.
 func (w Wanted) named(source journal.Source, pods []journal.Pod, name string) (journal.Pod, error) {
 	namespace, short := w.Namespace, name
 	if inner, rest, found := strings.Cut(name, "/"); found {

@@ -61,9 +61,8 @@ func TestFrom(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if uids != test.uids || (text == "") != (test.err == "") || !strings.HasPrefix(text, test.err) {
-			t.Errorf("%s: %q, %q", test.name, uids, text)
-		}
+		assert.True(t, uids == test.uids && (text == "") == (test.err == "") && strings.HasPrefix(text, test.err),
+			"%s: %q, %q", test.name, uids, text)
 	}
 	assert.Fails(t, assert.ErrorOf((Wanted{Names: []string{"web"}}).From(source{})), "an empty journal has a pod")
 }

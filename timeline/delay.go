@@ -40,17 +40,18 @@ func (d delays) decided(e *journal.Entry) {
 	}
 }
 
-// end makes a bar of the delay that work ends which was begun.
-func (d delays) end(b *board, e *journal.Entry) {
+// end makes a bar of the delay that work ends which was begun; false: there is none.
+func (d delays) end(b *board, e *journal.Entry) bool {
 	key := delayKey(e)
 	one := d[key]
 	if one == nil {
-		return
+		return false
 	}
 	delete(d, key)
 	if bar := one.bar(b); bar != nil {
 		b.end(bar, e)
 	}
+	return true
 }
 
 // stop makes bars of those that the pod's end has ended.

@@ -28,7 +28,6 @@ func lives() map[string][]*timeline.Chart {
 	}
 }
 
-// group is the chart of a group.
 func group() *timeline.Chart {
 	records, now := timelinetest.Train()
 	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
@@ -57,9 +56,7 @@ func TestCutIsSeen(t *testing.T) {
 	for width := draw.MinWidth; width < 220; width++ {
 		var text bytes.Buffer
 		assert.Must(t, draw.WriteText(&text, []*timeline.Chart{c}, draw.TextOptions{Width: width}))
-		if strings.Count(text.String(), "⫽") != 1 {
-			t.Errorf("%d columns:\n%s", width, text.String())
-		}
+		assert.True(t, strings.Count(text.String(), "⫽") == 1, "%d columns:\n%s", width, text.String())
 	}
 }
 
@@ -74,16 +71,13 @@ func TestEveryWidth(t *testing.T) {
 				assert.Must(t, err)
 			}
 			for line := range strings.Lines(text.String()) {
-				if columns := len([]rune(line)) - 1; columns > max(width, draw.MinWidth) {
-					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
-				}
+				columns := len([]rune(line)) - 1
+				assert.True(t, columns <= max(width, draw.MinWidth), "%s at %d: %d columns: %s", name, width, columns, line)
 			}
-			if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }) {
-				t.Errorf("%s at %d has control characters: %q", name, width, text.String())
-			}
-			if without := escapes.ReplaceAllString(coloured.String(), ""); without != text.String() {
-				t.Errorf("%s at %d in colours says:\n%s", name, width, without)
-			}
+			assert.True(t, !strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }),
+				"%s at %d has control characters: %q", name, width, text.String())
+			without := escapes.ReplaceAllString(coloured.String(), "")
+			assert.True(t, without == text.String(), "%s at %d in colours says:\n%s", name, width, without)
 		}
 	}
 }
@@ -101,13 +95,11 @@ func TestComparison(t *testing.T) {
 				assert.Must(t, err)
 			}
 			for line := range strings.Lines(text.String()) {
-				if columns := len([]rune(line)) - 1; columns > width {
-					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
-				}
+				columns := len([]rune(line)) - 1
+				assert.True(t, columns <= width, "%s at %d: %d columns: %s", name, width, columns, line)
 			}
-			if without := escapes.ReplaceAllString(coloured.String(), ""); without != text.String() {
-				t.Errorf("%s at %d in colours says:\n%s", name, width, without)
-			}
+			without := escapes.ReplaceAllString(coloured.String(), "")
+			assert.True(t, without == text.String(), "%s at %d in colours says:\n%s", name, width, without)
 			timelinetest.Golden(t, fmt.Sprintf("%s-%d.txt", name, width), text.Bytes())
 		}
 	}

@@ -34,7 +34,6 @@ func pictureLives() map[string][]*timeline.Chart {
 	}
 }
 
-// pictureGroup is the chart of a group.
 func pictureGroup() *timeline.Chart {
 	records, now := timelinetest.Train()
 	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
@@ -91,18 +90,14 @@ func TestHarmless(t *testing.T) {
 	for name, scripts := range map[*map[string]string]int{&svgs: 0, &pages: 1} {
 		for life, text := range *name {
 			assert.Equal(t, "", outside.FindString(strings.ReplaceAll(text, "data-zoom=", "")), "%s needs something else", life)
-			if n := strings.Count(text, "<script"); n != scripts {
-				t.Errorf("%s has %d scripts, want %d", life, n, scripts)
-			}
+			n := strings.Count(text, "<script")
+			assert.True(t, n == scripts, "%s has %d scripts, want %d", life, n, scripts)
 			assert.Equal(t, "", handlers.FindString(quoted.ReplaceAllString(text, "")), "%s", life)
-			if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }) {
-				t.Errorf("%s has characters that nobody sees", life)
-			}
+			assert.True(t, !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }),
+				"%s has characters that nobody sees", life)
 		}
 	}
-	if !strings.Contains(html.UnescapeString(pages["malicious"]), "<script>alert(1)</script>") {
-		t.Error("the page does not say what the pod says")
-	}
+	assert.True(t, strings.Contains(html.UnescapeString(pages["malicious"]), "<script>alert(1)</script>"), "the page does not say what the pod says")
 }
 
 // The page's policy allows its own style and script, byte by byte.
@@ -114,13 +109,10 @@ func TestPolicy(t *testing.T) {
 			_, rest, _ := strings.Cut(text, "<"+element+">")
 			inside, _, _ := strings.Cut(rest, "</"+element+">")
 			sum := sha256.Sum256([]byte(inside))
-			if want := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(text), element+"-src "+want) {
-				t.Errorf("%s: the policy does not allow its %s", name, element)
-			}
+			want := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+			assert.True(t, strings.Contains(html.UnescapeString(text), element+"-src "+want), "%s: the policy does not allow its %s", name, element)
 		}
-		if !strings.Contains(html.UnescapeString(text), "default-src 'none'") {
-			t.Errorf("%s: the policy allows more", name)
-		}
+		assert.True(t, strings.Contains(html.UnescapeString(text), "default-src 'none'"), "%s: the policy allows more", name)
 	}
 }
 
@@ -134,8 +126,7 @@ func TestTable(t *testing.T) {
 				want += len(r.Bars) + len(r.Marks)
 			}
 		}
-		if got := strings.Count(pages[name], `<th scope="row">`); got != want {
-			t.Errorf("%s: the table has %d steps, want %d", name, got, want)
-		}
+		got := strings.Count(pages[name], `<th scope="row">`)
+		assert.True(t, got == want, "%s: the table has %d steps, want %d", name, got, want)
 	}
 }

@@ -128,7 +128,6 @@ func (g *groupBuilder) firstEnd(after time.Time) time.Time {
 	return first
 }
 
-// bar is one of an attempt.
 func bar(attempt int32, step Step, begin, end time.Time) Bar {
 	return Bar{Step: step, Label: fmt.Sprintf("attempt %d: %s", attempt, step), Begin: begin, End: end}
 }

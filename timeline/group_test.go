@@ -46,8 +46,7 @@ func TestOfGroup(t *testing.T) {
 		"all are told (the last: train-c on node-2) 1m01s to 1m01s",
 	}, lines(c))
 
-	text, err := json.MarshalIndent(c, "", "  ")
-	assert.Must(t, err)
+	text := assert.Get(json.MarshalIndent(c, "", "  ")).Must(t)
 	timelinetest.Golden(t, "group.json", append(text, '\n'))
 }
 
@@ -55,9 +54,8 @@ func TestOfGroup(t *testing.T) {
 func TestNewestAttempts(t *testing.T) {
 	records, now := timelinetest.Train()
 	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 1)
-	if c.Group.Earlier != 1 || len(c.Group.Attempts) != 1 || c.Group.Attempts[0].Attempt != 1 || !c.Begin.Equal(timelinetest.Moment(time.Minute)) {
-		t.Errorf("%d earlier attempts, since %v: %+v", c.Group.Earlier, c.Begin, c.Group.Attempts)
-	}
+	assert.True(t, c.Group.Earlier == 1 && len(c.Group.Attempts) == 1 && c.Group.Attempts[0].Attempt == 1 && c.Begin.Equal(timelinetest.Moment(time.Minute)),
+		"%d earlier attempts, since %v: %+v", c.Group.Earlier, c.Begin, c.Group.Attempts)
 	laws(t, c)
 }
 

@@ -28,6 +28,7 @@ type builder struct {
 	*board
 	now  time.Time
 	last time.Time // of the entry before
+	done time.Time // when something was done last
 
 	calls     map[int64]*call // those without an answer, by the entry that they began with
 	lives     map[string]*life
@@ -54,6 +55,7 @@ func (b *builder) file(e *journal.Entry) {
 	case journal.Begun:
 		b.fileBegun(e)
 	case journal.Answered:
+		b.done = b.at
 		b.fileAnswered(e)
 	case journal.Fact:
 		b.fileFact(e)
@@ -79,10 +81,10 @@ func (b *builder) fileDecided(e *journal.Entry) {
 	b.decidedEnd(e)
 	if says := e.Says(); says.Later() {
 		b.delays.decided(e)
+		b.rests(e)
 	}
 }
 
-// chart is what was made.
 func (b *builder) chart() *Chart {
 	p := b.record.Pod
 	c := &Chart{

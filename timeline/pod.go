@@ -8,7 +8,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// podLife is how the pod is.
 type podLife struct {
 	phase        string
 	phaseID      int64 // the milestone of the terminal phase; 0: not yet
@@ -89,6 +88,65 @@ func (p *podLife) switchTo(b *board, step Step, e *journal.Entry) {
 	p.bar = b.begin(podKey, step, e)
 }
 
+// settle ends the end of a pod of which nothing is left but its object: until that is deleted nothing is done.
+func (b *builder) settle() {
+	if p := &b.pod; p.ending && p.phaseID != 0 && !b.busy() {
+		p.bar.End, p.bar.Open = later(p.bar.Begin, b.done), false
+		p.bar, p.ending = nil, false
+	}
+}
+
+// deleted begins the end anew when something is done after a time in which nothing was.
+func (b *builder) deleted(e *journal.Entry) {
+	const pause = time.Second
+	if !b.pod.ending || b.at.Sub(later(b.pod.bar.Begin, b.done)) < pause {
+		return
+	}
+	if b.settle(); !b.pod.ending {
+		b.pod.switchTo(b.board, Ending, e)
+		b.pod.ending = true
+	}
+}
+
+// busy says that a container runs, or that something is being done.
+func (b *builder) busy() bool {
+	for _, l := range b.lives {
+		if l.bar != nil {
+			return true
+		}
+	}
+	return len(b.calls) > 0
+}
+
+// rests begins a time in which nothing of the pod runs, until a delay is over.
+func (b *builder) rests(e *journal.Entry) {
+	if b.pod.bar != nil && !b.pod.ending && !b.busy() {
+		b.turn(BackOff).note(e)
+	}
+}
+
+// goesOn ends such a time.
+func (b *builder) goesOn() {
+	switch {
+	case !b.pod.rested():
+	case b.pod.readyID != 0:
+		b.turn(NotReady)
+	default:
+		b.turn(Begins)
+	}
+}
+
+// turn is switchTo but for the critical path, which the container's delay is on.
+func (b *builder) turn(step Step) *Bar {
+	r := b.row(podKey)
+	b.pod.bar.End, b.pod.bar.Open = b.at, false
+	b.pod.bar = &Bar{Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true}
+	r.bars = append(r.bars, b.pod.bar)
+	return b.pod.bar
+}
+
+func (p *podLife) rested() bool { return p.bar != nil && p.bar.Step == BackOff }
+
 // decidedEnd begins the pod's end by a line of its story: because the API server deletes it, its containers
 // have ended, or the node ends it.
 func (b *builder) decidedEnd(e *journal.Entry) {
@@ -123,7 +181,7 @@ func (b *builder) fileMilestone(e *journal.Entry) {
 			b.mark(podKey, Mark{At: b.at, Name: "Ready"})
 		}
 		b.pod.switchTo(b.board, Ready, e)
-	case e.Name == "Ready" && b.pod.readyID != 0:
+	case e.Name == "Ready" && b.pod.readyID != 0 && !b.pod.rested():
 		b.pod.switchTo(b.board, NotReady, e)
 	}
 }
@@ -149,6 +207,7 @@ func (b *builder) markPod(c *Chart) {
 	add(Admission, since, first)
 	r.bars = slices.Concat(before, r.bars)
 	if !c.Gone {
+		b.settle()
 		return
 	}
 	if b.pod.bar != nil {

@@ -57,7 +57,6 @@ const (
 	Stop Class = "stop"
 )
 
-// Class is the step's.
 func (s Step) Class() Class {
 	switch s {
 	case ImagePull:

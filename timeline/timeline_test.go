@@ -118,9 +118,9 @@ func TestOf(t *testing.T) {
 			"pod: ready 330ms to 850ms",
 			"pod: not ready 850ms to 980ms",
 			"pod: ready 980ms to 1.50s",
-			"pod: not ready 1.50s to 12.1s",
+			"pod: back-off 1.50s to 12.0s", "pod: not ready 12.0s to 12.1s",
 			"pod: ready 12.1s to 16.0s",
-			"pod: not ready 16.0s to 20.0s, open",
+			"pod: back-off 16.0s to 20.0s, open",
 			"pod: Ready at 330ms",
 			"cgroup: cgroup 0s to 2ms",
 			"volumes: volumes 0s to 30ms, critical",
@@ -195,14 +195,11 @@ func laws(t *testing.T, c *timeline.Chart) {
 		at = c.Path.Pieces[0].Begin
 	}
 	for _, p := range c.Path.Pieces {
-		if !p.Begin.Equal(at) || !p.End.After(p.Begin) {
-			t.Errorf("%s: a piece of the path from %v to %v comes after %v", c.Pod.Name, p.Begin, p.End, at)
-		}
+		assert.True(t, p.Begin.Equal(at) && p.End.After(p.Begin),
+			"%s: a piece of the path from %v to %v comes after %v", c.Pod.Name, p.Begin, p.End, at)
 		at = p.End
 	}
-	if len(c.Path.Pieces) > 0 && !at.Equal(c.Path.At) {
-		t.Errorf("%s: the path ends %v, want %v", c.Pod.Name, at, c.Path.At)
-	}
+	assert.True(t, len(c.Path.Pieces) == 0 || at.Equal(c.Path.At), "%s: the path ends %v, want %v", c.Pod.Name, at, c.Path.At)
 	var sum time.Duration
 	for _, s := range c.Path.Shares {
 		sum += s.Took
@@ -210,29 +207,24 @@ func laws(t *testing.T, c *timeline.Chart) {
 	assert.Equal(t, c.Path.Duration(), sum, "%s: the shares of the path", c.Pod.Name)
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {
-			if b.Begin.Before(c.Begin) || b.End.After(c.End) || b.End.Before(b.Begin) {
-				t.Errorf("%s: %s of %s lasts from %v to %v, the chart from %v to %v", c.Pod.Name, b.Step, r.Name, b.Begin, b.End, c.Begin, c.End)
-			}
+			assert.True(t, !b.Begin.Before(c.Begin) && !b.End.After(c.End) && !b.End.Before(b.Begin),
+				"%s: %s of %s lasts from %v to %v, the chart from %v to %v", c.Pod.Name, b.Step, r.Name, b.Begin, b.End, c.Begin, c.End)
 		}
-		if r.Kind == timeline.ContainerRow && !slices.IsSortedFunc(r.Bars, func(x, y timeline.Bar) int { return x.Begin.Compare(y.Begin) }) {
-			t.Errorf("%s: the bars of %s are out of order", c.Pod.Name, r.Name)
-		}
+		assert.True(t, r.Kind != timeline.ContainerRow || slices.IsSortedFunc(r.Bars, func(x, y timeline.Bar) int { return x.Begin.Compare(y.Begin) }),
+			"%s: the bars of %s are out of order", c.Pod.Name, r.Name)
 	}
 }
 
 // A pod that is not Ready waits for what goes on: the present is where its path leads to.
 func TestNow(t *testing.T) {
 	c := charts()["unpullable"]
-	if c.Path.To != "now" || !c.Path.At.Equal(timelinetest.At(40*time.Second)) {
-		t.Fatalf("the path leads to %s at %v", c.Path.To, c.Path.At)
-	}
+	assert.Require(t, c.Path.To == "now" && c.Path.At.Equal(timelinetest.At(40*time.Second)), "the path leads to %s at %v", c.Path.To, c.Path.At)
 	got := c.Path.Shares[0]
 	assert.Equal(t, (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}), got, "got")
 }
 
 func TestJSON(t *testing.T) {
-	text, err := json.MarshalIndent(charts()["web"], "", "  ")
-	assert.Must(t, err)
+	text := assert.Get(json.MarshalIndent(charts()["web"], "", "  ")).Must(t)
 	timelinetest.Golden(t, "web.json", append(text, '\n'))
 }
 
@@ -287,12 +279,10 @@ func TestSlowest(t *testing.T) {
 	for i, pull := range []time.Duration{3 * time.Second, 9 * time.Second, 2 * time.Second} {
 		charts = append(charts, timeline.Of(timelinetest.Worker(fmt.Sprint(i), pull), timelinetest.At(20*time.Second)))
 	}
-	if last, first := timeline.Slowest(charts); last != 1 || first != 2 {
-		t.Errorf("slowest %d, first %d", last, first)
-	}
-	if last, first := timeline.Slowest(charts[:1]); last != -1 || first != -1 {
-		t.Errorf("of one: slowest %d, first %d", last, first)
-	}
+	last, first := timeline.Slowest(charts)
+	assert.True(t, last == 1 && first == 2, "slowest %d, first %d", last, first)
+	last, first = timeline.Slowest(charts[:1])
+	assert.True(t, last == -1 && first == -1, "of one: slowest %d, first %d", last, first)
 }
 
 // The wait of a container that is in back-off lasts until the pod's end is asked for.
@@ -306,9 +296,7 @@ func TestWaitUntilDeletion(t *testing.T) {
 			continue
 		}
 		b := r.Bars[len(r.Bars)-1]
-		if b.Step != timeline.BackOff || b.Open || !b.End.Equal(timelinetest.At(25*time.Second)) {
-			t.Errorf("the last bar is %+v", b)
-		}
+		assert.True(t, b.Step == timeline.BackOff && !b.Open && b.End.Equal(timelinetest.At(25*time.Second)), "the last bar is %+v", b)
 	}
 }
 
@@ -324,11 +312,36 @@ func TestEnding(t *testing.T) {
 		record.Entries = append(record.Entries, decided)
 		row := timeline.Of(record, timelinetest.At(6*time.Second)).Rows[0]
 		b := row.Bars[len(row.Bars)-1]
-		if b.Step != timeline.Ending || !b.Begin.Equal(timelinetest.At(5*time.Second)) {
-			t.Errorf("%s: the last bar is %+v", what, b)
-		}
+		assert.True(t, b.Step == timeline.Ending && b.Begin.Equal(timelinetest.At(5*time.Second)), "%s: the last bar is %+v", what, b)
 		if last := row.Marks[len(row.Marks)-1]; mark != "" && last.Name != mark {
 			t.Errorf("%s: the last mark is %+v", what, last)
 		}
 	}
+}
+
+// The end of a pod that has ended by itself is over with what was done for it, until its object is deleted.
+func TestEnded(t *testing.T) {
+	record := timelinetest.Worker("a", time.Second)
+	last := record.Entries[len(record.Entries)-1].ID
+	ends := journal.Decision(lifecycle.Report{Subject: "pod", Kind: lifecycle.KindEnds})
+	for i, e := range []journal.Entry{
+		{Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &journal.Exit{Code: 1}}, ends,
+		{Kind: journal.Milestone, Name: "phase", Value: "Failed"},
+		{Kind: journal.Begun, Name: "StopSandbox"}, {Kind: journal.Answered, Name: "StopSandbox", Cause: last + 4},
+		{Kind: journal.Fact, Name: "PodUpdated"}, {Kind: journal.Begun, Name: "RemoveSandbox"},
+	} {
+		e.ID, e.At = last+1+int64(i), timelinetest.At(time.Duration(50+i+i/5*50)*100*time.Millisecond)
+		record.Entries = append(record.Entries, e)
+	}
+	var got []string
+	for _, n := range []int{1, 0} {
+		seen := *record
+		seen.Entries = record.Entries[:len(record.Entries)-n]
+		for _, b := range timeline.Of(&seen, timelinetest.At(time.Minute)).Rows[0].Bars {
+			if b.Step == timeline.Ending {
+				got = append(got, fmt.Sprint(b.Begin.Sub(timelinetest.Begin), " ", b.End.Sub(timelinetest.Begin)))
+			}
+		}
+	}
+	assert.Deep(t, "not deleted, and then deleted", []string{"5.1s 5.4s", "5.1s 5.4s", "10.6s 1m0s"}, got)
 }

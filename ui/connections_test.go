@@ -11,7 +11,7 @@ import (
 // TestManyConnections: users of this machine who don't have the link keep neither connections of the page nor its
 // browser from it.
 func TestManyConnections(t *testing.T) {
-	s, c := serve(t)
+	s, c := serve(t, nil)
 	link := s.Link()
 	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
 	entered, _ := ask(t, c, http.MethodGet, link)

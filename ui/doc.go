@@ -8,11 +8,10 @@
 //	looker  (look.go)     looks at all pods while anybody watches, for all who do
 //	live    (live.go)     Server-Sent Events: the list, and what one pod or table shows
 //	log, exec, steer      a container's log, a console in it, restart and stop
-//	tables                kubectl's tables of a cluster, with the rights of its kubeconfig
+//	cluster, tables       the pods that this machine has not, what they belong to, and kubectl's tables,
+//	                      with the rights of a kubeconfig
 //
 // The page (assets) is written by hand: HTML, CSS and ES modules without a framework or a build. It
 // makes elements and text nodes only; its policy of content has no inline code, nothing from elsewhere, and
 // no text that could become HTML (Trusted Types).
-//
-// tables.go asks an API server for the tables that kubectl get prints.
 package ui

@@ -8,6 +8,7 @@ import (
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
+	"github.com/lifepod/lifepod/why"
 )
 
 // gone remembers the pods that are no more: nothing of them changes, and there may be many.
@@ -20,10 +21,14 @@ type goneRow struct {
 	podRow
 	end  time.Time
 	held bool // its object is still there, which changes
+	pod  journal.Pod
+	// record is kept of those that were not as they should be.
+	record *journal.Record
 }
 
-// rows are the pods that the journal has beside those that are known, the newest first.
-func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (list []podRow) {
+// rows are the pods that the journal has beside those that are known, the newest first; failed is what is known of those that
+// were not as they should be.
+func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow, failed []*journal.Record) {
 	pods, _ := from.Pods() // those that can be read
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,10 +44,14 @@ func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (
 	g.seen = seen
 	slices.SortStableFunc(all, func(a, b goneRow) int { return b.end.Compare(a.end) })
 	for _, row := range all[:min(len(all), maxGone)] {
+		if row.record != nil {
+			failed = append(failed, row.record)
+		}
+		row.Of = partOf(&row.pod, nil, objects)
 		row.Age = timeline.Took(now.Sub(row.end).Truncate(time.Minute))
 		list = append(list, row.podRow)
 	}
-	return list
+	return list, failed
 }
 
 // readGone reads a pod; false: nothing is known of it, or a lifepod leads it.
@@ -52,13 +61,16 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 		return false
 	}
 	c := timeline.Of(record, now)
-	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held}
+	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held, pod: record.Pod}
 	if row.held {
 		row.Status += ", its object is still there"
 	}
 	row.Strip = draw.DrawRow(c)
 	if row.Tone != "bad" {
 		row.Tone = "done"
+	}
+	if !why.Explain(record, now).Well {
+		row.record = record
 	}
 	return true
 }

@@ -51,7 +51,11 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	pod, err := s.find(ctx, uid)
 	switch l := left(err); {
 	case l != nil:
-		p.describe(l.Pod.Pod, l.Events, now)
+		events := l.Events
+		if l.Elsewhere && s.Cluster != nil {
+			events = s.Cluster.events(ctx, l.Pod.Pod)
+		}
+		p.describe(l.Pod.Pod, events, now)
 		p.Notice = plain.Line(l.Notice())
 		if !l.Elsewhere {
 			p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
@@ -62,6 +66,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		p.Can = abilities{Log: control.ContainerNames(pod.Pod), Exec: running(pod.Pod), Restart: control.Restartable(pod.Pod), Stop: true}
 	}
 	record, broken := s.Journal.Read(uid)
+	if s.Cluster != nil && errors.Is(broken, fs.ErrNotExist) {
+		record, broken = s.Cluster.record(ctx, uid)
+	}
 	switch {
 	case p.Headline == "" && broken == nil:
 		return nil, err
@@ -73,9 +80,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		p.Notice = plain.Line(broken.Error())
 		return p, nil
 	}
-	chart := timeline.Of(record, now)
-	drawing := draw.Draw(chart)
-	p.Timeline = &drawing
+	if !record.Object {
+		p.Timeline = new(draw.Draw(timeline.Of(record, now)))
+	}
 	explanation := why.Explain(record, now)
 	p.Standing = explanation.Standing
 	for _, s := range explanation.Sentences {

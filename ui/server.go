@@ -26,7 +26,7 @@ var assets embed.FS
 type Config struct {
 	Pods    *client.Client // the pods of this machine's lifepods
 	Journal journal.Source // what happened to them
-	Cluster *Tables        // nil: there is none
+	Cluster *Cluster       // nil: there is none
 	Log     *slog.Logger
 }
 
@@ -62,6 +62,9 @@ func Listen(c Config, address string) (*Server, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{Config: c, listener: connlimit.New(l, min(maxConnections, connlimit.Share(8))), door: newDoor(), places: make(chan struct{}, maxOpen), stop: stop}
+	if c.Cluster != nil {
+		c.Pods.Elsewhere = c.Cluster.pods
+	}
 	s.looker = newLooker(s.overview)
 	s.http = &http.Server{
 		Handler: guard(s.routes()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,

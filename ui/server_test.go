@@ -12,12 +12,12 @@ import (
 	"github.com/lifepod/lifepod/journal"
 )
 
-// serve serves a page without pods; it is what asks it without following anything.
-func serve(t *testing.T) (*Server, *http.Client) {
+// serve serves a page without pods of this machine; it is what asks it without following anything.
+func serve(t *testing.T, cluster *Cluster) (*Server, *http.Client) {
 	t.Helper()
 	folder := t.TempDir()
 	s, err := Listen(Config{
-		Pods: client.New(folder, folder), Journal: journal.Folder{Dir: folder}, Log: slog.New(slog.DiscardHandler),
+		Pods: client.New(folder, folder), Journal: journal.Folder{Dir: folder}, Cluster: cluster, Log: slog.New(slog.DiscardHandler),
 	}, AnyPort)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func ask(t *testing.T, c *http.Client, method, url string, headers ...string) (*
 // TestLinkWorksOnce: the link gives one browser a cookie that no script reads and no other page sends; who
 // has only the address of the page gets nothing, nor who comes with the link again.
 func TestLinkWorksOnce(t *testing.T) {
-	s, c := serve(t)
+	s, c := serve(t, nil)
 	old, link := s.Link(), s.Link()
 	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
 	for _, url := range []string{base + "/", base + "/?token=", base + "/?token=guess", old} {
@@ -97,7 +97,7 @@ func TestLinkWorksOnce(t *testing.T) {
 
 // TestHeaders: every answer, refusals as well, forbids what the page does not need.
 func TestHeaders(t *testing.T) {
-	s, c := serve(t)
+	s, c := serve(t, nil)
 	base, _, _ := strings.Cut(s.Link(), "?")
 	for _, url := range []string{base, base + "elsewhere"} {
 		answer, _ := ask(t, c, http.MethodGet, url)
@@ -121,7 +121,7 @@ func TestHeaders(t *testing.T) {
 // TestForeignPages: with the cookie, too, requests of other pages are refused: of another host that has
 // this machine's address, of another port, and what changes something without an Origin.
 func TestForeignPages(t *testing.T) {
-	s, c := serve(t)
+	s, c := serve(t, nil)
 	link := s.Link()
 	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
 	host := strings.TrimPrefix(base, "http://")

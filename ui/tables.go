@@ -4,48 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
-// Tables is a cluster's API server, asked with the rights of a kubeconfig.
-type Tables struct {
-	Server string // its URL
-	client rest.Interface
-}
-
-// timeout is for an API server to answer.
-const timeout = 10 * time.Second
-
-// OpenTables reads a kubeconfig; the API server need not answer yet.
-func OpenTables(kubeconfig string) (*Tables, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
-	}
-	return of(config)
-}
-
-func of(config *rest.Config) (*Tables, error) {
-	config.Timeout, config.WarningHandler = timeout, rest.NoWarnings{}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("reach the cluster: %w", err)
-	}
-	return &Tables{Server: config.Host, client: client.CoreV1().RESTClient()}, nil
-}
-
-// paths are where the API server has what the page shows.
-var paths = map[string]string{
-	"allpods": "/api/v1/pods", "deployments": "/apis/apps/v1/deployments", "jobs": "/apis/batch/v1/jobs",
-	"services": "/api/v1/services", "nodes": "/api/v1/nodes", "events": "/api/v1/events",
+// tables are what the page shows: of which kind, and where the API server has it.
+var tables = map[string]struct{ kind, path string }{
+	"deployments": {"Deployment", "/apis/apps/v1/deployments"}, "statefulsets": {"StatefulSet", "/apis/apps/v1/statefulsets"},
+	"daemonsets": {"DaemonSet", "/apis/apps/v1/daemonsets"}, "jobs": {"Job", "/apis/batch/v1/jobs"}, "services": {"Service", "/api/v1/services"},
+	"claims": {"PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"}, "nodes": {"Node", "/api/v1/nodes"}, "events": {"Event", "/api/v1/events"},
 }
 
 // maxRows is how many objects of a kind are shown.
@@ -55,18 +26,23 @@ const maxRows = "500"
 type Table struct {
 	Columns   []string   `json:"columns"`
 	Rows      [][]string `json:"rows"`
+	About     []string   `json:"about,omitempty"`     // what each row is about, as "Deployment shop/web"
 	More      bool       `json:"more,omitempty"`      // there are others, which are not shown
 	Forbidden bool       `json:"forbidden,omitempty"` // the kubeconfig may not see them
 	Error     string     `json:"error,omitempty"`
 }
 
 // Table asks for one of the tables; what the server refuses is shown as such.
-func (c *Tables) Table(ctx context.Context, kind string) (*Table, error) {
-	path, known := paths[kind]
+func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
+	table, known := tables[name]
 	if !known {
-		return nil, fmt.Errorf("there is no table %s", plain.Line(kind))
+		return nil, fmt.Errorf("there is no table %s", plain.Line(name))
 	}
-	content, err := c.client.Get().AbsPath(path).Param("limit", maxRows).
+	with := metav1.IncludeMetadata
+	if name == "events" {
+		with = metav1.IncludeObject // says what it is about
+	}
+	content, err := c.tables.Get().AbsPath(table.path).Param("limit", maxRows).Param("includeObject", string(with)).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
 	if err != nil {
 		return &Table{Error: plain.Line(err.Error()), Forbidden: apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)}, nil
@@ -75,13 +51,13 @@ func (c *Tables) Table(ctx context.Context, kind string) (*Table, error) {
 	if err := json.Unmarshal(content, &from); err != nil {
 		return nil, fmt.Errorf("read the API server's answer: %w", err)
 	}
-	return tableOf(&from, kind != "nodes"), nil
+	return tableOf(&from, table.kind), nil
 }
 
 // tableOf has the columns that kubectl shows without -o wide, behind the namespace.
-func tableOf(from *metav1.Table, namespaced bool) *Table {
+func tableOf(from *metav1.Table, kind string) *Table {
 	t := &Table{Rows: [][]string{}, More: from.Continue != ""}
-	if namespaced {
+	if kind != "Node" {
 		t.Columns = append(t.Columns, "Namespace")
 	}
 	for _, c := range from.ColumnDefinitions {
@@ -91,9 +67,16 @@ func tableOf(from *metav1.Table, namespaced bool) *Table {
 	}
 	for _, r := range from.Rows {
 		var row []string
-		if namespaced {
-			var object metav1.PartialObjectMetadata
-			_ = json.Unmarshal(r.Object.Raw, &object) // an object always has metadata
+		var object struct {
+			metav1.ObjectMeta `json:"metadata"`
+			InvolvedObject    v1.ObjectReference `json:"involvedObject"`
+		}
+		_ = json.Unmarshal(r.Object.Raw, &object) // an object always has metadata
+		about := v1.ObjectReference{Kind: kind, Namespace: object.Namespace, Name: object.Name}
+		if kind == "Event" {
+			about = object.InvolvedObject
+		}
+		if kind != "Node" {
 			row = append(row, plain.Line(object.Namespace))
 		}
 		for i, cell := range r.Cells {
@@ -101,7 +84,10 @@ func tableOf(from *metav1.Table, namespaced bool) *Table {
 				row = append(row, plain.Line(fmt.Sprint(cell)))
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		if about.Namespace != "" {
+			about.Name = about.Namespace + "/" + about.Name
+		}
+		t.Rows, t.About = append(t.Rows, row), append(t.About, plain.Line(about.Kind+" "+about.Name))
 	}
 	return t
 }

@@ -21,10 +21,10 @@ func TestTable(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"x"},
 			"columnDefinitions":[{"name":"Name","priority":0},{"name":"Wide","priority":1},{"name":"Up","priority":0}],
-			"rows":[{"cells":["web\u001b[2J","no",3],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"shop"}}}]}`)
+			"rows":[{"cells":["web\u001b[2J","no",3],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"shop","name":"web"}}}]}`)
 	}))
 	defer server.Close()
-	c, err := of(&rest.Config{Host: server.URL})
+	c, err := clusterOf(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Table{Columns: []string{"Namespace", "Name", "Up"}, Rows: [][]string{{"shop", "web^[[2J", "3"}}, More: true}
+	want := &Table{Columns: []string{"Namespace", "Name", "Up"}, Rows: [][]string{{"shop", "web^[[2J", "3"}}, About: []string{"Deployment shop/web"}, More: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -230,6 +230,8 @@ func (t *explainer) standing() string {
 	switch {
 	case t.lingers():
 		return name + " has ended" + ifSome(" at ", t.clockOf(t.Now.At)) + ", and its object is still there; its phase is " + phase + "."
+	case t.over() && slices.ContainsFunc(t.Entries, func(e journal.Entry) bool { return e.Says().Kind == lifecycle.KindRejected }):
+		return name + " was rejected by its node" + ifSome(" at ", t.clockOf(t.Now.At)) + "; its phase is " + phase + "." // for as long as it is there
 	case t.over():
 		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
 	case lifecycle.Terminal(v1.PodPhase(phase)):

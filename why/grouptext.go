@@ -13,8 +13,8 @@ import (
 // not run in it.
 func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 	var b strings.Builder
-	b.WriteString(fold(g.Standing, l.Width, ""))
-	line := func(text string) { b.WriteString(fold("- "+plain.Line(text), l.Width, "  ")) }
+	b.WriteString(wrap(g.Standing, l.Width, ""))
+	line := func(text string) { b.WriteString(wrap("- "+plain.Line(text), l.Width, "  ")) }
 	for i, began := range g.Began {
 		what := "It began with "
 		if i > 0 {

@@ -86,6 +86,9 @@ const (
 	worstWaiting
 )
 
+// Urgent says that something fails or has failed, or that nobody leads a pod; else it ends, or waits.
+func (t *Trouble) Urgent() bool { return t.badness <= worstFailed }
+
 // trouble says what is wrong with a pod.
 func (t *explainer) trouble() Trouble {
 	e := t.explain()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
@@ -13,7 +12,8 @@ import (
 
 // Layout is how explanations are written for people.
 type Layout struct {
-	Width int // columns
+	Width  int  // columns
+	Colour bool // by the terminal's escapes
 	// Quote is the text of a rule of the contract in lines of at most so many columns; nil: rules
 	// are left out.
 	Quote func(rule string, width int) string
@@ -22,13 +22,13 @@ type Layout struct {
 // Write writes an explanation: how the pod is, and then a paragraph for each cause.
 func (l Layout) Write(out io.Writer, e Explanation) error {
 	var b strings.Builder
-	b.WriteString(fold(e.Standing, l.Width, ""))
+	b.WriteString(wrap(e.Standing, l.Width, ""))
 	for _, s := range e.Sentences {
-		b.WriteString(fold("- "+s.Text, l.Width, "  "))
+		b.WriteString(wrap("- "+s.Text, l.Width, "  "))
 		l.quote(&b, s)
 	}
 	if len(e.Sentences) == 0 {
-		b.WriteString(fold(e.Nothing(), l.Width, ""))
+		b.WriteString(wrap(e.Nothing(), l.Width, ""))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -50,14 +50,14 @@ func (l Layout) quote(b *strings.Builder, s Sentence) {
 // WriteAll writes what is wrong with pods, a paragraph for each cause. asked is how many pods
 // there are.
 func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
-	var b strings.Builder
 	bad := 0
 	for _, t := range list {
 		bad += len(t.Pods)
-		b.WriteString(fold(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  "))
-		b.WriteString(fold("  "+t.Text(), l.Width, "  "))
-		l.quote(&b, t.Cause)
 	}
+	if err := l.WriteTroubles(out, list); err != nil {
+		return err
+	}
+	var b strings.Builder
 	switch {
 	case len(list) == 0:
 		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
@@ -65,6 +65,18 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 		fmt.Fprintf(&b, "%d %s, all as they should be, but not what is above.\n", asked, pods(asked))
 	default:
 		fmt.Fprintf(&b, "%d of %d %s should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is not as it", " are not as they"))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// WriteTroubles writes each with what it is about.
+func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
+	var b strings.Builder
+	for _, t := range list {
+		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  ")) + "\n")
+		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
+		l.quote(&b, t.Cause)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -97,28 +109,7 @@ func podNames(all []journal.Pod) string {
 	return list(names)
 }
 
-// fold breaks a text into lines of at most that many columns; those after the first begin with
-// an indent. A word that is longer has a line of its own.
-func fold(text string, width int, indent string) string {
-	var b strings.Builder
-	column := 0
-	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	for word := range strings.FieldsSeq(text) {
-		length := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-			b.WriteString(lead)
-			column = len(lead)
-		case column+1+length > width:
-			b.WriteString("\n" + indent)
-			column = len(indent)
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += length
-	}
-	b.WriteByte('\n')
-	return b.String()
+// wrap is a paragraph; its second and later lines begin with an indent.
+func wrap(text string, width int, indent string) string {
+	return plain.Wrap(text, width, indent) + "\n"
 }

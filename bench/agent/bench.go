@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
@@ -31,11 +33,13 @@ type boards struct {
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log, Audit: true, Gates: p.gates})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.lifepod, Keep: p.keep, Log: log, Audit: true, Gates: p.gates})
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Testbed: bed, plan: p, boards: boards{
+	b := &bench{Testbed: bed, plan: p, all: results{
+		loads: map[string][]testbed.Load{}, writes: map[string]map[string]counted{testbed.Kubelet: {}, testbed.Lifepod: {}}, created: map[string][]time.Duration{},
+	}, boards: boards{
 		testbed.NewBoard[*discoveryv1.EndpointSlice](), testbed.NewBoard[*coordinationv1.Lease](), testbed.NewBoard[*v1.Node](),
 	}}
 	err = b.AddNodes(ctx, map[string]any{"maxPods": max(250, 2*p.pods)})
@@ -55,12 +59,30 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	return b, nil
 }
 
-// Parts are those of one block: the bare calls come first.
-func (b *bench) Parts(block int) []testbed.Part {
-	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, &b.all) }}}
+// measure is a block: the bare calls come first, then both nodes in turn.
+func (b *bench) measure(ctx context.Context, block int) error {
+	turn := func(name string, measure func() error) error {
+		if b.plan.only != "" && b.plan.only != name {
+			return nil
+		}
+		testbed.Progress("block %d of %d: %s", block+1, b.plan.blocks, name)
+		err := measure()
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		if err != nil {
+			return fmt.Errorf("block %d, %s: %w", block+1, name, err)
+		}
+		return nil
+	}
+	if err := turn(floor, func() error { return b.measureFloor(ctx, &b.all) }); err != nil {
+		return err
+	}
 	for _, node := range b.Order(block) {
 		s := &side{Side: node, plan: b.plan, boards: b.boards}
-		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, block, &b.all) }})
+		if err := turn(node.Name, func() error { return s.measure(ctx, block, &b.all) }); err != nil {
+			return err
+		}
 	}
-	return parts
+	return nil
 }

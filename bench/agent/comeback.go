@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // What is measured of a node that comes back.
@@ -79,27 +79,14 @@ func renewed(name string, after time.Time) func(map[string]*coordinationv1.Lease
 // heartbeatSince wants a node to be Ready with a newer heartbeat.
 func heartbeatSince(name string, before time.Time) func(map[string]*v1.Node) bool {
 	return func(nodes map[string]*v1.Node) bool {
-		ready := readyOf(nodes[name])
-		return ready != nil && ready.Status == v1.ConditionTrue && ready.LastHeartbeatTime.After(before)
+		return nodes[name] != nil && machine.NodeReady(nodes[name]).Status == v1.ConditionTrue && heartbeat(nodes[name]).After(before)
 	}
 }
 
 // heartbeat is when the node last reported whether it is Ready.
 func heartbeat(node *v1.Node) time.Time {
-	if ready := readyOf(node); ready != nil {
-		return ready.LastHeartbeatTime.Time
-	}
-	return time.Time{}
-}
-
-// readyOf is the node's condition Ready; nil if it has none.
-func readyOf(node *v1.Node) *v1.NodeCondition {
 	if node == nil {
-		return nil
+		return time.Time{}
 	}
-	i := slices.IndexFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady })
-	if i < 0 {
-		return nil
-	}
-	return &node.Status.Conditions[i]
+	return machine.NodeReady(node).LastHeartbeatTime.Time
 }

@@ -18,11 +18,7 @@ func (s *side) crowd(ctx context.Context, r *results) error {
 		pods[i] = testbed.NewPod(s.Member.Name)
 	}
 	testbed.Progress("  %d at once", len(pods))
-	var took time.Duration
-	err := s.profileDuring(ctx, "created", func() (err error) {
-		took, err = s.createCrowd(ctx, r, pods)
-		return err
-	})
+	took, err := s.createCrowd(ctx, r, pods)
 	if err != nil {
 		return err
 	}
@@ -32,11 +28,8 @@ func (s *side) crowd(ctx context.Context, r *results) error {
 	if err != nil {
 		return err
 	}
-	r.loads.Add(s.Name, l)
+	r.loads[s.Name] = append(r.loads[s.Name], l)
 	testbed.Progress("  %v", l)
-	if err := s.profileIdle(ctx); err != nil {
-		return err
-	}
 	if took, err = s.DeleteAll(ctx, pods); err != nil {
 		return err
 	}
@@ -51,7 +44,7 @@ func (s *side) createCrowd(ctx context.Context, r *results, pods []*v1.Pod) (too
 	if err != nil {
 		return 0, err
 	}
-	writes, err := s.CountWrites(ctx, func() error {
+	writes, err := s.writesOf(ctx, func() error {
 		took, err = s.CreateAll(ctx, pods)
 		return err
 	})
@@ -63,7 +56,7 @@ func (s *side) createCrowd(ctx context.Context, r *results, pods []*v1.Pod) (too
 		return 0, err
 	}
 	r.count(s.Name, atOnce(len(pods)), counted{writes, len(pods)})
-	r.used(s.Name, (after-before)/time.Duration(len(pods)))
+	r.created[s.Name] = append(r.created[s.Name], (after-before)/time.Duration(len(pods)))
 	return took, nil
 }
 

@@ -2,42 +2,83 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// plan is how much is measured.
+// plan is what is measured, and how much.
 type plan struct {
-	testbed.Settings
-	n        int // measurements of each kind in a block
-	pods     int // at once
-	writes   int // pods whose writes are counted
-	idle     time.Duration
-	gates    string // of the kubelet
-	profiles string // folder of lifepod's profiles, empty: none are taken
+	lifepod string // the binary
+	keep    string // folder of the logs, empty: they are removed
+	blocks  int    // of each side
+	only    string // side
+	n       int    // measurements of each kind in a block
+	pods    int    // at once
+	writes  int    // pods whose writes are counted
+	idle    time.Duration
+	gates   string // of the kubelet
 }
 
 func main() {
 	var p plan
-	p.AddFlags(3, "floor, kubelet or lifepod")
+	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the binary that is measured")
+	flag.IntVar(&p.blocks, "blocks", 3, "turns of each side")
+	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
+	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
 	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
 	flag.IntVar(&p.writes, "writes", 4, "pods whose writes to the API server are counted, in the first turn; 0 leaves this out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
 	flag.StringVar(&p.gates, "kubelet-gates", "", "feature `gates` of the kubelet, such as EventedPLEG=true")
-	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")
 	flag.Parse()
-	testbed.Main("bench/agent", p.Settings, func(ctx context.Context, log *slog.Logger) (*bench, error) { return open(ctx, p, log) })
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a member
+	if err := run(ctx, p, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/agent:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run prints what was measured, before an error, too.
+func run(ctx context.Context, p plan, out io.Writer) (err error) {
+	if sides := []string{floor, testbed.Kubelet, testbed.Lifepod}; p.only != "" && !slices.Contains(sides, p.only) {
+		return fmt.Errorf("-only %s: want one of %q", p.only, sides)
+	}
+	testbed.Progress("starting containerd and a control plane")
+	b, err := open(ctx, p, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	defer func() { b.print(out) }()
+	for block := range p.blocks {
+		if err := b.measure(ctx, block); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // results are all that was measured.
 type results struct {
 	times times.Samples
-	loads testbed.Loads
+	loads map[string][]testbed.Load // by side
 	// writes by side, then by what happened to the pods.
 	writes map[string]map[string]counted
 	// created is what a side has used of a CPU for each pod that was created at once.

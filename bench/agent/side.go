@@ -21,7 +21,7 @@ func (s *side) measure(ctx context.Context, block int, r *results) error {
 		if err := s.comebacks(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
 			return err
 		}
-		err := s.profileDuring(ctx, "work", func() error { return s.measureSingles(ctx, r) })
+		err := s.measureSingles(ctx, r)
 		if err == nil {
 			err = s.measureMany(ctx, r)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -52,8 +53,8 @@ func within(what string, limit time.Duration) target {
 	return target{what, "≤ " + limit.String(), func(_, _, lifepod time.Duration) bool { return lifepod <= limit }}
 }
 
-// Print writes the tables: medians, the worst, ratios.
-func (b *bench) Print(out io.Writer) {
+// print writes the tables: medians, the worst, ratios.
+func (b *bench) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tfloor\t"+b.KubeletTitle()+"\tp99\tlifepod\tp99\tto floor\tfaster\tto reach\t\t")
 	for _, t := range b.plan.targets() {
@@ -66,7 +67,7 @@ func (b *bench) Print(out io.Writer) {
 	}
 	_ = w.Flush() // to the terminal
 	if b.plan.pods > 0 {
-		b.all.loads.Print(out, b.plan.pods, 3, 2)
+		b.printLoads(out)
 		b.printUsed(out)
 	}
 	b.printWrites(out)
@@ -77,4 +78,42 @@ func more(floor, ours time.Duration) string {
 		return "-"
 	}
 	return fmt.Sprintf("%+.1fms", float64((ours-floor).Microseconds())/1000)
+}
+
+// printLoads writes what pods that do nothing take. lifepod is to take at most a part of what the kubelet takes.
+func (b *bench) printLoads(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintf(w, "\n%d idle pods\tn\tkubelet\tlifepod\tless\tto reach\t\t\n", b.plan.pods)
+	for _, f := range []struct {
+		what   string
+		of     func(testbed.Load) float64
+		part   float64 // 0: nothing is to be reached
+		format string
+	}{
+		{"CPU", func(l testbed.Load) float64 { return l.CPU }, 3, "%.2f %%"},
+		{"memory", func(l testbed.Load) float64 { return l.Resident }, 2, "%.1f MiB"},
+		{"anonymous", func(l testbed.Load) float64 { return l.Anonymous }, 0, "%.1f MiB"},
+	} {
+		theirs, ours := median(b.all.loads[testbed.Kubelet], f.of), median(b.all.loads[testbed.Lifepod], f.of)
+		text, answer := "", ""
+		if f.part > 0 {
+			text, answer = fmt.Sprintf("1/%g", f.part), times.Verdict(theirs > 0 && ours > 0, ours*f.part <= theirs)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%d\t"+f.format+"\t"+f.format+"\t%s\t%s\t%s\t\n",
+			f.what, len(b.all.loads[testbed.Lifepod]), theirs, ours, times.Ratio(theirs, ours), text, answer)
+	}
+	_ = w.Flush() // to the terminal
+}
+
+// median is that of one figure, 0 if nothing was measured.
+func median(of []testbed.Load, figure func(testbed.Load) float64) float64 {
+	var values []float64
+	for _, l := range of {
+		values = append(values, figure(l))
+	}
+	slices.Sort(values)
+	if len(values) == 0 {
+		return 0
+	}
+	return values[len(values)/2]
 }

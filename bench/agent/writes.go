@@ -19,7 +19,7 @@ const (
 
 // counted are the writes for some pods.
 type counted struct {
-	testbed.Writes
+	written
 	pods int
 }
 
@@ -29,7 +29,7 @@ func (s *side) countWrites(ctx context.Context, r *results) error {
 	if s.plan.writes == 0 {
 		return nil
 	}
-	if _, err := s.CountWrites(ctx, func() error { return nil }); err != nil { // of the crowd's end: events may come late
+	if _, err := s.writesOf(ctx, func() error { return nil }); err != nil { // of the crowd's end: events may come late
 		return err
 	}
 	pods, workers := make([]*v1.Pod, s.plan.writes), make([]*v1.Pod, s.plan.writes)
@@ -48,7 +48,7 @@ func (s *side) countWrites(ctx context.Context, r *results) error {
 		{allRestarted, workers, s.restartOne},
 	} {
 		testbed.Progress("  writes: %s", step.what)
-		writes, err := s.CountWrites(ctx, func() error {
+		writes, err := s.writesOf(ctx, func() error {
 			for _, pod := range step.of {
 				if err := step.do(ctx, pod); err != nil {
 					return err

@@ -13,22 +13,12 @@ import (
 
 // count files what a side has written when something happened to its pods.
 func (r *results) count(side, what string, c counted) {
-	if r.writes == nil {
-		r.writes = map[string]map[string]counted{}
-	}
-	if r.writes[side] == nil {
-		r.writes[side] = map[string]counted{}
-	}
 	sum := r.writes[side][what]
-	r.writes[side][what] = counted{sum.Writes.Plus(c.Writes), sum.pods + c.pods}
-}
-
-// used files what a side has used of a CPU for each pod that was created at once.
-func (r *results) used(side string, perPod time.Duration) {
-	if r.created == nil {
-		r.created = map[string][]time.Duration{}
+	if sum.written == nil {
+		sum.written = written{}
 	}
-	r.created[side] = append(r.created[side], perPod)
+	sum.add(c.written)
+	r.writes[side][what] = counted{sum.written, sum.pods + c.pods}
 }
 
 // cpuPerPod is what lifepod is to use at most of a CPU for a pod that is created.
@@ -48,7 +38,7 @@ func (b *bench) printUsed(out io.Writer) {
 // printWrites writes the table of writes to the API server, each divided by the number of pods.
 func (b *bench) printWrites(out io.Writer) {
 	r := &b.all
-	if len(r.writes) == 0 {
+	if len(r.counted()) == 0 {
 		return
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -56,15 +46,15 @@ func (b *bench) printWrites(out io.Writer) {
 	for _, what := range r.counted() {
 		theirs, ours := r.writes[testbed.Kubelet][what], r.writes[testbed.Lifepod][what]
 		_, _ = fmt.Fprintf(w, "%s\t%d\t\t%s\t\t%s\t%s\t\n", what, max(theirs.pods, ours.pods), theirs, ours,
-			times.Ratio(theirs.each(theirs.PerPod()), ours.each(ours.PerPod())))
+			times.Ratio(theirs.each(theirs.perPod()), ours.each(ours.perPod())))
 	}
 	_ = w.Flush() // to the terminal
 	for _, side := range []string{testbed.Kubelet, testbed.Lifepod} {
-		var sum testbed.Writes
+		sum := written{}
 		for _, c := range r.writes[side] {
-			sum = sum.Plus(c.Writes)
+			sum.add(c.written)
 		}
-		_, _ = fmt.Fprintf(out, "%s wrote besides: %d leases, %d of its Node, %d tokens, %d others\n", side, sum.Leases, sum.Nodes, sum.Tokens, sum.Others)
+		_, _ = fmt.Fprintf(out, "%s wrote besides: %d leases, %d of its Node, %d tokens, %d others\n", side, sum[leases], sum[nodes], sum[tokens], sum[others])
 	}
 }
 
@@ -91,5 +81,5 @@ func (c counted) String() string {
 	if c.pods == 0 {
 		return "-\t-\t-\t-\t-"
 	}
-	return fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.2f\t%.2f", c.each(c.Status), c.each(c.EventsCreated), c.each(c.EventsCounted), c.each(c.Deletes), c.each(c.PerPod()))
+	return fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.2f\t%.2f", c.each(c.written[statuses]), c.each(c.written[events]), c.each(c.written[countedEvents]), c.each(c.written[deletions]), c.each(c.perPod()))
 }

@@ -5,47 +5,60 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/sim/command/realtime"
 )
 
-// plan is what is measured, and how much.
+// plan is how much is measured.
 type plan struct {
-	lifepod string
-	nodes   int
-	workers int // of each node
-	n       int // restarts
-	kubelet bool
+	pods     int
+	attempts int
+	every    time.Duration
+	names    bool
+	qps      int
 }
 
+// nodesCommand is the first argument of the process that is the nodes: lifepod sim nodes without the rest of lifepod.
+const nodesCommand = "nodes"
+
 func main() {
-	var p plan
-	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the program to measure")
-	flag.IntVar(&p.nodes, "nodes", 3, "nodes, all on this machine")
-	flag.IntVar(&p.workers, "workers", 2, "pods of a JobSet on each node")
-	flag.IntVar(&p.n, "n", 10, "rounds, after one that is not counted")
-	flag.BoolVar(&p.kubelet, "kubelet", false, "measure a node of the kubelet with JobSet's agents, too")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	klog.SetLogger(klog.Logger{}) // it would tell of connections that end with a node
-	if err := run(ctx, p); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/groups:", err)
+		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, p plan) (err error) {
-	if p.lifepod, err = filepath.Abs(p.lifepod); err != nil {
+func run(ctx context.Context) error {
+	if len(os.Args) > 1 && os.Args[1] == nodesCommand {
+		root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
+		root.AddCommand(realtime.NewNodes(func() (*slog.Logger, error) { return slog.New(slog.NewTextHandler(os.Stderr, nil)), nil }))
+		return root.ExecuteContext(ctx)
+	}
+	var p plan
+	flag.IntVar(&p.pods, "pods", 200, "members of the JobSet, each on a node of its own")
+	flag.IntVar(&p.attempts, "rounds", 10, "restarts that are measured, after a first one")
+	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
+	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
+	flag.IntVar(&p.qps, "qps", manyRequests, "requests a second of scheduler and controllers, which make and place the pods at first; in a round they make few")
+	flag.Parse()
+	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a server
+	b, err := open(ctx, p)
+	if err != nil {
 		return err
 	}
-	b, err := open(ctx, p)
-	if err == nil {
-		err = b.measureAll(ctx)
-	}
-	return errors.Join(err, b.close())
+	err = b.measure(ctx)
+	b.all.print(os.Stdout, p)
+	return errors.Join(err, b.closers.Close())
 }

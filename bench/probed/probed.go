@@ -29,7 +29,6 @@ func New() *Server {
 	return s
 }
 
-// Close ends it.
 func (s *Server) Close() { s.server.Close() }
 
 // Probe asks it every second.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lifepod/lifepod/bench/steps/trace"
 	"github.com/lifepod/lifepod/bench/stock"
 	"github.com/lifepod/lifepod/host"
 )
@@ -103,8 +102,8 @@ func alternate(ctx context.Context, repeats int, configs ...host.NodeConfig) err
 			}
 		}
 	}
-	trace.Print(os.Stdout, sides[0].created, sides[1].created)
-	trace.Print(os.Stdout, sides[0].deleted, sides[1].deleted)
+	printSteps(os.Stdout, sides[0].created, sides[1].created)
+	printSteps(os.Stdout, sides[0].deleted, sides[1].deleted)
 	_, err := fmt.Printf("medians of %d pods on each runtime, in turns\n", repeats)
 	return err
 }

@@ -12,8 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bench/bare"
-	"github.com/lifepod/lifepod/bench/steps/moments"
-	"github.com/lifepod/lifepod/bench/steps/trace"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
@@ -24,9 +22,9 @@ type side struct {
 	node   *worker.Engine
 	events *worker.Events
 	spans  *tracetest.SpanRecorder
-	moment *moments.Moments
+	moment *moments
 	// of each pod
-	created, deleted [][]trace.Step
+	created, deleted [][]step
 
 	stop    context.CancelFunc
 	streams sync.WaitGroup
@@ -40,7 +38,7 @@ func newSide(ctx context.Context, c host.NodeConfig) (*side, error) {
 	s := &side{node: node, events: node.Events(nil), spans: tracetest.NewSpanRecorder()}
 	node.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(s.spans)).Tracer("bench/steps")
 	ctx, s.stop = context.WithCancel(ctx)
-	if s.moment, err = moments.Listen(ctx, c.Runtime.Conn); err != nil {
+	if s.moment, err = listen(ctx, c.Runtime.Conn); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -56,7 +54,7 @@ func (s *side) close() {
 
 // live takes a pod through its life, and returns the steps until it was ready, and from the request to delete it until
 // nothing was left of it.
-func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err error) {
+func (s *side) live(ctx context.Context) (created, deleted []step, err error) {
 	s.spans.Reset()
 	s.moment.Reset()
 	shown := &statuses{ready: make(chan time.Time, 1)}
@@ -76,13 +74,13 @@ func (s *side) live(ctx context.Context) (created, deleted []trace.Step, err err
 	case <-time.After(time.Minute):
 		return nil, nil, errors.New("the pod is not ready within a minute")
 	}
-	created = trace.Of(trace.Whole{Name: "until Ready", Began: began, Done: ready}, s.spans.Ended(), s.moment.All())
+	created = stepsOf(whole{Name: "until Ready", Began: began, Done: ready}, s.spans.Ended(), s.moment.All())
 	s.spans.Reset()
 	s.moment.Reset()
 	began = time.Now()
 	w.Stop(lifecycle.StopRequested{Because: "bench"})
 	err = <-ended
-	return created, trace.Of(trace.Whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
+	return created, stepsOf(whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
 }
 
 // statuses is a sink that waits for the pod to be ready.

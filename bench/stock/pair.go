@@ -40,7 +40,6 @@ func OpenPair(ctx context.Context, root string, c Config, log *slog.Logger) (_ *
 	return p, err
 }
 
-// Close ends both.
 func (p *Pair) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()

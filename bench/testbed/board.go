@@ -13,7 +13,7 @@ import (
 )
 
 // Patience is how long anything may take before the measurement is given up.
-const Patience = 3 * time.Minute
+const Patience = 10 * time.Minute
 
 // Board has the objects of a namespace as a watch has shown them, by name.
 type Board[T metav1.Object] struct {
@@ -34,7 +34,6 @@ func NewBoard[T metav1.Object]() *Board[T] {
 	return &Board[T]{objects: map[string]T{}, asks: map[*ask[T]]bool{}}
 }
 
-// Opener opens a watch.
 type Opener func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
 // Run takes the news until ctx ends. A watch that the API server ends, as it does

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 const (
@@ -42,19 +43,8 @@ func newContainer(name string, command ...string) v1.Container {
 	return v1.Container{Name: name, Image: Image, Command: command, ImagePullPolicy: v1.PullIfNotPresent}
 }
 
-// IsReady says whether a pod is Ready.
-func IsReady(pod *v1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodReady {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// Ready wants a pod to be Ready.
 func Ready(name string) func(map[string]*v1.Pod) bool {
-	return func(pods map[string]*v1.Pod) bool { return pods[name] != nil && IsReady(pods[name]) }
+	return func(pods map[string]*v1.Pod) bool { return pods[name] != nil && machine.IsReady(pods[name]) }
 }
 
 // Gone wants a pod not to be there.
@@ -74,13 +64,11 @@ func All(of []*v1.Pod, wanted func(name string) func(map[string]*v1.Pod) bool) f
 	}
 }
 
-// Create creates a pod.
 func (s *Testbed) Create(ctx context.Context, pod *v1.Pod) error {
 	_, err := s.API.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
 
-// Delete deletes a pod.
 func (s *Testbed) Delete(ctx context.Context, pod *v1.Pod) error {
 	return s.API.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }

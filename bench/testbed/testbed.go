@@ -23,11 +23,10 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// Config is what a testbed is like.
 type Config struct {
 	Lifepod string // the binary
 	Keep    string // folder of the nodes' logs; empty: they are removed
-	Audit   bool   // the API server logs what nodes write (Side.CountWrites)
+	Audit   bool   // the API server logs what nodes write
 	Gates   string // feature gates of the kubelet: NAME=true,NAME=false
 	Log     *slog.Logger
 

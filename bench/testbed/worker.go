@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // NewWorkerPod is a training pod in small: a set-up that ends at once, a sidecar,
@@ -25,7 +26,7 @@ func BareOf(pod *v1.Pod) *v1.Pod {
 func Restarted(name string) func(map[string]*v1.Pod) bool {
 	return func(pods map[string]*v1.Pod) bool {
 		pod := pods[name]
-		if pod == nil || len(pod.Status.ContainerStatuses) == 0 || !IsReady(pod) {
+		if pod == nil || len(pod.Status.ContainerStatuses) == 0 || !machine.IsReady(pod) {
 			return false
 		}
 		for _, c := range pod.Status.InitContainerStatuses {

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -132,50 +129,4 @@ func (c *client) removePods(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-func (c *client) createConfigMaps(ctx context.Context, prefix string, n int) error {
-	return bare.Together(clients, n, func(i int) error {
-		_, err := c.CoreV1().ConfigMaps(namespace).Create(ctx, &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}, Data: map[string]string{"key": "value"},
-		}, metav1.CreateOptions{})
-		return err
-	})
-}
-
-// podsOfNode is how many pods a pretended node has room for.
-const podsOfNode = 110
-
-// createNodes makes nodes that no agent is behind, with room for n pods.
-func (c *client) createNodes(ctx context.Context, n int) error {
-	return bare.Together(clients, n/podsOfNode+1, func(i int) error {
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pretended-%d", i), Labels: map[string]string{"pretended": "yes"}}}
-		created, err := c.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		room := v1.ResourceList{
-			v1.ResourcePods: resource.MustParse(fmt.Sprint(podsOfNode)), v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
-		}
-		// Controllers change the node meanwhile.
-		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocatable": room, "capacity": room}})
-		if err != nil {
-			return err
-		}
-		_, err = c.CoreV1().Nodes().Patch(ctx, created.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		return err
-	})
-}
-
-// schedulePods returns when n pods have one of the pretended nodes.
-func (c *client) schedulePods(ctx context.Context, n int) error {
-	if err := bare.Together(clients, n, func(i int) error {
-		p := pod(fmt.Sprintf("scheduled-%d", i))
-		p.Spec.NodeSelector = map[string]string{"pretended": "yes"}
-		_, err := c.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
-		return err
-	}); err != nil {
-		return err
-	}
-	return c.await(ctx, fields.Everything().String(), n, func(pod *v1.Pod) bool { return pod.Spec.NodeName != "" })
 }

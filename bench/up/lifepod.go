@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +22,6 @@ import (
 type lifepodUp struct {
 	program, root string
 	listen        string
-	logTo         io.Writer // nil: nobody asked for it
 	command       *exec.Cmd
 	log           bytes.Buffer
 }
@@ -46,10 +44,6 @@ func (l *lifepodUp) start(ctx context.Context) (*rest.Config, error) {
 	l.log.Reset()
 	l.command = exec.Command(l.program, "up", "--root", l.root, "--node-name", "bench", "--listen", l.listen)
 	l.command.Stdout, l.command.Stderr = &l.log, &l.log
-	if l.logTo != nil {
-		l.command.Args = append(l.command.Args, "--log-level", "info")
-		l.command.Stderr = l.logTo
-	}
 	if err := l.command.Start(); err != nil {
 		return nil, err
 	}

@@ -21,9 +21,7 @@ type plan struct {
 	starts  int    // of each side
 	pods    int
 	idle    time.Duration
-	objects int // created for the throughput
 	only    string
-	log     string // file; empty: none
 }
 
 func main() {
@@ -32,9 +30,7 @@ func main() {
 	flag.IntVar(&p.starts, "n", 3, "starts of each side that are measured, after a first one")
 	flag.IntVar(&p.pods, "pods", 50, "pods that run while memory is looked at")
 	flag.DurationVar(&p.idle, "idle", 30*time.Second, "for how long a cluster that does nothing is watched")
-	flag.IntVar(&p.objects, "objects", 1000, "ConfigMaps that are created, and pods that are scheduled")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: separate or lifepod")
-	flag.StringVar(&p.log, "log", "", "a `file` for what lifepod logs, which says how far each of its starts has come after how long")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -45,7 +41,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, p plan) (err error) {
+func measure(ctx context.Context, p plan) error {
 	program, err := filepath.Abs(p.lifepod)
 	if err != nil {
 		return err
@@ -55,16 +51,7 @@ func measure(ctx context.Context, p plan) (err error) {
 	if info, err := os.Stat(program); err == nil {
 		t.note(lifepodSide, binarySize, float64(info.Size())/(1<<20))
 	}
-	ours := &lifepodUp{program: program}
-	if p.log != "" {
-		file, failed := os.Create(p.log)
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		ours.logTo = file
-	}
-	for _, s := range []side{ours, &separate{}} {
+	for _, s := range []side{&lifepodUp{program: program}, &separate{}} {
 		if p.only != "" && p.only != s.name() {
 			continue
 		}

@@ -25,7 +25,6 @@ type side interface {
 	remove(ctx context.Context) error
 }
 
-// Names of the sides.
 const (
 	lifepodSide  = "lifepod"
 	separateSide = "separate"
@@ -116,33 +115,7 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 	if err := t.memory(s, fmt.Sprintf("%d pods", p.pods)); err != nil {
 		return err
 	}
-	if err := c.removePods(ctx); err != nil {
-		return err
-	}
-	return measureThroughput(ctx, p, s, c, t)
-}
-
-// throughputRepeats is how many times ConfigMaps are created, a moment's work each time.
-const throughputRepeats = 9
-
-func measureThroughput(ctx context.Context, p plan, s side, c *client, t *table) error {
-	progress("%s: throughput", s.name())
-	for i := range throughputRepeats {
-		began := time.Now()
-		if err := c.createConfigMaps(ctx, fmt.Sprint("round-", i), p.objects); err != nil {
-			return err
-		}
-		t.note(s.name(), configMaps, float64(p.objects)/time.Since(began).Seconds())
-	}
-	if err := c.createNodes(ctx, p.objects); err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := c.schedulePods(ctx, p.objects); err != nil {
-		return err
-	}
-	t.note(s.name(), scheduled, float64(p.objects)/time.Since(began).Seconds())
-	return nil
+	return c.removePods(ctx)
 }
 
 func cpu(s side) (sum time.Duration, err error) {

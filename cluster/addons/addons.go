@@ -37,7 +37,6 @@ type Config struct {
 // keep other files from being applied.
 const requestTimeout = 30 * time.Second
 
-// loop is the state of Run.
 type loop struct {
 	Config
 	files    map[string]*file

@@ -22,7 +22,7 @@ func titles(objects []*unstructured.Unstructured) (list []string) {
 
 // What others need comes first; apart from that the order is the file's.
 func TestDecodeOrders(t *testing.T) {
-	got, err := decode([]byte(`# a comment
+	got := assert.Get(decode([]byte(`# a comment
 ---
 apiVersion: example.com/v1
 kind: Thing
@@ -36,8 +36,7 @@ items:
 ---
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
 ---
-`))
-	assert.Must(t, err)
+`))).Must(t)
 	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
 	assert.Deep(t, "objects", want, titles(got))
 }
@@ -54,9 +53,8 @@ func TestDecodeRefuses(t *testing.T) {
 		good + "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x}": "document 2: ConfigMap: metadata.name must be set",
 		good + good: "ConfigMap c is in the file twice",
 	} {
-		if _, err := decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: err %v, want %q", text, err, want)
-		}
+		_, err := decode([]byte(text))
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q: err %v, want %q", text, err, want)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestSetID(t *testing.T) {
 	assert.Deep(t, "ID", "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1", setID("addon-a-yaml-fd29897b"))
 	a, b := parentName("/x/A b_C.yaml"), parentName("/y/A b_C.yaml")
-	if !strings.HasPrefix(a, "addon-a-b-c-yaml-") || a == b {
-		t.Errorf("names %q and %q, want them readable and different", a, b)
-	}
+	assert.True(t, strings.HasPrefix(a, "addon-a-b-c-yaml-") && a != b, "names %q and %q, want them readable and different", a, b)
 }
 
 func TestListTakesManifests(t *testing.T) {
@@ -78,30 +74,23 @@ func TestListTakesManifests(t *testing.T) {
 	}
 	got, err := list(dir)
 	want := []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yml"), filepath.Join(dir, "c.json")}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := list(filepath.Join(dir, "absent")); err == nil {
-		t.Error("a folder that is not there is no error: everything that it had would be deleted")
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
+	assert.Fails(t, assert.ErrorOf(list(filepath.Join(dir, "absent"))), "a folder that is not there is no error: everything that it had would be deleted")
 }
 
 // A file that somebody has open to write is not taken before it is closed, and what
 // has not changed is not applied again.
 func TestFileIsReadWhenWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
-	writer, err := os.Create(path)
-	assert.Must(t, err)
+	writer := assert.Get(os.Create(path)).Must(t)
 	write := func(text string) {
-		if _, err := writer.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(writer.WriteString(text)))
 	}
 	f, now := &file{path: path}, time.Now()
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n")
-	if again := f.read(now); again == 0 || f.objects != nil {
-		t.Errorf("again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
-	}
+	again := f.read(now)
+	assert.True(t, again != 0 && f.objects == nil, "again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
 	assert.Must(t, writer.Close())
 	assert.Deep(t, "again after", time.Duration(0), f.read(now))

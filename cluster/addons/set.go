@@ -83,7 +83,6 @@ type set struct {
 
 func newSet() set { return set{map[schema.GroupKind]bool{}, map[string]bool{}} }
 
-// add adds all of another.
 func (s set) add(other set) {
 	maps.Copy(s.kinds, other.kinds)
 	maps.Copy(s.namespaces, other.namespaces)

@@ -6,6 +6,8 @@ import (
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestServiceExternalIPs: who may make Services can't take the addresses of nodes and of others
@@ -26,13 +28,10 @@ func TestServiceExternalIPs(t *testing.T) {
 		c := testConfig(t, place, "/registry")
 		c.DisableAdmission = tt.disabled
 		_, err := serve(t, c, New).CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("disabled %v: error %v, want %q", tt.disabled, err, tt.want)
-		}
+		assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)),
+			"disabled %v: error %v, want %q", tt.disabled, err, tt.want)
 	}
 	c := testConfig(t, place, "/registry")
 	c.DisableAdmission = []string{"DenyExternalIPs"}
-	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), `disable-admission-plugins plugin "DenyExternalIPs" is unknown`) {
-		t.Errorf("a plugin that there isn't: error %v", err)
-	}
+	assert.ErrorContains(t, `disable-admission-plugins plugin "DenyExternalIPs" is unknown`, assert.ErrorOf(New(t.Context(), c)), "a plugin that there isn't")
 }

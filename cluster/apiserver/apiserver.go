@@ -55,7 +55,6 @@ const (
 	endConnections = 3 * time.Second
 )
 
-// New makes a server.
 func New(ctx context.Context, c Config) (*Server, error) {
 	completed, err := c.options().Complete(ctx)
 	if err != nil {

@@ -36,13 +36,10 @@ func startEtcd(t *testing.T) state.Place {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lpa") // its sockets' names are short
 	assert.Must(t, err)
-	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(dir, "etcd"), RunDir: dir, Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	store := assert.Get(etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(dir, "etcd"), RunDir: dir, Log: slog.New(slog.DiscardHandler)})).Must(t)
 	t.Cleanup(func() {
 		store.Close()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
 	assert.Must(t, store.AwaitReady(t.Context()))
 	return state.Place{Endpoints: []string{store.Endpoint()}}
@@ -52,10 +49,8 @@ func startEtcd(t *testing.T) state.Place {
 func testConfig(t *testing.T, place state.Place, prefix string) Config {
 	t.Helper()
 	address := net.IPv4(127, 0, 0, 1)
-	keys, err := pki.Open(pki.Config{Dir: t.TempDir(), Addresses: []net.IP{address}})
-	assert.Must(t, err)
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	keys := assert.Get(pki.Open(pki.Config{Dir: t.TempDir(), Addresses: []net.IP{address}})).Must(t)
+	port := assert.Get(machine.FreePort()).Must(t)
 	place.Prefix = prefix
 	return Config{Keys: keys, Etcd: place, Listen: address, Port: port, Advertise: net.IPv4(192, 0, 2, 1), ServiceRange: "10.99.0.0/16"}
 }
@@ -107,12 +102,9 @@ func begin(t *testing.T, c Config, create func(context.Context, Config) (*Server
 	go func() { ended <- server.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
-	client, err := kubernetes.NewForConfig(server.Loopback())
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(server.Loopback())).Must(t)
 	return serving{client}
 }
 
@@ -123,9 +115,7 @@ func (s serving) await(t *testing.T, what string, works func() error) {
 		if err == nil {
 			return
 		}
-		if time.Now().After(patience) {
-			t.Fatalf("%s: %v", what, err)
-		}
+		assert.Require(t, !time.Now().After(patience), "%s: %v", what, err)
 	}
 }
 
@@ -139,9 +129,7 @@ func (s serving) ask(t *testing.T, path, accept string) (string, error) {
 func (s serving) said(t *testing.T, path, accept string) string {
 	t.Helper()
 	answer, err := s.ask(t, path, accept)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", path, err)
 	return answer
 }
 
@@ -206,31 +194,25 @@ func TestAsUpstream(t *testing.T) {
 	ours, theirs := serve(t, testConfig(t, place, "/ours"), New), serve(t, testConfig(t, place, "/theirs"), upstream)
 	want, got := theirs.defaults(t), ours.defaults(t)
 	for kind, items := range want {
-		if fmt.Sprint(items) == "[]" {
-			t.Errorf("upstream's server makes no %s: nothing is compared", kind)
-		}
+		assert.True(t, fmt.Sprint(items) != "[]", "upstream's server makes no %s: nothing is compared", kind)
 	}
-	if diff := cmp.Diff(want, got, passing); diff != "" {
-		t.Errorf("default objects, -upstream +ours:\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, passing)
+	assert.True(t, diff == "", "default objects, -upstream +ours:\n%s", diff)
 	checks := func(s serving) []string {
 		lines := strings.Split(s.said(t, "/readyz?verbose", ""), "\n")
 		slices.Sort(lines)
 		return lines
 	}
-	if diff := cmp.Diff(checks(theirs), checks(ours)); diff != "" {
-		t.Errorf("checks of readiness, -upstream +ours:\n%s", diff)
-	}
-	if diff := cmp.Diff(theirs.said(t, "/", ""), ours.said(t, "/", "")); diff != "" {
-		t.Errorf("paths, -upstream +ours:\n%s", diff)
-	}
+	diff = cmp.Diff(checks(theirs), checks(ours))
+	assert.True(t, diff == "", "checks of readiness, -upstream +ours:\n%s", diff)
+	diff = cmp.Diff(theirs.said(t, "/", ""), ours.said(t, "/", ""))
+	assert.True(t, diff == "", "paths, -upstream +ours:\n%s", diff)
 	ours.define(t)
 	theirs.define(t)
 	for _, accept := range []string{"application/json", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"} {
 		ours, theirs := ours.said(t, "/openapi/v2", accept), theirs.said(t, "/openapi/v2", accept)
-		if len(theirs) < 1<<20 || ours != theirs {
-			t.Errorf("/openapi/v2 as %s: %d bytes that differ from upstream's, which are %d", accept, len(ours), len(theirs))
-		}
+		assert.True(t, len(theirs) >= 1<<20 && ours == theirs,
+			"/openapi/v2 as %s: %d bytes that differ from upstream's, which are %d", accept, len(ours), len(theirs))
 	}
 	compareV3(t, ours, theirs)
 }
@@ -240,15 +222,13 @@ func TestAsUpstream(t *testing.T) {
 func compareV3(t *testing.T, ours, theirs serving) {
 	t.Helper()
 	want, got := theirs.listV3(t), ours.listV3(t)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" || len(want) < 20 {
-		t.Errorf("/openapi/v3 has %d, -upstream +ours:\n%s", len(want), diff)
-	}
+	diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
+	assert.True(t, diff == "" && len(want) >= 20, "/openapi/v3 has %d, -upstream +ours:\n%s", len(want), diff)
 	for path, at := range got {
 		for _, accept := range []string{"application/json", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"} {
 			ours, theirs := ours.said(t, at.ServerRelativeURL, accept), theirs.said(t, want[path].ServerRelativeURL, accept)
-			if ours != theirs {
-				t.Errorf("%s as %s: %d bytes that differ from upstream's, which are %d: %.1000s", path, accept, len(ours), len(theirs), cmp.Diff(theirs, ours))
-			}
+			assert.True(t, ours == theirs,
+				"%s as %s: %d bytes that differ from upstream's, which are %d: %.1000s", path, accept, len(ours), len(theirs), cmp.Diff(theirs, ours))
 		}
 	}
 	const path = "/openapi/v3/apis/apps/v1"
@@ -272,9 +252,7 @@ func TestHooksOff(t *testing.T) {
 	s := begin(t, c, New)
 	s.await(t, "the other hooks", func() error { // all of them: one that is cut off by the end of the test would end its process
 		checks, _ := s.ask(t, "/readyz?verbose", "")
-		if strings.Contains(checks, defaults.Checks()[1]) {
-			t.Fatalf("checks of readiness:\n%s", checks)
-		}
+		assert.Require(t, !strings.Contains(checks, defaults.Checks()[1]), "checks of readiness:\n%s", checks)
 		if !strings.Contains(checks, "[+]"+defaults.Checks()[0]) || strings.Contains(checks, "[-]poststarthook/") {
 			return errors.New(checks)
 		}
@@ -289,12 +267,9 @@ func TestRolesAreReconciled(t *testing.T) {
 	s := serve(t, testConfig(t, place, "/registry"), New)
 	roles := s.RbacV1().ClusterRoles()
 	change := func(name string, change func(*rbacv1.ClusterRole)) {
-		role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
-		assert.Must(t, err)
+		role := assert.Get(roles.Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 		change(role)
-		if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(roles.Update(t.Context(), role, metav1.UpdateOptions{})))
 	}
 	extra := rbacv1.PolicyRule{APIGroups: []string{"test.lifepod.dev"}, Resources: []string{"lamps"}, Verbs: []string{"get"}}
 	change("system:discovery", func(role *rbacv1.ClusterRole) { role.Rules = []rbacv1.PolicyRule{extra} })
@@ -305,13 +280,10 @@ func TestRolesAreReconciled(t *testing.T) {
 	assert.Must(t, s.RbacV1().ClusterRoleBindings().Delete(t.Context(), "cluster-admin", metav1.DeleteOptions{}))
 	serve(t, testConfig(t, place, "/registry"), New) // another server, of the same cluster
 	role, err := roles.Get(t.Context(), "system:discovery", metav1.GetOptions{})
-	if err != nil || len(role.Rules) < 2 || !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }) {
-		t.Errorf("a role that lacked its rules: %v, %v", role.Rules, err)
-	}
+	assert.True(t, err == nil && len(role.Rules) >= 2 && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }),
+		"a role that lacked its rules: %v, %v", role.Rules, err)
 	if role, err = roles.Get(t.Context(), "system:basic-user", metav1.GetOptions{}); err != nil || len(role.Rules) > 0 {
 		t.Errorf("a role that is protected: %v, %v", role.Rules, err)
 	}
-	if _, err := s.RbacV1().ClusterRoleBindings().Get(t.Context(), "cluster-admin", metav1.GetOptions{}); err != nil {
-		t.Errorf("a binding that was deleted: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(s.RbacV1().ClusterRoleBindings().Get(t.Context(), "cluster-admin", metav1.GetOptions{})), "a binding that was deleted")
 }

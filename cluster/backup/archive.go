@@ -17,7 +17,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Names in the archive.
 const (
 	manifestName = "manifest.json"
 	snapshotName = "etcd.db"
@@ -27,7 +26,6 @@ const (
 // format is what this package writes and reads.
 const format = 1
 
-// Manifest says what a backup has.
 type Manifest struct {
 	Format   int       `json:"format"`
 	Version  string    `json:"version"` // of lifepod
@@ -37,7 +35,6 @@ type Manifest struct {
 	Files    []File    `json:"files"`    // in the archive's order
 }
 
-// File is one in the archive.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,14 +41,9 @@ func newState(t *testing.T) *state {
 
 func (s *state) start() {
 	s.t.Helper()
-	var err error
-	if s.server, err = etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.server = assert.Get(etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)})).Must(s.t)
 	assert.Must(s.t, s.server.AwaitReady(s.t.Context()))
-	if s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.client = assert.Get(clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}})).Must(s.t)
 }
 
 func (s *state) stop() {
@@ -63,15 +57,13 @@ func (s *state) stop() {
 // put returns the revision.
 func (s *state) put(key, value string) int64 {
 	s.t.Helper()
-	r, err := s.client.Put(s.t.Context(), key, value)
-	assert.Must(s.t, err)
+	r := assert.Get(s.client.Put(s.t.Context(), key, value)).Must(s.t)
 	return r.Header.Revision
 }
 
 func (s *state) all() map[string]string {
 	s.t.Helper()
-	r, err := s.client.Get(s.t.Context(), "", clientv3.WithPrefix())
-	assert.Must(s.t, err)
+	r := assert.Get(s.client.Get(s.t.Context(), "", clientv3.WithPrefix())).Must(s.t)
 	all := map[string]string{}
 	for _, kv := range r.Kvs {
 		all[string(kv.Key)] = string(kv.Value)
@@ -85,8 +77,7 @@ func (s *state) config() Config {
 
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -99,48 +90,34 @@ func TestBackupBecomesTheClusterAgain(t *testing.T) {
 	s.put("a", "1")
 	then := s.put("b", "2")
 	file := filepath.Join(t.TempDir(), "x")
-	m, err := Save(t.Context(), s.config(), file)
-	assert.Must(t, err)
-	if m.Revision != then || m.Version != "v1" || len(m.Files) != 4 {
-		t.Errorf("manifest %+v, want revision %d and four files", m, then)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
-		t.Errorf("file: %v, %v, want mode 0600", info, err)
-	}
+	m := assert.Get(Save(t.Context(), s.config(), file)).Must(t)
+	assert.True(t, m.Revision == then && m.Version == "v1" && len(m.Files) == 4, "manifest %+v, want revision %d and four files", m, then)
+	info, err := os.Stat(file)
+	assert.True(t, err == nil && info.Mode() == 0o600, "file: %v, %v, want mode 0600", info, err)
 	assert.Deep(t, "beside the backup", []string{"x"}, names(t, filepath.Dir(file)))
 	later := s.put("a", "lost")
 	s.stop()
 
-	if _, err := Restore(file, s.data, false); err == nil || !strings.Contains(err.Error(), "has a cluster already: with --force") {
-		t.Errorf("without force: %v", err)
-	}
+	assert.ErrorContains(t, "has a cluster already: with --force", assert.ErrorOf(Restore(file, s.data, false)), "without force")
 	elsewhere := filepath.Join(t.TempDir(), "cluster")
 	release, err := Hold(elsewhere) // as the command does
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	release()
 	if r, err := Restore(file, elsewhere, false); err != nil || r.Kept != "" {
 		t.Errorf("in a new folder: %+v, %v", r, err)
 	}
-	r, err := Restore(file, s.data, true)
-	assert.Must(t, err)
-	if text, err := os.ReadFile(filepath.Join(s.data, "pki", "ca.key")); err != nil || string(text) != "this is ca.key" {
-		t.Errorf("key %q, %v", text, err)
-	}
-	if _, err := os.Stat(filepath.Join(r.Kept, "etcd", "member")); err != nil {
-		t.Errorf("what was there: %v", err)
-	}
+	r := assert.Get(Restore(file, s.data, true)).Must(t)
+	text, err := os.ReadFile(filepath.Join(s.data, "pki", "ca.key"))
+	assert.True(t, err == nil && string(text) == "this is ca.key", "key %q, %v", text, err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(r.Kept, "etcd", "member"))), "what was there")
 	s.start()
 	assert.Deep(t, "keys", map[string]string{"a": "1", "b": "2"}, s.all())
 	// Who has seen what is lost is told that it is too old, and lists again.
 	watched := <-s.client.Watch(t.Context(), "a", clientv3.WithRev(later))
-	if !errors.Is(watched.Err(), rpctypes.ErrCompacted) {
-		t.Errorf("watch from revision %d: %v, want %v", later, watched.Err(), rpctypes.ErrCompacted)
-	}
-	if next := s.put("c", "3"); next <= later {
-		t.Errorf("the next revision is %d, want it above %d", next, later)
-	}
+	assert.True(t, errors.Is(watched.Err(), rpctypes.ErrCompacted),
+		"watch from revision %d: %v, want %v", later, watched.Err(), rpctypes.ErrCompacted)
+	next := s.put("c", "3")
+	assert.True(t, next > later, "the next revision is %d, want it above %d", next, later)
 }
 
 // A backup that is damaged anywhere is refused before anything is touched.
@@ -149,12 +126,9 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	s.start()
 	s.put("a", "1")
 	file := filepath.Join(t.TempDir(), "x")
-	if _, err := Save(t.Context(), s.config(), file); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(Save(t.Context(), s.config(), file)))
 	s.stop()
-	good, err := os.ReadFile(file)
-	assert.Must(t, err)
+	good := assert.Get(os.ReadFile(file)).Must(t)
 	before := names(t, filepath.Dir(s.data))
 	for name, text := range map[string][]byte{
 		"empty":      nil,
@@ -166,26 +140,19 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		"last byte":  append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1),
 	} {
 		assert.Must(t, os.WriteFile(file, text, 0o600))
-		if _, err := Restore(file, s.data, true); err == nil {
-			t.Errorf("%s: restored", name)
-		}
-		if diff := cmp.Diff(before, names(t, filepath.Dir(s.data))); diff != "" {
-			t.Fatalf("%s: beside the data (-want +got):\n%s", name, diff)
-		}
+		_, err := Restore(file, s.data, true)
+		assert.True(t, err != nil, "%s: restored", name)
+		diff := cmp.Diff(before, names(t, filepath.Dir(s.data)))
+		assert.Require(t, diff == "", "%s: beside the data (-want +got):\n%s", name, diff)
 	}
 }
 
 func TestHoldIsForOne(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "cluster")
-	release, err := Hold(data)
-	assert.Must(t, err)
-	if _, err := Hold(data); !errors.Is(err, ErrRunning) {
-		t.Errorf("second: %v, want %v", err, ErrRunning)
-	}
+	release := assert.Get(Hold(data)).Must(t)
+	assert.ErrorIs(t, ErrRunning, assert.ErrorOf(Hold(data)), "second")
 	release()
-	if release, err = Hold(data); err != nil {
-		t.Fatal(err)
-	}
+	release = assert.Get(Hold(data)).Must(t)
 	release()
 }
 
@@ -214,10 +181,6 @@ func TestFailedBackupLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	c := s.config()
 	c.Data = filepath.Join(dir, "absent")
-	if _, err := Save(t.Context(), c, filepath.Join(dir, "x")); err == nil || !strings.Contains(err.Error(), "files of the cluster") {
-		t.Errorf("err %v", err)
-	}
-	if got := names(t, dir); len(got) != 0 {
-		t.Errorf("left: %v", got)
-	}
+	assert.ErrorContains(t, "files of the cluster", assert.ErrorOf(Save(t.Context(), c, filepath.Join(dir, "x"))))
+	assert.Empty(t, names(t, dir), "left")
 }

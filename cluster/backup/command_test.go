@@ -1,10 +1,11 @@
 package backup
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestNothingToBackUp: without a cluster that runs the command says so, and waits for
@@ -15,7 +16,5 @@ func TestNothingToBackUp(t *testing.T) {
 	root.PersistentFlags().String("root", dir, "")
 	root.AddCommand(NewCommand(func(string) (string, string, error) { return dir + "/cluster", dir + "/run", nil }, "v0"))
 	root.SetArgs([]string{"backup", dir + "/file"})
-	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "no cluster runs in "+dir) {
-		t.Errorf("backup without a cluster: %v", err)
-	}
+	assert.ErrorContains(t, "no cluster runs in "+dir, root.Execute(), "backup without a cluster")
 }

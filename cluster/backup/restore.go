@@ -24,7 +24,6 @@ const temporary = ".lifepod-backup-"
 // writes in years, as etcd's documentation suggests.
 const bump = 1_000_000_000
 
-// Restored says what a restore has done.
 type Restored struct {
 	Manifest
 	Kept string // folder with what was there before; empty if nothing was

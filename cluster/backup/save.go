@@ -21,7 +21,6 @@ import (
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
-// Config is what a backup is of.
 type Config struct {
 	Endpoint string // of etcd, such as unix:///run/lifepod/etcd.sock
 	Data     string // folder of the cluster

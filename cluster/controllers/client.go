@@ -13,7 +13,6 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector/config"
 )
 
-// oneClient gives every controller the same client.
 type oneClient struct {
 	c      Config
 	shared *sharedDiscovery

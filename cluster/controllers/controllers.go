@@ -36,7 +36,6 @@ import (
 	"github.com/lifepod/lifepod/cluster/routes"
 )
 
-// Config is what the controllers need to know.
 type Config struct {
 	Loopback  *rest.Config
 	Client    kubernetes.Interface

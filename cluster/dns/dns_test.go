@@ -48,8 +48,7 @@ func cluster() []runtime.Object {
 
 // serve answers questions at an address on the loopback until the test ends.
 func serve(t *testing.T, h dns.Handler) (address string) {
-	s, err := listen(net.IPv4(127, 0, 0, 1), 0)
-	assert.Must(t, err)
+	s := assert.Get(listen(net.IPv4(127, 0, 0, 1), 0)).Must(t)
 	t.Cleanup(s.close)
 	for _, server := range []*dns.Server{{PacketConn: s.udp, Handler: h}, {Listener: s.tcp, Handler: h}} {
 		go func() { _ = server.ActivateAndServe() }() // ends with the sockets
@@ -83,9 +82,7 @@ func begin(t *testing.T, resolv string) (address string, client *fake.Clientset)
 	go func() { ended <- Run(ctx, c) }()
 	t.Cleanup(func() {
 		end()
-		if err := <-ended; err != nil {
-			t.Errorf("at the end: %v", err)
-		}
+		assert.NoError(t, <-ended, "at the end")
 	})
 	select {
 	case address = <-began:
@@ -116,9 +113,7 @@ func ask(t *testing.T, network, address, name, kind string) *dns.Msg {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 30 * time.Second}
 	answer, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, dns.StringToType[kind]), address)
-	if err != nil {
-		t.Fatalf("%s %s: %v", kind, name, err)
-	}
+	assert.Require(t, err == nil, "%s %s: %v", kind, name, err)
 	return answer
 }
 
@@ -206,9 +201,8 @@ func TestOutside(t *testing.T) {
 		assert.Deep(t, fmt.Sprintf("resolv.conf %q", test.resolv), test.want, brief(ask(t, "udp", address, "www.example.", "A")))
 	}
 	read, err := o.current()
-	if again, _ := o.current(); again != read || err != nil {
-		t.Errorf("read again without a change, or %v", err)
-	}
+	again, _ := o.current()
+	assert.True(t, again == read && err == nil, "read again without a change, or %v", err)
 }
 
 // The world is not served, nodes with public addresses are.
@@ -219,18 +213,14 @@ func TestServes(t *testing.T) {
 		Status:     core.NodeStatus{Addresses: []core.NodeAddress{{Type: core.NodeInternalIP, Address: "203.0.113.2"}}},
 	})
 	c := Config{Informers: informers.NewSharedInformerFactory(client, 0)}
-	known, err := c.objects()
-	assert.Must(t, err)
+	known := assert.Get(c.objects()).Must(t)
 	c.Informers.Start(t.Context().Done())
-	if !known.wait(t.Context()) {
-		t.Fatal("no objects")
-	}
+	assert.Require(t, known.wait(t.Context()), "no objects")
 	for from, want := range map[string]bool{
 		"10.203.0.5:1000": true, "[::ffff:10.203.0.5]:1000": true, "127.0.0.1:1000": true, "100.100.1.2:1000": true, "[fd00::5]:1000": true,
 		"203.0.113.2:1000": true, "198.51.100.7:1000": true, "203.0.113.3:1000": false, "[2001:db8::1]:1000": false,
 	} {
-		address, err := net.ResolveUDPAddr("udp", from)
-		assert.Must(t, err)
+		address := assert.Get(net.ResolveUDPAddr("udp", from)).Must(t)
 		assert.Deep(t, fmt.Sprintf("%s served", from), want, (&handler{known: known}).serves(asker{address: address}))
 	}
 }
@@ -246,13 +236,9 @@ func (a asker) RemoteAddr() net.Addr { return a.address }
 // Pods find the server by a Service with the well-known names.
 func TestPublish(t *testing.T) {
 	address, client := begin(t, filepath.Join(t.TempDir(), "absent"))
-	s, err := client.CoreV1().Services("kube-system").Get(t.Context(), "kube-dns", meta.GetOptions{})
-	assert.Must(t, err)
-	if s.Spec.ClusterIP != "10.43.0.10" || len(s.Spec.Selector) != 0 {
-		t.Errorf("service %+v", s.Spec)
-	}
-	slice, err := client.DiscoveryV1().EndpointSlices("kube-system").Get(t.Context(), "kube-dns-n1", meta.GetOptions{})
-	assert.Must(t, err)
+	s := assert.Get(client.CoreV1().Services("kube-system").Get(t.Context(), "kube-dns", meta.GetOptions{})).Must(t)
+	assert.True(t, s.Spec.ClusterIP == "10.43.0.10" && len(s.Spec.Selector) == 0, "service %+v", s.Spec)
+	slice := assert.Get(client.DiscoveryV1().EndpointSlices("kube-system").Get(t.Context(), "kube-dns-n1", meta.GetOptions{})).Must(t)
 	var got []string
 	for _, p := range slice.Ports {
 		got = append(got, fmt.Sprintf("%s %s %s", *p.Name, *p.Protocol, net.JoinHostPort(slice.Endpoints[0].Addresses[0], fmt.Sprint(*p.Port))))

@@ -44,14 +44,10 @@ func TestGuard(t *testing.T) {
 		somebodys,
 	)
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "own", Address: net.IPv4(192, 0, 2, 2), Log: slog.New(slog.DiscardHandler)}
-	known, err := c.objects()
-	assert.Must(t, err)
+	known := assert.Get(c.objects()).Must(t)
 	c.Informers.Start(ctx.Done())
-	if !known.wait(ctx) {
-		t.Fatal("the informers never knew")
-	}
-	changes, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, meta.ListOptions{})
-	assert.Must(t, err)
+	assert.Require(t, known.wait(ctx), "the informers never knew")
+	changes := assert.Get(client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, meta.ListOptions{})).Must(t)
 	defer changes.Stop()
 	go func() { _ = c.guard(ctx, known) }() // ends with the test
 	// await returns when a slice says so. A change may come twice: the fake API server
@@ -72,8 +68,6 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	await(map[string]bool{"kube-dns-gone": false, "kube-dns-back": true})
-	if _, err := client.CoreV1().Nodes().Update(ctx, node("back", core.ConditionFalse), meta.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.CoreV1().Nodes().Update(ctx, node("back", core.ConditionFalse), meta.UpdateOptions{})))
 	await(map[string]bool{"kube-dns-gone": false, "kube-dns-back": false})
 }

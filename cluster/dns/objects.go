@@ -141,7 +141,6 @@ func endpoints(s *discovery.EndpointSlice) (meta.Object, error) {
 	return object.EndpointSliceToEndpoints(&one)
 }
 
-// ServiceList are all services.
 func (o *objects) ServiceList() []*object.Service {
 	return converted[*core.Service, *object.Service](o.services.GetIndexer().List(), service)
 }
@@ -171,12 +170,10 @@ func (o *objects) EpIndexReverse(ip string) []*object.Endpoints {
 	return found[*discovery.EndpointSlice, *object.Endpoints](o.slices, byAddress, ip, endpoints)
 }
 
-// GetNodeByName is a node.
 func (o *objects) GetNodeByName(_ context.Context, name string) (*core.Node, error) {
 	return o.nodes.Get(name)
 }
 
-// GetNamespaceByName is a namespace.
 func (o *objects) GetNamespaceByName(name string) (*object.Namespace, error) {
 	n, err := o.namespaces.Get(name)
 	if err != nil {

@@ -18,20 +18,17 @@ import (
 // bearer is a client that has nothing but a token.
 func bearer(t *testing.T, token string) kubernetes.Interface {
 	t.Helper()
-	config, err := up.RESTConfig()
-	assert.Must(t, err)
+	config := assert.Get(up.RESTConfig()).Must(t)
 	config.BearerToken = token
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
-	made, err := kubernetes.NewForConfig(config)
-	assert.Must(t, err)
+	made := assert.Get(kubernetes.NewForConfig(config)).Must(t)
 	return made
 }
 
 // Who is called what, with a token.
 func whoAmI(ctx context.Context, t *testing.T, token string) string {
 	t.Helper()
-	review, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})
-	assert.Must(t, err)
+	review := assert.Get(bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})).Must(t)
 	return review.Status.UserInfo.Username
 }
 
@@ -50,19 +47,15 @@ func TestDenial(t *testing.T) {
 	})
 	user := "system:serviceaccount:" + s.name + ":reader"
 	want := fmt.Sprintf(`secrets is forbidden: User "%s" cannot list resource "secrets" in API group "" in the namespace "%s"`, user, s.name)
-	if _, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) || err.Error() != want {
-		t.Errorf("list secrets: %v, want %s", err, want)
-	}
+	_, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsForbidden(err) && err.Error() == want, "list secrets: %v, want %s", err, want)
 	assert.Deep(t, "can-i list pods", "yes", s.kubectl("auth", "can-i", "list", "pods", "--as="+user))
-	if got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user); got != "no" || err == nil {
-		t.Errorf("can-i list secrets: %s, %v, want no and an exit code", got, err)
-	}
-	if _, err := bearer(t, "").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("anonymous: %v, want forbidden", err)
-	}
-	if _, err := bearer(t, "none").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("with a token of nobody: %v, want unauthorized", err)
-	}
+	got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user)
+	assert.True(t, got == "no" && err != nil, "can-i list secrets: %s, %v, want no and an exit code", got, err)
+	_, err = bearer(t, "").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsForbidden(err), "anonymous: %v, want forbidden", err)
+	_, err = bearer(t, "none").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{})
+	assert.True(t, apierrors.IsUnauthorized(err), "with a token of nobody: %v, want unauthorized", err)
 }
 
 // A Secret for a service account gets its token, and the token ends with the account.
@@ -102,12 +95,10 @@ restartPolicy: Never
 volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: vault, path: token, expirationSeconds: 600}}]}}]`)))
 	token := s.ended("holder").Message
 	for audience, want := range map[string]bool{"vault": true, "other": false} {
-		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
-			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
-		assert.Must(t, err)
+		review := assert.Get(client.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})).Must(t)
 		status := review.Status
-		if status.Authenticated != want || want && strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") != "holder" {
-			t.Errorf("for %s: %+v, want authenticated %v as the pod", audience, status, want)
-		}
+		assert.True(t, status.Authenticated == want && (!want || strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") == "holder"),
+			"for %s: %+v, want authenticated %v as the pod", audience, status, want)
 	}
 }

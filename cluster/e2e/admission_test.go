@@ -6,6 +6,8 @@ import (
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // unscheduled is a pod that no scheduler takes.
@@ -32,15 +34,12 @@ spec: {hard: {pods: "1", requests.memory: 1Gi}}
 `)
 	s.wait("quota/quota", "jsonpath={.status.hard.pods}=1")
 	s.create(unscheduled("first", ""))
-	if got := s.kubectl("get", "pod", "first", "-o", "jsonpath={.spec.containers[0].resources.requests.memory} {.spec.containers[0].resources.limits.memory}"); got != "16Mi 48Mi" {
-		t.Errorf("memory of a pod without limits: %s, want that of the LimitRange", got)
-	}
-	if why := s.refused(unscheduled("second", "")); !strings.Contains(why, "exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1") {
-		t.Errorf("refused because %s", why)
-	}
-	if why := s.refused(unscheduled("big", "limits: {memory: 65Mi}")); !strings.Contains(why, "maximum memory usage per Container is 64Mi, but limit is 65Mi") {
-		t.Errorf("refused because %s", why)
-	}
+	got := s.kubectl("get", "pod", "first", "-o", "jsonpath={.spec.containers[0].resources.requests.memory} {.spec.containers[0].resources.limits.memory}")
+	assert.True(t, got == "16Mi 48Mi", "memory of a pod without limits: %s, want that of the LimitRange", got)
+	why := s.refused(unscheduled("second", ""))
+	assert.True(t, strings.Contains(why, "exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1"), "refused because %s", why)
+	why = s.refused(unscheduled("big", "limits: {memory: 65Mi}"))
+	assert.True(t, strings.Contains(why, "maximum memory usage per Container is 64Mi, but limit is 65Mi"), "refused because %s", why)
 	s.kubectl("delete", "pod", "first")
 	s.wait("quota/quota", "jsonpath={.status.used.pods}=0")
 	s.create(unscheduled("second", ""))
@@ -57,9 +56,8 @@ func TestPodSecurity(t *testing.T) {
 	s.create(podOf("harmless", podSpec("exit 0", `  securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 restartPolicy: Never
 securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}`)))
-	if end := s.ended("harmless"); end.ExitCode != 0 {
-		t.Errorf("the pod that was taken ended with %+v", end)
-	}
+	end := s.ended("harmless")
+	assert.True(t, end.ExitCode == 0, "the pod that was taken ended with %+v", end)
 }
 
 // Every namespace has the account and the certificate authority that pods have.
@@ -67,11 +65,7 @@ func TestNamespaceContents(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
 	authority := await(s, "configmaps", "metadata.name=kube-root-ca.crt", "be there", func(*core.ConfigMap) bool { return true })
-	if !strings.HasPrefix(authority.Data["ca.crt"], "-----BEGIN CERTIFICATE") {
-		t.Errorf("the certificate authority is %q", authority.Data)
-	}
+	assert.True(t, strings.HasPrefix(authority.Data["ca.crt"], "-----BEGIN CERTIFICATE"), "the certificate authority is %q", authority.Data)
 	account, err := client.CoreV1().ServiceAccounts(s.name).Get(t.Context(), "default", meta.GetOptions{})
-	if err != nil || len(account.Secrets) != 0 {
-		t.Errorf("the default account: %+v, %v, want no secrets", account, err)
-	}
+	assert.True(t, err == nil && len(account.Secrets) == 0, "the default account: %+v, %v, want no secrets", account, err)
 }

@@ -27,9 +27,8 @@ func TestAPI(t *testing.T) {
 	}) // other tests'
 	slices.Sort(got)
 	assert.Deep(t, "versions of the API", strings.Fields(apiVersions), got)
-	if got := strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers")); len(got) < 2 || got[1] != "Healthy" {
-		t.Errorf("component etcd: %s, want it healthy", got)
-	}
+	got = strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers"))
+	assert.True(t, len(got) >= 2 && got[1] == "Healthy", "component etcd: %s, want it healthy", got)
 	assert.Deep(t, "readyz", "ok", s.kubectl("get", "--raw", "/readyz"))
 }
 

@@ -22,7 +22,6 @@ type answer struct {
 	code           int
 }
 
-// lifepod runs a command of lifepod on a root to its end.
 func lifepod(t *testing.T, root string, args ...string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -38,18 +37,12 @@ func lifepod(t *testing.T, root string, args ...string) answer {
 // on the machine.
 func ownRoot(t *testing.T) string {
 	t.Helper()
-	root, err := os.MkdirTemp("", "lp-up-")
-	assert.Must(t, err)
+	root := assert.Get(os.MkdirTemp("", "lp-up-")).Must(t)
 	t.Cleanup(func() {
-		if a := lifepod(t, root, "down", "--purge", "--grace-period", "1s"); a.code != 0 {
-			t.Errorf("down --purge: %+v", a)
-		}
-		if left := (machine.Root{Dir: root}).Left(); len(left) > 0 {
-			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
-		}
-		if err := os.RemoveAll(root); err != nil {
-			t.Error(err)
-		}
+		a := lifepod(t, root, "down", "--purge", "--grace-period", "1s")
+		assert.True(t, a.code == 0, "down --purge: %+v", a)
+		assert.Empty(t, (machine.Root{Dir: root}).Left(), "left behind")
+		assert.NoError(t, os.RemoveAll(root))
 	})
 	return root
 }
@@ -82,20 +75,16 @@ func TestBadInput(t *testing.T) {
 		{"kubectl get pods", "there is no cluster yet"},
 	} {
 		a := lifepod(t, root, strings.Fields(test.args)...)
-		if a.code != 125 || a.out != "" || !strings.HasPrefix(a.complaint, "lifepod: "+test.want) || strings.Count(a.complaint, "\n") != 1 {
-			t.Errorf("lifepod %s: %+v\nwant exit code 125 and the line %s", test.args, a, test.want)
-		}
+		assert.True(t, a.code == 125 && a.out == "" && strings.HasPrefix(a.complaint, "lifepod: "+test.want) && strings.Count(a.complaint, "\n") == 1,
+			"lifepod %s: %+v\nwant exit code 125 and the line %s", test.args, a, test.want)
 	}
 	a := lifepod(t, root, "up", "--detach", "--listen", "nonsense")
-	if want := "lifepod: the cluster did not come up:\n--listen \"nonsense\": want ADDRESS:PORT"; a.code != 125 || !strings.HasPrefix(a.complaint, want) {
-		t.Errorf("lifepod up --detach: %+v, want exit code 125 and %s", a, want)
-	}
+	want := "lifepod: the cluster did not come up:\n--listen \"nonsense\": want ADDRESS:PORT"
+	assert.True(t, a.code == 125 && strings.HasPrefix(a.complaint, want), "lifepod up --detach: %+v, want exit code 125 and %s", a, want)
 	for _, again := range [][]string{{"up"}, {"up", "--detach"}} {
 		a = lifepod(t, up.Root, again...)
 		want := fmt.Sprintf("lifepod: the cluster or node of %s runs already (process %d): see `lifepod --root %s status`", up.Root, up.Pid(), up.Root)
-		if a.code != 125 || !strings.HasPrefix(a.complaint, want) {
-			t.Errorf("a second lifepod %s: %+v, want exit code 125 and %s", again, a, want)
-		}
+		assert.True(t, a.code == 125 && strings.HasPrefix(a.complaint, want), "a second lifepod %s: %+v, want exit code 125 and %s", again, a, want)
 	}
 }
 
@@ -111,21 +100,16 @@ func TestStatus(t *testing.T) {
 	s := newSpace(t, nil)
 	s.wait("node/"+instance.Node, "condition=Ready")
 	a := lifepod(t, up.Root, "status", "-o", "json")
-	if err := json.Unmarshal([]byte(a.out), &got); err != nil {
-		t.Fatalf("%v: %+v", err, a)
-	}
-	if got.Process != up.Pid() || got.Resident <= 0 || got.Stored <= 0 || got.Kubeconfig != up.Kubeconfig || got.API != "ready" ||
-		len(got.Nodes) != 1 || got.Nodes[0].Name != instance.Node || got.Nodes[0].State != "Ready" || a.code != 0 {
-		t.Errorf("status is %+v", got)
-	}
+	err := json.Unmarshal([]byte(a.out), &got)
+	assert.Require(t, err == nil, "%v: %+v", err, a)
+	assert.True(t, got.Process == up.Pid() && got.Resident > 0 && got.Stored > 0 && got.Kubeconfig == up.Kubeconfig && got.API == "ready" &&
+		len(got.Nodes) == 1 && got.Nodes[0].Name == instance.Node && got.Nodes[0].State == "Ready" && a.code == 0, "status is %+v", got)
 	text := strings.Join(strings.Fields(lifepod(t, up.Root, "status").out), " ")
 	for _, want := range []string{
 		fmt.Sprintf("Process: %d, ", got.Process), "Server: " + got.Server + ", ready", "Kubeconfig: " + got.Kubeconfig,
 		"Node: " + instance.Node + ", Ready, " + got.Nodes[0].Version, "Pods: ", "State: ",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("status is %s\nwithout %s", text, want)
-		}
+		assert.True(t, strings.Contains(text, want), "status is %s\nwithout %s", text, want)
 	}
 }
 
@@ -134,30 +118,22 @@ func TestStatus(t *testing.T) {
 func TestDetached(t *testing.T) {
 	t.Parallel()
 	root := ownRoot(t)
-	if a := lifepod(t, root, "down"); a != (answer{out: "There is nothing of lifepod in " + root + ".\n"}) {
-		t.Errorf("down of an unused folder: %+v", a)
-	}
+	assert.Equal(t, (answer{out: "There is nothing of lifepod in " + root + ".\n"}), lifepod(t, root, "down"), "down of an unused folder")
 	if a := lifepod(t, root, "status"); a.code != 0 || !strings.HasPrefix(a.out, "Cluster:   none in "+root+"; ") {
 		t.Errorf("status without a cluster: %+v", a)
 	}
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	kubeconfig := filepath.Join(root, "cluster", "kubeconfig")
 	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
-	if a.code != 0 || !strings.HasPrefix(a.out, "Kubernetes is ready after ") || !strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n") {
-		t.Fatalf("up --detach: %+v", a)
-	}
+	assert.Require(t, a.code == 0 && strings.HasPrefix(a.out, "Kubernetes is ready after ") && strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n"),
+		"up --detach: %+v", a)
 	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
 	}
-	if a := lifepod(t, root, "kubectl", "get", "namespace", "default", "-o", "name"); a.out != "namespace/default\n" {
-		t.Errorf("kubectl: %+v", a)
-	}
+	a = lifepod(t, root, "kubectl", "get", "namespace", "default", "-o", "name")
+	assert.True(t, a.out == "namespace/default\n", "kubectl: %+v", a)
 	a = lifepod(t, root, "down")
-	if a.code != 0 || !strings.HasPrefix(a.out, "Ended process ") {
-		t.Errorf("down: %+v", a)
-	}
-	if a := lifepod(t, root, "status"); a.code != 0 || !strings.HasPrefix(a.out, "Cluster:  does not run; ") {
-		t.Errorf("status afterwards: %+v", a)
-	}
+	assert.True(t, a.code == 0 && strings.HasPrefix(a.out, "Ended process "), "down: %+v", a)
+	a = lifepod(t, root, "status")
+	assert.True(t, a.code == 0 && strings.HasPrefix(a.out, "Cluster:  does not run; "), "status afterwards: %+v", a)
 }

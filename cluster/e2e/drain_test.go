@@ -11,6 +11,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const budget = `
@@ -29,15 +30,12 @@ func TestDrain(t *testing.T) {
 	pod := s.running("app=served", "")
 	s.wait("pdb/served", "jsonpath={.status.currentHealthy}=1")
 	evict := policy.Eviction{ObjectMeta: meta.ObjectMeta{Name: pod.Name, Namespace: s.name}}
-	if err := client.PolicyV1().Evictions(s.name).Evict(t.Context(), &evict); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("evict: %v, want too many requests", err)
-	}
+	err := client.PolicyV1().Evictions(s.name).Evict(t.Context(), &evict)
+	assert.True(t, apierrors.IsTooManyRequests(err), "evict: %v, want too many requests", err)
 	s.kubectl("patch", "pdb", "served", "-p", `{"spec":{"minAvailable":0}}`)
 	t.Cleanup(func() { s.afterwards("uncordon", instance.Node) })
 	out := s.kubectl("drain", instance.Node, "--pod-selector=app=served", "--timeout="+patience.String())
-	if !strings.Contains(out, "pod/"+pod.Name+" evicted") {
-		t.Errorf("kubectl drain: %s, want the pod evicted", out)
-	}
+	assert.True(t, strings.Contains(out, "pod/"+pod.Name+" evicted"), "kubectl drain: %s, want the pod evicted", out)
 	awaitSelected(s, "pods", meta.ListOptions{LabelSelector: "app=served"}, "find no node", func(p *core.Pod) bool {
 		return slices.ContainsFunc(p.Status.Conditions, func(c core.PodCondition) bool { return c.Reason == core.PodReasonUnschedulable })
 	})

@@ -20,8 +20,7 @@ func (s space) configMap(name string, finalizers []string, owners ...*core.Confi
 	for _, o := range owners {
 		object.OwnerReferences = append(object.OwnerReferences, meta.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: o.Name, UID: o.UID, BlockOwnerDeletion: &blocks})
 	}
-	made, err := client.CoreV1().ConfigMaps(s.name).Create(s.t.Context(), object, meta.CreateOptions{})
-	assert.Must(s.t, err)
+	made := assert.Get(client.CoreV1().ConfigMaps(s.name).Create(s.t.Context(), object, meta.CreateOptions{})).Must(s.t)
 	return made
 }
 
@@ -31,8 +30,7 @@ const held = "lifepod.dev/held"
 // release takes the finalizer off.
 func (s space) release(configMap string) {
 	s.t.Helper()
-	_, err := client.CoreV1().ConfigMaps(s.name).Patch(s.t.Context(), configMap, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), meta.PatchOptions{})
-	assert.Must(s.t, err)
+	assert.Must(s.t, assert.ErrorOf(client.CoreV1().ConfigMaps(s.name).Patch(s.t.Context(), configMap, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), meta.PatchOptions{})))
 }
 
 // What belongs to what was deleted goes after it, before it, or stays as nobody's; what
@@ -81,12 +79,9 @@ func TestNamespaceDeletion(t *testing.T) {
 	s.kubectl("delete", "namespace", inner.name, "--wait=false")
 	s.wait("namespace/"+inner.name, "condition=NamespaceFinalizersRemaining")
 	why := s.kubectl("get", "namespace", inner.name, "-o", `jsonpath={.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].message}`)
-	if !strings.Contains(why, held+" in 1 resource instances") {
-		t.Errorf("the namespace waits: %s", why)
-	}
-	if why := inner.refused(podOf("late", podSpec("exit 0"))); !strings.Contains(why, "because it is being terminated") {
-		t.Errorf("a pod in it is refused because %s", why)
-	}
+	assert.True(t, strings.Contains(why, held+" in 1 resource instances"), "the namespace waits: %s", why)
+	why = inner.refused(podOf("late", podSpec("exit 0")))
+	assert.True(t, strings.Contains(why, "because it is being terminated"), "a pod in it is refused because %s", why)
 	inner.release("stays")
 	s.wait("namespace/"+inner.name, "delete")
 }

@@ -28,8 +28,7 @@ spec:
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
-	program, err := filepath.Abs("../../.cache/controlplane/bin/metrics-server")
-	assert.Must(t, err)
+	program := assert.Get(filepath.Abs("../../.cache/controlplane/bin/metrics-server")).Must(t)
 	metricsserver.Start(t, metricsserver.Cluster{
 		Program: program, Kubeconfig: up.Kubeconfig, Kubectl: up.Kubectl,
 		Address: s.kubectl("get", "node", instance.Node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`),
@@ -38,9 +37,8 @@ func TestAutoscaling(t *testing.T) {
 	s.wait("hpa/grows", "jsonpath={.status.desiredReplicas}=2")
 	s.wait("deployment/grows", "jsonpath={.status.readyReplicas}=2")
 	for _, args := range [][]string{{"top", "pods", "--no-headers"}, {"top", "node", instance.Node, "--no-headers"}} {
-		if fields := strings.Fields(s.kubectl(args...)); len(fields) < 3 {
-			t.Errorf("kubectl %v: %v, want figures", args, fields)
-		}
+		fields := strings.Fields(s.kubectl(args...))
+		assert.True(t, len(fields) >= 3, "kubectl %v: %v, want figures", args, fields)
 	}
 	// Its API is described together with Kubernetes' own and those of CustomResourceDefinitions.
 	s.until("the description of the APIs", func() error {
@@ -53,8 +51,7 @@ func TestAutoscaling(t *testing.T) {
 		return nil
 	})
 	for _, of := range []string{"pods.spec.containers", "volumesnapshots.spec", "nodes --api-version=metrics.k8s.io/v1beta1"} {
-		if text := s.kubectl(append([]string{"explain"}, strings.Fields(of)...)...); !strings.Contains(text, "DESCRIPTION:") {
-			t.Errorf("kubectl explain %s:\n%s", of, text)
-		}
+		text := s.kubectl(append([]string{"explain"}, strings.Fields(of)...)...)
+		assert.True(t, strings.Contains(text, "DESCRIPTION:"), "kubectl explain %s:\n%s", of, text)
 	}
 }

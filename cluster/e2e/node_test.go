@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,8 +19,7 @@ import (
 // ownInstance starts a cluster beside the one that tests share.
 func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 	t.Helper()
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
 	return instance.New(t, c)
 }
@@ -30,10 +27,8 @@ func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
 // do runs kubectl on a cluster of a test's own.
 func do(t *testing.T, i *instance.Instance, input string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	out, err := i.Kubectl(ctx, input, args...)
-	assert.Must(t, err)
+	ctx := assert.Context(t, patience)
+	out := assert.Get(i.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }
 
@@ -68,41 +63,31 @@ func TestNodeOfOnesOwn(t *testing.T) {
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	got := do(t, i, "", "get", "node", "first", "-o", "jsonpath={.status.capacity.pods} {.status.daemonEndpoints.kubeletEndpoint.Port} {.status.runtimeHandlers[*].name}")
 	assert.Deep(t, "pods, port, handlers", fmt.Sprintf("17 %d  runc test-handler", port), got)
-	client, err := i.Client()
-	assert.Must(t, err)
+	client := assert.Get(i.Client()).Must(t)
 	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
-	if string(log) != "err\n" {
-		t.Errorf("the log of stderr is %q (%v)", log, err)
-	}
+	assert.True(t, string(log) == "err\n", "the log of stderr is %q (%v)", log, err)
 	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	watching := assert.Get(client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})).Must(t)
 	defer watching.Stop()
 	began := time.Now()
 	i.Stop()
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v to end while it was watched", took)
-	}
-	if out := refusedUp(t, root, "--node-name", "second"); !strings.Contains(out, "--node-name second: this machine's node is called first (") {
-		t.Errorf("another name: %s", out)
-	}
+	took := time.Since(began)
+	assert.True(t, took <= 30*time.Second, "it took %v to end while it was watched", took)
+	out := refusedUp(t, root, "--node-name", "second")
+	assert.True(t, strings.Contains(out, "--node-name second: this machine's node is called first ("), "another name: %s", out)
 	i.Unnamed = true
 	assert.Must(t, i.Run(t.Context()))
 	do(t, i, podOf("new", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/new", "--for=condition=Ready", "--timeout="+patience.String())
 	after := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the pod (-before +after):\n%s", diff)
-	}
-	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/first" {
-		t.Errorf("the nodes are %s, want the first only", nodes)
-	}
+	assert.Deep(t, "the pod", before, after)
+	nodes := do(t, i, "", "get", "nodes", "-o", "name")
+	assert.True(t, nodes == "node/first", "the nodes are %s, want the first only", nodes)
 }
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	return port
 }
 

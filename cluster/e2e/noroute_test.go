@@ -17,9 +17,7 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	other := cable.New(t, "lpnoroute0", "198.18.79.1", "198.18.79.2")
 	assert.Must(t, other.Within(func() error { return netlink.RouteDel(&netlink.Route{Gw: []byte{198, 18, 79, 1}}) }))
 	i := ownInstance(t, instance.Config{Within: other.Within})
-	if !strings.Contains(i.Log(), "this machine has no default route") {
-		t.Error("it does not say that there is no default route")
-	}
+	assert.True(t, strings.Contains(i.Log(), "this machine has no default route"), "it does not say that there is no default route")
 	const script = `set -e; lookup kubernetes.default.svc.cluster.local; dial kubernetes.default.svc:443; exec sleep --on-term 0 1h`
 	do(t, i, podOf("pod", podSpec(script, "restartPolicy: Never")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())

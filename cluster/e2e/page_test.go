@@ -22,20 +22,18 @@ func TestPage(t *testing.T) {
 	s.pod("shown", "run", func(p *core.Pod) bool { return p.Status.Phase == core.PodRunning })
 	command := exec.CommandContext(t.Context(), up.Program, "ui", "--root", up.Root)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	out, err := command.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(command.StdoutPipe()).Must(t)
 	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = command.Wait()
 	})
-	link, err := bufio.NewReader(out).ReadString('\n')
-	assert.Must(t, err)
+	link := assert.Get(bufio.NewReader(out).ReadString('\n')).Must(t)
 	p := browser.Open(t, strings.TrimSpace(link))
 	p.Size(1280, 800, false)
 	for _, table := range []struct{ name, column, row string }{
-		{"All pods", "Status", s.name}, {"Nodes", "Roles", up.Name}, {"Services", "Cluster-IP", "kubernetes"}, {"Events", "Reason", s.name},
-		{"Deployments", "", ""}, {"Jobs", "", ""},
+		{"Nodes", "Roles", up.Name}, {"Services", "Cluster-IP", "kubernetes"}, {"Events", "Reason", s.name},
+		{"Deployments", "", ""}, {"StatefulSets", "", ""}, {"DaemonSets", "", ""}, {"Jobs", "", ""}, {"Claims", "", ""},
 	} {
 		p.Click("nav a", table.name)
 		p.AwaitText("h1", table.name)

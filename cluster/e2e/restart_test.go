@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +36,8 @@ func TestRestart(t *testing.T) {
 	assert.Must(t, up.Run(t.Context()))
 	s.again("new")
 	after := lives(s.pod("stays", "run", isReady))
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the pod's container (-before +after):\n%s", diff)
-	}
-	if s.kubectl("exec", "stays", "--", "echo", "works") != "works" {
-		t.Error("exec does not work any more")
-	}
+	assert.Deep(t, "the pod's container", before, after)
+	assert.True(t, s.kubectl("exec", "stays", "--", "echo", "works") == "works", "exec does not work any more")
 }
 
 // acknowledged makes objects until the API server is gone and says which it has said
@@ -98,16 +93,13 @@ func TestKillUnderLoad(t *testing.T) {
 	up.Kill()
 	stop()
 	assert.Must(t, up.Run(t.Context()))
-	list, err := client.CoreV1().ConfigMaps(s.name).List(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().ConfigMaps(s.name).List(t.Context(), meta.ListOptions{})).Must(t)
 	there := map[string]bool{}
 	for _, c := range list.Items {
 		there[c.Name] = true
 	}
 	for _, name := range maps() {
-		if !there[name] {
-			t.Errorf("config map %s is lost", name)
-		}
+		assert.True(t, there[name], "config map %s is lost", name)
 	}
 	t.Logf("%d pods and %d config maps were acknowledged", len(pods()), len(maps()))
 	for _, name := range pods() {
@@ -115,13 +107,9 @@ func TestKillUnderLoad(t *testing.T) {
 			t.Errorf("pod %s is lost: %v", name, err)
 			continue
 		}
-		if p := s.pod(name, "run", isReady); p.Status.ContainerStatuses[0].RestartCount != 0 {
-			t.Errorf("pod %s has been restarted", name)
-		}
+		assert.True(t, s.pod(name, "run", isReady).Status.ContainerStatuses[0].RestartCount == 0, "pod %s has been restarted", name)
 	}
-	if diff := cmp.Diff(before, lives(s.pod("stays", "run", isReady))); diff != "" {
-		t.Errorf("the container that ran (-before +after):\n%s", diff)
-	}
+	assert.Deep(t, "the container that ran", before, lives(s.pod("stays", "run", isReady)))
 }
 
 // After down pods begin anew, and reach the API server by its Service at once.
@@ -135,9 +123,8 @@ func TestBeginAnewAfterDown(t *testing.T) {
 		s.pod(fmt.Sprintf("client-%d", i), "run", isReady)
 	}
 	down := exec.CommandContext(t.Context(), up.Program, "down", "--root", up.Root, "--grace-period", "1s")
-	if out, err := down.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := down.CombinedOutput()
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	assert.Must(t, up.Run(t.Context()))
 	for i := range pods {
 		pod := s.pod(fmt.Sprintf("client-%d", i), "run again", func(p *core.Pod) bool {

@@ -15,8 +15,7 @@ import (
 // everybody from telling the second, so that the watchdog ends lifepod every minute.
 func TestServiceOfSystemd(t *testing.T) {
 	t.Parallel()
-	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
-	assert.Must(t, err)
+	systemd := assert.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})).Must(t)
 	t.Cleanup(func() { _ = systemd.Close() })
 	heard := make(chan string, 1000) // more than one start takes: systemd keeps nobody waiting
 	go func() {
@@ -49,7 +48,5 @@ func TestServiceOfSystemd(t *testing.T) {
 	for answers["STOPPING=1"] == 0 {
 		next()
 	}
-	if answers["READY=1"] != 1 {
-		t.Errorf("systemd was told %v", answers)
-	}
+	assert.True(t, answers["READY=1"] == 1, "systemd was told %v", answers)
 }

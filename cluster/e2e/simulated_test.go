@@ -30,24 +30,21 @@ func TestSimulatedNodes(t *testing.T) {
 	do(t, i, podOf("pod", podSpec("exec sleep 1h", "nodeName: simulated-0")), "apply", "-f", "-")
 	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
 	assert.Deep(t, "the log is", "hello", do(t, i, "", "logs", "pod"))
-	if out, err := i.Kubectl(t.Context(), "", "exec", "pod", "--", "true"); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
-		t.Errorf("exec: %q, %v", out, err)
-	}
+	out, err := i.Kubectl(t.Context(), "", "exec", "pod", "--", "true")
+	assert.True(t, err != nil && strings.Contains(err.Error(), "pods on simulated nodes have no processes"), "exec: %q, %v", out, err)
 	i.Stop()
 	i.Args = slices.Concat(without, []string{"--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1]})
 	assert.Must(t, i.Run(t.Context()))
 	do(t, i, "", "wait", "node/simulated-1", "--for=delete", "--timeout="+patience.String())
 	do(t, i, "", "wait", "node/simulated-0", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
-	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/simulated-0" {
-		t.Errorf("the nodes are %s, want the first only", nodes)
-	}
+	nodes := do(t, i, "", "get", "nodes", "-o", "name")
+	assert.True(t, nodes == "node/simulated-0", "the nodes are %s, want the first only", nodes)
 	for flags, want := range map[string]string{
 		"--simulated-nodes -1": "--simulated-nodes -1: want 0 to 5000", "--simulated-scenario " + file: "want --simulated-nodes, too",
 		"--simulated-nodes 1 --simulated-speed 0": "--simulated-speed 0: want a number above 0, at most 1000",
 		"--simulated-speed 60":                    "--simulated-speed: want --simulated-nodes, too",
 	} {
-		if out := refusedUp(t, ownRoot(t), strings.Fields(flags)...); !strings.Contains(out, want) {
-			t.Errorf("%s: %s", flags, out)
-		}
+		out := refusedUp(t, ownRoot(t), strings.Fields(flags)...)
+		assert.True(t, strings.Contains(out, want), "%s: %s", flags, out)
 	}
 }

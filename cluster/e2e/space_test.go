@@ -26,8 +26,7 @@ type space struct {
 // it. It is deleted when the test ends.
 func newSpace(t *testing.T, labels map[string]string) space {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, meta.CreateOptions{})).Must(t)
 	s := space{t: t, name: made.Name}
 	assert.AtEnd(t, func() error {
 		return client.CoreV1().Namespaces().Delete(context.Background(), s.name, meta.DeleteOptions{})
@@ -45,8 +44,7 @@ func await[T runtime.Object](s space, resource, fields, what string, ok func(T) 
 
 func awaitSelected[T runtime.Object](s space, resource string, which meta.ListOptions, what string, ok func(T) bool) (found T) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	list := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), resource, s.name, func(o *meta.ListOptions) {
 		o.FieldSelector, o.LabelSelector = which.FieldSelector, which.LabelSelector
 	})
@@ -60,9 +58,8 @@ func awaitSelected[T runtime.Object](s space, resource string, which meta.ListOp
 		found = object
 		return true, nil
 	})
-	if err != nil {
-		s.t.Fatalf("waited for %s %s%s to %s: %v; last it was %+v", resource, which.FieldSelector, which.LabelSelector, what, err, last)
-	}
+	assert.Require(s.t, err == nil,
+		"waited for %s %s%s to %s: %v; last it was %+v", resource, which.FieldSelector, which.LabelSelector, what, err, last)
 	return found
 }
 
@@ -98,26 +95,21 @@ func (s space) kubectl(args ...string) string {
 
 func (s space) input(input string, args ...string) string {
 	s.t.Helper()
-	out, err := s.try(input, args...)
-	assert.Must(s.t, err)
+	out := assert.Get(s.try(input, args...)).Must(s.t)
 	return out
 }
 
 func (s space) try(input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	out, err := up.Kubectl(ctx, input, append([]string{"-n", s.name}, args...)...)
 	return strings.TrimSpace(out), err
 }
 
 // afterwards runs kubectl when the test has ended.
 func (s space) afterwards(args ...string) {
-	if _, err := up.Kubectl(context.Background(), "", args...); err != nil {
-		s.t.Error(err)
-	}
+	assert.NoError(s.t, assert.ErrorOf(up.Kubectl(context.Background(), "", args...)))
 }
 
-// create makes what manifests say.
 func (s space) create(manifests string) {
 	s.t.Helper()
 	s.input(manifests, "create", "-f", "-")
@@ -134,17 +126,14 @@ func (s space) wait(object, condition string) {
 func (s space) refused(manifests string) string {
 	s.t.Helper()
 	out, err := s.try(manifests, "create", "-f", "-")
-	if err == nil {
-		s.t.Fatalf("made %s, want a refusal of\n%s", out, manifests)
-	}
+	assert.Require(s.t, err != nil, "made %s, want a refusal of\n%s", out, manifests)
 	return err.Error()
 }
 
 // until repeats what tells nobody of its changes until it is ok.
 func (s space) until(what string, ok func() error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(s.t, patience)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -18,11 +17,9 @@ import (
 // so far. It returns the exit code; -1 if a signal has ended it.
 func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	command := exec.CommandContext(ctx, up.Program, "up", "--root", root, "--listen", listen, "--node-name", instance.Node, "--log-level", "info")
-	log, err := command.StderrPipe()
-	assert.Must(t, err)
+	log := assert.Get(command.StderrPipe()).Must(t)
 	assert.Must(t, command.Start())
 	var text strings.Builder
 	sent := false
@@ -34,9 +31,7 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 		}
 	}
 	_ = command.Wait() // the code says it
-	if !sent || ctx.Err() != nil {
-		t.Fatalf("it came never so far as %q, or did not end:\n%s", step, text.String())
-	}
+	assert.Require(t, sent && ctx.Err() == nil, "it came never so far as %q, or did not end:\n%s", step, text.String())
 	if t.Failed() {
 		t.Log(text.String())
 	}
@@ -48,28 +43,22 @@ func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) in
 func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
 	root := ownRoot(t)
-	listen, err := freeAddress()
-	assert.Must(t, err)
+	listen := assert.Get(freeAddress()).Must(t)
 	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("Ctrl-C at %q: exit code", step), 130, signalAt(t, root, listen, step, syscall.SIGINT))
-		if left := (machine.Root{Dir: root}).Processes(); len(left) > 0 {
-			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
-		}
-		if left := (machine.Root{Dir: root}).Mounts(); len(left) > 0 {
-			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
-		}
+		left := (machine.Root{Dir: root}).Processes()
+		assert.True(t, len(left) == 0, "Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
+		left = (machine.Root{Dir: root}).Mounts()
+		assert.True(t, len(left) == 0, "Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
 	}
 	for _, step := range []string{"API server made", "API server serves"} {
 		assert.Deep(t, fmt.Sprintf("kill -9 at %q: exit code", step), -1, signalAt(t, root, listen, step, syscall.SIGKILL))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	i := &instance.Instance{Config: instance.Config{Program: up.Program, Root: root, Args: []string{"--listen", listen}}}
 	assert.Must(t, i.Run(ctx))
 	defer i.Stop()
-	if _, err := i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")))
 	if _, err := i.Kubectl(ctx, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String()); err != nil {
 		t.Errorf("%v\n%s", err, i.Log())
 	}

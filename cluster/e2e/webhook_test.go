@@ -45,13 +45,9 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: PATH.SPACE}
 webhooks:
-- name: PATH.e2e.lifepod.dev
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  timeoutSeconds: 30
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: SPACE}}
-  rules: [{apiGroups: [e2e.lifepod.dev], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
-  clientConfig: {caBundle: CA, TARGET}
+- {name: PATH.e2e.lifepod.dev, admissionReviewVersions: [v1], sideEffects: None, timeoutSeconds: 30,
+   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: SPACE}},
+   rules: [{apiGroups: [e2e.lifepod.dev], apiVersions: [v1], operations: [CREATE], resources: [widgets]}], clientConfig: {caBundle: CA, TARGET}}
 `
 
 const webhookService = `
@@ -97,13 +93,10 @@ func startJudge(t *testing.T, address string, names ...string) (port int, author
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey(address, []net.IP{net.ParseIP(address)}, names)
 	assert.Must(t, err)
-	pair, err := tls.X509KeyPair(certificate, key)
-	assert.Must(t, err)
+	pair := assert.Get(tls.X509KeyPair(certificate, key)).Must(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(judge))
 	assert.Must(t, server.Listener.Close())
-	if server.Listener, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
-		t.Fatal(err)
-	}
+	server.Listener = assert.Get(net.Listen("tcp", "0.0.0.0:0")).Must(t)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -125,9 +118,7 @@ func TestCustomResourceAndWebhooks(t *testing.T) {
 		fill(webhook, "red", fmt.Sprintf("url: 'https://%s:%d/red'", address, port)) +
 		fill(webhook, "blue", "service: {name: hook, namespace: "+s.name+", path: /blue}")
 	t.Cleanup(func() {
-		if _, err := up.Kubectl(context.Background(), everything, "delete", "--wait=false", "-f", "-"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(up.Kubectl(context.Background(), everything, "delete", "--wait=false", "-f", "-")))
 	})
 	s.create(everything + fill(webhookService, "", ""))
 	s.wait("crd/widgets.e2e.lifepod.dev", "condition=Established")
@@ -143,13 +134,10 @@ func TestCustomResourceAndWebhooks(t *testing.T) {
 	}
 	s.create(widget("one", "green", 7))
 	s.kubectl("patch", "widget", "one", "--subresource=status", "--type=merge", "-p", `{"status":{"ok":true}}`)
-	if got := s.kubectl("get", "wdg", "--no-headers", "-o", "custom-columns=:.metadata.name,:.spec.size,:.status.ok"); strings.Join(strings.Fields(got), " ") != "one 7 true" {
-		t.Errorf("widgets are %q, want one", got)
-	}
-	if why := s.refused(widget("large", "green", 100)); !strings.Contains(why, "too large for a rule") {
-		t.Errorf("refused because %s", why)
-	}
-	if why := s.refused(widget("odd", "5", 1)); !strings.Contains(why, `spec.color in body must be of type string`) {
-		t.Errorf("refused because %s", why)
-	}
+	got := s.kubectl("get", "wdg", "--no-headers", "-o", "custom-columns=:.metadata.name,:.spec.size,:.status.ok")
+	assert.True(t, strings.Join(strings.Fields(got), " ") == "one 7 true", "widgets are %q, want one", got)
+	why := s.refused(widget("large", "green", 100))
+	assert.True(t, strings.Contains(why, "too large for a rule"), "refused because %s", why)
+	why = s.refused(widget("odd", "5", 1))
+	assert.True(t, strings.Contains(why, `spec.color in body must be of type string`), "refused because %s", why)
 }

@@ -69,6 +69,7 @@ func TestWhy(t *testing.T) {
 	}{
 		{"the folder", up.Program, []string{"why", "crash", "--root", up.Root}, restarted},
 		{"through the API server", plugin, []string{"why", "crash", "--kubeconfig", up.Kubeconfig}, restarted},
+		{"through lifepod kubectl", up.Program, []string{"kubectl", "lifepod", "why", "crash", "--root", up.Root}, restarted},
 		{"of the folder, a pod without a node", up.Program, []string{"why", "nowhere", "--root", up.Root}, `The pod has no node yet: 0/\d+ nodes are available`},
 		{"its status", up.Program, []string{"status", "nowhere", "--root", up.Root}, `PodScheduled +False +\w+ +Unschedulable: 0/\d+ nodes are available`},
 		{"in the list", up.Program, []string{"why", "--root", up.Root}, `/nowhere\n +The pod has no node yet: 0/\d+ nodes are available`},
@@ -79,8 +80,6 @@ func TestWhy(t *testing.T) {
 		{"a timeline", plugin, []string{"timeline", "crash", "--kubeconfig", up.Kubeconfig}, `critical path`},
 	} {
 		out, err := exec.CommandContext(t.Context(), tc.program, append(tc.args, "-n", s.name)...).CombinedOutput()
-		if err != nil || !regexp.MustCompile(tc.want).Match(out) {
-			t.Errorf("%s: %v\n%s\nwant %s", tc.name, err, out, tc.want)
-		}
+		assert.True(t, err == nil && regexp.MustCompile(tc.want).Match(out), "%s: %v\n%s\nwant %s", tc.name, err, out, tc.want)
 	}
 }

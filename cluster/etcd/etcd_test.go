@@ -41,11 +41,9 @@ func smallDisk(t *testing.T) Config {
 
 func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 	t.Helper()
-	s, err := Start(t.Context(), c)
-	assert.Must(t, err)
+	s := assert.Get(Start(t.Context(), c)).Must(t)
 	assert.Must(t, s.AwaitReady(t.Context()))
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}})
-	assert.Must(t, err)
+	client := assert.Get(clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}})).Must(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return s, client
 }
@@ -53,11 +51,9 @@ func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 // fill leaves that many bytes free on the disk.
 func fill(t *testing.T, c Config, leave int64) (file string) {
 	t.Helper()
-	free, err := freeSpace(c.Dir)
-	assert.Must(t, err)
+	free := assert.Get(freeSpace(c.Dir)).Must(t)
 	file = filepath.Join(filepath.Dir(c.Dir), "other")
-	f, err := os.Create(file)
-	assert.Must(t, err)
+	f := assert.Get(os.Create(file)).Must(t)
 	at := int64(0)
 	for step := free - leave; step >= 4096; { // somebody may write at the same time
 		if err := unix.Fallocate(int(f.Fd()), 0, at, min(step, free-leave-at)); err == nil {
@@ -89,24 +85,16 @@ func TestLittleSpace(t *testing.T) {
 	assert.Must(t, put())
 	other := fill(t, c, 3<<20)
 	check()
-	if err := put(); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Errorf("put: %v, want %v", err, rpctypes.ErrNoSpace)
-	}
+	assert.ErrorIs(t, rpctypes.ErrNoSpace, put(), "put")
 	h, err := Inspect(t.Context(), s.Endpoint(), c.Dir)
-	if err != nil || len(h.Alarms) != 1 || !strings.Contains(h.Alarms[0], "NOSPACE") || h.Free > 4<<20 || h.Quota != quota {
-		t.Errorf("%+v, %v, want the alarm, and the free space", h, err)
-	}
-	if r, err := client.Get(t.Context(), "a"); err != nil || len(r.Kvs) != 1 {
-		t.Errorf("get: %v, %v", r, err)
-	}
-	if _, err := client.Delete(t.Context(), "a"); err != nil {
-		t.Errorf("delete: %v", err)
-	}
+	assert.True(t, err == nil && len(h.Alarms) == 1 && strings.Contains(h.Alarms[0], "NOSPACE") && h.Free <= 4<<20 && h.Quota == quota,
+		"%+v, %v, want the alarm, and the free space", h, err)
+	r, err := client.Get(t.Context(), "a")
+	assert.True(t, err == nil && len(r.Kvs) == 1, "get: %v, %v", r, err)
+	assert.NoError(t, assert.ErrorOf(client.Delete(t.Context(), "a")), "delete")
 	assert.Must(t, os.Remove(other))
 	check()
-	if err := put(); err != nil {
-		t.Errorf("put when there is space again: %v", err)
-	}
+	assert.NoError(t, put(), "put when there is space again")
 }
 
 // A database that has reached its quota takes writes again when what filled it is
@@ -122,21 +110,14 @@ func TestQuotaIsLeft(t *testing.T) {
 		_, err = client.Put(t.Context(), "big", value)
 		s.embedded.Server.Backend().ForceCommit() // the quota is that of the file
 	}
-	if !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatalf("put: %v, want %v", err, rpctypes.ErrNoSpace)
-	}
-	r, err := client.Delete(t.Context(), "big")
-	assert.Must(t, err)
-	if _, err := client.Compact(t.Context(), r.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, errors.Is(err, rpctypes.ErrNoSpace), "put: %v, want %v", err, rpctypes.ErrNoSpace)
+	r := assert.Get(client.Delete(t.Context(), "big")).Must(t)
+	assert.Must(t, assert.ErrorOf(client.Compact(t.Context(), r.Header.Revision, clientv3.WithCompactPhysical())))
 	for range 10 { // pages are free when the transactions after have ended
 		s.embedded.Server.Backend().ForceCommit()
 		assert.Must(t, s.checkSpace())
 	}
-	if _, err := client.Put(t.Context(), "a", "1"); err != nil {
-		t.Errorf("put: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(client.Put(t.Context(), "a", "1")), "put")
 }
 
 // A disk without any space is told; what was acknowledged is there when there is
@@ -157,16 +138,14 @@ func TestDiskFull(t *testing.T) {
 			ended = rest
 		}
 	}
-	if want := "etcd can't go on: the disk of " + c.Dir + " is full: "; !strings.HasPrefix(ended, want) {
-		t.Errorf("it ended with %q, want %q", ended, want)
-	}
+	want := "etcd can't go on: the disk of " + c.Dir + " is full: "
+	assert.True(t, strings.HasPrefix(ended, want), "it ended with %q, want %q", ended, want)
 	assert.Must(t, os.Remove(other))
 	s, client := start(t, c)
 	defer s.Close()
 	for _, key := range acknowledged {
-		if r, err := client.Get(t.Context(), key); err != nil || len(r.Kvs) != 1 {
-			t.Errorf("%s was acknowledged and is lost: %v", key, err)
-		}
+		r, err := client.Get(t.Context(), key)
+		assert.True(t, err == nil && len(r.Kvs) == 1, "%s was acknowledged and is lost: %v", key, err)
 	}
 	t.Logf("%d writes were acknowledged; %s", len(acknowledged), ended)
 }

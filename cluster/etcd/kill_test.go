@@ -82,8 +82,7 @@ func newWriter(t *testing.T, c Config, run string, size int) said {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), writerDir+"="+c.Dir, writerRun+"="+run, writerSize+"="+strconv.Itoa(size))
 	command.Stderr = os.Stderr
-	out, err := command.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(command.StdoutPipe()).Must(t)
 	assert.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
@@ -103,9 +102,7 @@ func TestKillLosesNothing(t *testing.T) {
 	for run := range kills + 1 {
 		has, wrote := live(t, c, run, 1+37*run%101)
 		for key := range acknowledged {
-			if !has[key] {
-				t.Fatalf("run %d: %s was acknowledged and is lost", run, key)
-			}
+			assert.Require(t, has[key], "run %d: %s was acknowledged and is lost", run, key)
 		}
 		for key := range wrote {
 			acknowledged[key] = true
@@ -132,8 +129,6 @@ func live(t *testing.T, c Config, run, writes int) (has, wrote map[string]bool) 
 			_ = said.process.Kill()
 		}
 	}
-	if len(wrote) < writes {
-		t.Fatalf("run %d ended after %d writes", run, len(wrote))
-	}
+	assert.Require(t, len(wrote) >= writes, "run %d ended after %d writes", run, len(wrote))
 	return has, wrote
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/lifepod/lifepod/cluster/localvolume"
 )
 
-// Config is what the controller needs.
 type Config struct {
 	// Dir has the folders of volumes, on the disk of the node.
 	Dir string

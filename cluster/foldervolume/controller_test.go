@@ -65,12 +65,8 @@ func (s scene) hasVolume(ctx context.Context) bool {
 func TestReleasedVolumeIsDeleted(t *testing.T) {
 	s := newScene(t, func(*v1.PersistentVolume) {})
 	assert.Must(t, s.sync(t.Context(), "pvc-u1"))
-	if _, err := os.Stat(filepath.Dir(s.file)); !os.IsNotExist(err) {
-		t.Errorf("folder: %v, want none", err)
-	}
-	if s.hasVolume(t.Context()) {
-		t.Error("the volume is there yet")
-	}
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(filepath.Dir(s.file))), "folder")
+	assert.True(t, !s.hasVolume(t.Context()), "the volume is there yet")
 }
 
 func TestVolumeIsLeftAlone(t *testing.T) {
@@ -87,9 +83,8 @@ func TestVolumeIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, change)
 			assert.Must(t, s.sync(t.Context(), "pvc-u1"))
-			if _, err := os.Stat(s.file); err != nil || !s.hasVolume(t.Context()) {
-				t.Errorf("file %v, volume there %v, want both kept", err, s.hasVolume(t.Context()))
-			}
+			_, err := os.Stat(s.file)
+			assert.True(t, err == nil && s.hasVolume(t.Context()), "file %v, volume there %v, want both kept", err, s.hasVolume(t.Context()))
 		})
 	}
 }
@@ -106,9 +101,8 @@ func TestFolderThatIsNotTheClaimsIsKept(t *testing.T) {
 				t.Errorf("err %v or no event", err)
 			}
 			for _, path := range []string{s.file, other} {
-				if _, err := os.Stat(path); err != nil {
-					t.Errorf("%s: %v", path, err)
-				}
+				_, err := os.Stat(path)
+				assert.True(t, err == nil, "%s: %v", path, err)
 			}
 		})
 	}

@@ -22,7 +22,6 @@ func folderName(claim *v1.ObjectReference) string {
 	return name[:min(len(name), maxName)]
 }
 
-// deleteFolder deletes the folder of a volume that was made here.
 func deleteFolder(dir string, volume *v1.PersistentVolume) error {
 	path := filepath.Join(dir, folderName(volume.Spec.ClaimRef))
 	if volume.Spec.Local == nil || volume.Spec.Local.Path != path || volume.Name != volumeName(volume.Spec.ClaimRef) {

@@ -21,8 +21,7 @@ const server = "https://127.0.0.1:6443"
 func admin(t *testing.T, server string) (*pki.Folder, string) {
 	t.Helper()
 	dir := t.TempDir()
-	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	assert.Must(t, err)
+	keys := assert.Get(pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})).Must(t)
 	path := filepath.Join(dir, "kubeconfig")
 	assert.Must(t, keys.AdminKubeconfig(path, "lifepod", server))
 	return keys, path
@@ -53,8 +52,7 @@ func write(t *testing.T, text string, mode fs.FileMode) string {
 
 func text(t *testing.T, path string) string {
 	t.Helper()
-	all, err := os.ReadFile(path)
-	assert.Must(t, err)
+	all := assert.Get(os.ReadFile(path)).Must(t)
 	return string(all)
 }
 
@@ -71,26 +69,20 @@ func TestMergeAndRemove(t *testing.T) {
 	assert.Must(t, Merge(Config{Admin: from, Into: File{Path: link}, Context: "lifepod"}))
 	config, err := clientcmd.LoadFromFile(path)
 	assert.Must(t, err)
-	if config.CurrentContext != "work" || config.Contexts["lifepod"] == nil || config.Clusters["lifepod"].Server != server {
-		t.Errorf("merged: %s", text(t, path))
-	}
-	if len(config.AuthInfos["lifepod"].ClientKeyData) == 0 || config.AuthInfos["me"].Exec.Command != "login" {
-		t.Errorf("merged: %s", text(t, path))
-	}
+	assert.True(t, config.CurrentContext == "work" && config.Contexts["lifepod"] != nil && config.Clusters["lifepod"].Server == server,
+		"merged: %s", text(t, path))
+	assert.True(t, len(config.AuthInfos["lifepod"].ClientKeyData) != 0 && config.AuthInfos["me"].Exec.Command == "login", "merged: %s", text(t, path))
 	assert.Must(t, Remove(from))
 	assert.Deep(t, "removed", string(want), text(t, path))
 	info, err := os.Lstat(path)
 	assert.Must(t, err)
-	if got := info.Mode().Perm(); got != 0o640 {
-		t.Errorf("mode %o, want 640", got)
-	}
+	got := info.Mode().Perm()
+	assert.True(t, got == 0o640, "mode %o, want 640", got)
 	if info, err = os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v", err)
 	}
 	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 1 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
+	assert.True(t, err == nil && len(left) == 1, "left behind: %v %v", left, err)
 }
 
 // TestMergeNew: without a file it is made, for nobody else to read, and its cluster
@@ -103,21 +95,13 @@ func TestMergeNew(t *testing.T) {
 		into.Owner = &Owner{UID: 65534, GID: 65534}
 	}
 	assert.Must(t, Merge(Config{Admin: from, Into: into, Context: "lifepod"}))
-	info, err := os.Stat(path)
-	assert.Must(t, err)
-	if got := info.Mode().Perm(); got != 0o600 {
-		t.Errorf("mode %o, want 600", got)
-	}
+	info := assert.Get(os.Stat(path)).Must(t)
+	got := info.Mode().Perm()
+	assert.True(t, got == 0o600, "mode %o, want 600", got)
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil || config.CurrentContext != "lifepod" {
-		t.Errorf("current context %q, %v", config.CurrentContext, err)
-	}
-	if err := os.Remove(path); err != nil { // by the user
-		t.Fatal(err)
-	}
-	if err := Remove(from); err != nil {
-		t.Error(err)
-	}
+	assert.True(t, err == nil && config.CurrentContext == "lifepod", "current context %q, %v", config.CurrentContext, err)
+	assert.Must(t, os.Remove(path)) // by the user
+	assert.NoError(t, Remove(from))
 }
 
 // TestMergeRefuses: what has the name and is another's stays.
@@ -135,19 +119,15 @@ func TestMergeRefuses(t *testing.T) {
 			path := write(t, strings.ReplaceAll(others, tc.old, tc.new), 0o600)
 			before := text(t, path)
 			err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod", Use: true})
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v, want …%s", err, tc.want)
-			}
-			if diff := cmp.Diff(before, text(t, path)); diff != "" {
-				t.Errorf("is changed:\n%s", diff)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), path),
+				"got %v, want …%s", err, tc.want)
+			diff := cmp.Diff(before, text(t, path))
+			assert.True(t, diff == "", "is changed:\n%s", diff)
 		})
 	}
 	path := write(t, others, 0o600)
 	assert.Must(t, os.WriteFile(path+".lock", nil, 0o600))
-	if err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}); err == nil || !strings.Contains(err.Error(), path+".lock is there") {
-		t.Errorf("locked: %v", err)
-	}
+	assert.ErrorContains(t, path+".lock is there", Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}), "locked")
 }
 
 // TestMergeAgain: a cluster that was made anew at its address takes its own place,
@@ -157,27 +137,19 @@ func TestMergeAgain(t *testing.T) {
 	keys, from := admin(t, server)
 	merge := func(from string) error { return Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}) }
 	assert.Must(t, merge(from))
-	config, err := clientcmd.LoadFromFile(path)
-	assert.Must(t, err)
+	config := assert.Get(clientcmd.LoadFromFile(path)).Must(t)
 	config.Contexts["lifepod"].Namespace = "mine"
 	assert.Must(t, clientcmd.WriteToFile(*config, path))
 	moved := filepath.Join(filepath.Dir(from), "kubeconfig")
 	assert.Must(t, keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"))
 	assert.Must(t, Renew(from))
-	if config, err = clientcmd.LoadFromFile(path); err != nil {
-		t.Fatal(err)
-	}
-	if got := config.Clusters["lifepod"].Server; got != "https://127.0.0.1:7443" || config.Contexts["lifepod"].Namespace != "mine" {
-		t.Errorf("moved: %s", text(t, path))
-	}
+	config = assert.Get(clientcmd.LoadFromFile(path)).Must(t)
+	assert.True(t, config.Clusters["lifepod"].Server == "https://127.0.0.1:7443" && config.Contexts["lifepod"].Namespace == "mine",
+		"moved: %s", text(t, path))
 	_, anew := admin(t, "https://127.0.0.1:7443")
-	if err := merge(anew); err != nil {
-		t.Errorf("made anew: %v", err)
-	}
+	assert.NoError(t, merge(anew), "made anew")
 	_, another := admin(t, "https://127.0.0.1:8443")
-	if err := merge(another); err == nil {
-		t.Error("another cluster takes the place")
-	}
+	assert.Fails(t, merge(another), "another cluster takes the place")
 }
 
 // TestUserFile: whose file it is.
@@ -190,8 +162,6 @@ func TestUserFile(t *testing.T) {
 	} {
 		t.Setenv("KUBECONFIG", tc.variable)
 		got, err := UserFile()
-		if err != nil || got.Path != tc.want {
-			t.Errorf("KUBECONFIG=%q: %q, %v, want %q", tc.variable, got.Path, err, tc.want)
-		}
+		assert.True(t, err == nil && got.Path == tc.want, "KUBECONFIG=%q: %q, %v, want %q", tc.variable, got.Path, err, tc.want)
 	}
 }

@@ -29,9 +29,7 @@ func TestParse(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			got, err := parse(strings.Fields(tc.args))
 			if tc.err != "" {
-				if err == nil || err.Error() != tc.err {
-					t.Errorf("got error %v, want %s", err, tc.err)
-				}
+				assert.Error(t, tc.err, err)
 				return
 			}
 			assert.Deep(t, "", tc.want, got, cmp.AllowUnexported(line{}))

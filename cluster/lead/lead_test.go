@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // server counts how many lead.
@@ -40,9 +42,7 @@ func (s *server) begin(t *testing.T) (end func()) {
 	go func() { ended <- Run(ctx, s.config, s.led) }()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	}
 }
 
@@ -68,9 +68,8 @@ func TestOneLeads(t *testing.T) {
 		}
 		endA() // gives the lease up
 		time.Sleep(DefaultLease / 2)
-		if got := [2]int32{a.leads.Load(), b.leads.Load()}; got != [2]int32{0, 1} {
-			t.Errorf("leaders %v after the first has ended, want the second, before the lease is over", got)
-		}
+		got := [2]int32{a.leads.Load(), b.leads.Load()}
+		assert.True(t, got == [2]int32{0, 1}, "leaders %v after the first has ended, want the second, before the lease is over", got)
 		endB()
 	})
 }
@@ -84,9 +83,7 @@ func TestLostAndWonAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		back := away(client)
 		time.Sleep(DefaultLease)
-		if n := a.leads.Load(); n != 0 {
-			t.Error("leads without the lease")
-		}
+		assert.True(t, a.leads.Load() == 0, "leads without the lease")
 		back()
 		time.Sleep(DefaultLease)
 		if leads, terms := a.leads.Load(), a.terms.Load(); leads != 1 || terms != 2 {
@@ -106,9 +103,7 @@ func TestStuck(t *testing.T) {
 		go func() { ended <- Run(t.Context(), a.config, func(context.Context) { <-release }) }()
 		time.Sleep(time.Second)
 		away(client)
-		if err := <-ended; !errors.Is(err, errStuck) {
-			t.Errorf("error %v, want %v", err, errStuck)
-		}
+		assert.ErrorIs(t, errStuck, <-ended)
 		close(release)
 	})
 }

@@ -88,7 +88,6 @@ func replaceClass(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// hasDriver says whether the driver runs on a node.
 func hasDriver(n *storagev1.CSINode) bool {
 	return slices.ContainsFunc(n.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == localdriver.Name })
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
-// Config is what the controller needs.
 type Config struct {
 	Client    kubernetes.Interface
 	Dynamic   dynamic.Interface               // for snapshots, which are custom resources

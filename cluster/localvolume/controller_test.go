@@ -51,18 +51,15 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 	return n.On(node)
 }
 
-// newDriver is the driver of a node.
 func newDriver(t *testing.T, node string) csi.ControllerClient {
 	t.Helper()
-	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	driver := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
 	csi.RegisterControllerServer(server, driver)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	assert.Must(t, err)
+	conn := assert.Get(grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))).Must(t)
 	return csi.NewControllerClient(conn)
 }
 
@@ -148,16 +145,14 @@ func (s scene) event() string {
 // volume is the PersistentVolume of a claim, which the informers know from now on.
 func (s scene) volume(t *testing.T, name string) *v1.PersistentVolume {
 	t.Helper()
-	v, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	v := assert.Get(s.client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	s.know(t, v)
 	return v
 }
 
 func (s scene) claim(t *testing.T, name string) *v1.PersistentVolumeClaim {
 	t.Helper()
-	c, err := s.client.CoreV1().PersistentVolumeClaims("shop").Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	c := assert.Get(s.client.CoreV1().PersistentVolumeClaims("shop").Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	return c
 }
 
@@ -181,9 +176,7 @@ func (s scene) bound(t *testing.T, claim *v1.PersistentVolumeClaim) *v1.Persiste
 	volume := s.volume(t, "pvc-"+string(claim.UID))
 	claim = claim.DeepCopy()
 	claim.Spec.VolumeName, claim.Status.Phase, claim.Status.Capacity = volume.Name, v1.ClaimBound, volume.Spec.Capacity.DeepCopy()
-	if _, err := s.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(s.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(t.Context(), claim, metav1.UpdateOptions{})))
 	s.know(t, claim)
 	return claim
 }
@@ -208,9 +201,8 @@ func TestClaimGetsVolume(t *testing.T) {
 	assert.Deep(t, "finalizers", []string{reclaim.Finalizer}, got.Finalizers)
 	assert.Deep(t, "event", "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1", s.event())
 	// Once more, as if the binder had not seen it yet: nothing happens.
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
-		t.Errorf("err %v or an event", err)
-	}
+	err := s.sync(t.Context(), item{"shop", "data"})
+	assert.True(t, err == nil && s.event() == "", "err %v or an event", err)
 }
 
 func TestClaimIsRefused(t *testing.T) {
@@ -232,9 +224,7 @@ func TestClaimIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, newClaim(c.change))
-			if err := s.sync(t.Context(), item{"shop", "data"}); err == nil {
-				t.Error("no error, so that it is not tried again")
-			}
+			assert.Fails(t, s.sync(t.Context(), item{"shop", "data"}), "no error, so that it is not tried again")
 			if got := s.event(); !strings.HasPrefix(got, `Warning ProvisioningFailed failed to provision volume with StorageClass "local": `) || !strings.Contains(got, c.want) {
 				t.Errorf("event %q, want %q", got, c.want)
 			}
@@ -257,9 +247,8 @@ func TestSchedulerChoosesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, newClaim(c.change))
 			assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
-			if got := s.event(); !strings.Contains(got, c.want) {
-				t.Errorf("event %q, want %q", got, c.want)
-			}
+			got := s.event()
+			assert.True(t, strings.Contains(got, c.want), "event %q, want %q", got, c.want)
 			assert.Deep(t, "selected node", "", s.claim(t, "data").Annotations[selectedNode])
 		})
 	}
@@ -276,9 +265,8 @@ func TestClaimThatIsNotOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, newClaim(change))
-			if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
-				t.Errorf("err %v or an event, want neither", err)
-			}
+			err := s.sync(t.Context(), item{"shop", "data"})
+			assert.True(t, err == nil && s.event() == "", "err %v or an event, want neither", err)
 		})
 	}
 }
@@ -294,9 +282,8 @@ func TestImmediateBinding(t *testing.T) {
 	})
 	s := newScene(t, at, claim)
 	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
-	if got := s.volume(t, "pvc-u1").Spec.CSI.VolumeHandle; got != "n2:pvc-u1" {
-		t.Errorf("volume %s, want it on n2", got)
-	}
+	got := s.volume(t, "pvc-u1").Spec.CSI.VolumeHandle
+	assert.True(t, got == "n2:pvc-u1", "volume %s, want it on n2", got)
 }
 
 // A copy is made where its source is. If the scheduler has selected another node, the claim's event says so, and the
@@ -306,8 +293,7 @@ func TestCopies(t *testing.T) {
 	s := newScene(t, first)
 	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	s.bound(t, first)
-	taken, err := s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
-	assert.Must(t, err)
+	taken := assert.Get(s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})).Must(t)
 	s.Dynamic = fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(),
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": snapshotGroup + "/v1", "kind": "VolumeSnapshot", "metadata": map[string]any{"namespace": "shop", "name": "s", "uid": "us"},
@@ -340,9 +326,8 @@ func TestCopies(t *testing.T) {
 			s.know(t, claim)
 			assert.Must(t, s.sync(t.Context(), item{"shop", name}))
 			v := s.volume(t, "pvc-"+name)
-			if got := v.Spec.CSI.VolumeHandle; got != "n1:pvc-"+name {
-				t.Errorf("volume %s, want it on the node of its source", got)
-			}
+			got := v.Spec.CSI.VolumeHandle
+			assert.True(t, got == "n1:pvc-"+name, "volume %s, want it on the node of its source", got)
 			if got := v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; len(got) != 1 || got[0] != "n1" {
 				t.Errorf("its pods are to be on %q", got)
 			}
@@ -352,9 +337,7 @@ func TestCopies(t *testing.T) {
 			})
 			s.know(t, small)
 			s.event()
-			if err := s.sync(t.Context(), item{"shop", "small"}); err == nil || !strings.Contains(err.Error(), "16Mi are claimed, but the source of the volume") {
-				t.Errorf("a smaller one: %v", err)
-			}
+			assert.ErrorContains(t, "16Mi are claimed, but the source of the volume", s.sync(t.Context(), item{"shop", "small"}), "a smaller one")
 			s.event()
 		})
 	}
@@ -375,12 +358,9 @@ func TestCopyOutsideAllowedTopologies(t *testing.T) {
 		c.Spec.DataSourceRef = &v1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "data"}
 		c.Annotations[selectedNode] = "n2"
 	}))
-	if err := s.sync(t.Context(), item{"shop", "clone"}); err == nil {
-		t.Error("no error, so that it is not tried again")
-	}
-	if got := s.event(); !strings.Contains(got, "is on node n1, which the allowedTopologies of the StorageClass leave out") {
-		t.Errorf("event %q", got)
-	}
+	assert.Fails(t, s.sync(t.Context(), item{"shop", "clone"}), "no error, so that it is not tried again")
+	got := s.event()
+	assert.True(t, strings.Contains(got, "is on node n1, which the allowedTopologies of the StorageClass leave out"), "event %q", got)
 }
 
 // A volume grows with its claim: the driver's, the PersistentVolume, and then it is the node's turn.
@@ -392,22 +372,19 @@ func TestExpansion(t *testing.T) {
 	}))
 	s.event()
 	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
-	if got := s.volume(t, "pvc-u1").Spec.Capacity.Storage(); got.String() != "64Mi" {
-		t.Errorf("capacity of the volume %s, want 64Mi", got)
-	}
+	got := s.volume(t, "pvc-u1").Spec.Capacity.Storage()
+	assert.True(t, got.String() == "64Mi", "capacity of the volume %s, want 64Mi", got)
 	claim = s.claim(t, claim.Name)
 	assert.Deep(t, "status", v1.PersistentVolumeClaimNodeResizePending, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
 	assert.Deep(t, "allocated", "64Mi", claim.Status.AllocatedResources.Storage().String())
-	if len(claim.Status.Conditions) != 1 || claim.Status.Conditions[0].Type != v1.PersistentVolumeClaimFileSystemResizePending {
-		t.Errorf("conditions %v", claim.Status.Conditions)
-	}
+	assert.True(t, len(claim.Status.Conditions) == 1 && claim.Status.Conditions[0].Type == v1.PersistentVolumeClaimFileSystemResizePending,
+		"conditions %v", claim.Status.Conditions)
 	for _, want := range []string{"Normal Resizing External resizer is resizing volume pvc-u1", "Normal FileSystemResizeRequired Require file system resize of volume on node"} {
 		assert.Deep(t, "event", want, s.event())
 	}
 	s.know(t, claim) // it is the node's turn: nothing happens
-	if err := s.sync(t.Context(), item{"shop", "data"}); err != nil || s.event() != "" {
-		t.Errorf("err %v or an event", err)
-	}
+	err := s.sync(t.Context(), item{"shop", "data"})
+	assert.True(t, err == nil && s.event() == "", "err %v or an event", err)
 }
 
 // What is too much may be taken back (KEP-1790).
@@ -418,22 +395,16 @@ func TestExpansionThatIsTakenBack(t *testing.T) {
 	s.bound(t, newClaim(func(c *v1.PersistentVolumeClaim) {
 		c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1Ei")
 	}))
-	if err := s.sync(t.Context(), item{"shop", "data"}); err == nil {
-		t.Error("no error")
-	}
-	if got := s.event(); !strings.HasPrefix(got, "Normal Resizing") {
-		t.Errorf("event %q", got)
-	}
-	if got := s.event(); !strings.HasPrefix(got, `Warning VolumeResizeFailed resize volume "pvc-u1": `) {
-		t.Errorf("event %q", got)
-	}
+	assert.Fails(t, s.sync(t.Context(), item{"shop", "data"}), "no error")
+	got := s.event()
+	assert.True(t, strings.HasPrefix(got, "Normal Resizing"), "event %q", got)
+	got = s.event()
+	assert.True(t, strings.HasPrefix(got, `Warning VolumeResizeFailed resize volume "pvc-u1": `), "event %q", got)
 	claim := s.claim(t, "data")
 	assert.Deep(t, "status", v1.PersistentVolumeClaimControllerResizeInfeasible, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage])
 	claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("48Mi")
 	s.know(t, claim)
-	if _, err := s.client.CoreV1().PersistentVolumeClaims("shop").Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(s.client.CoreV1().PersistentVolumeClaims("shop").Update(t.Context(), claim, metav1.UpdateOptions{})))
 	assert.Must(t, s.sync(t.Context(), item{"shop", "data"}))
 	if got := s.volume(t, "pvc-u1").Spec.Capacity.Storage(); got.String() != "48Mi" {
 		t.Errorf("capacity of the volume %s, want 48Mi", got)
@@ -458,19 +429,15 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 			volume := s.volume(t, "pvc-u1")
 			volume.Status.Phase = v1.VolumeReleased
 			c.change(volume)
-			if _, err := s.client.CoreV1().PersistentVolumes().Update(t.Context(), volume, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, assert.ErrorOf(s.client.CoreV1().PersistentVolumes().Update(t.Context(), volume, metav1.UpdateOptions{})))
 			s.know(t, volume)
 			assert.Must(t, s.sync(t.Context(), item{name: "pvc-u1"}))
 			_, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-u1", metav1.GetOptions{})
-			if there := !apierrors.IsNotFound(err); there != c.stays {
-				t.Errorf("PersistentVolume is there: %v (%v)", there, err)
-			}
+			there := !apierrors.IsNotFound(err)
+			assert.True(t, there == c.stays, "PersistentVolume is there: %v (%v)", there, err)
 			list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-			if there := len(list.GetEntries()) == 1; err != nil || there != c.stays {
-				t.Errorf("the driver has it: %v (%v)", there, err)
-			}
+			there = len(list.GetEntries()) == 1
+			assert.True(t, err == nil && there == c.stays, "the driver has it: %v (%v)", there, err)
 		})
 	}
 }
@@ -484,13 +451,10 @@ func TestCapacities(t *testing.T) {
 	for range 2 {
 		assert.Must(t, s.publish(t.Context()))
 	}
-	list, err := s.client.StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(s.client.StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})).Must(t)
 	var got []string
 	for _, c := range list.Items {
-		if c.Capacity.Value() <= 0 {
-			t.Errorf("%s has %s", c.Name, c.Capacity)
-		}
+		assert.True(t, c.Capacity.Value() > 0, "%s has %s", c.Name, c.Capacity)
 		got = append(got, fmt.Sprintf("%s %s %v", c.Name, c.StorageClassName, c.NodeTopology.MatchLabels))
 	}
 	want := []string{
@@ -512,8 +476,7 @@ func TestClassOfFoldersIsReplaced(t *testing.T) {
 	}
 	want := class()
 	want.ReclaimPolicy, want.Annotations = old.ReclaimPolicy, old.Annotations
-	got, err := client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})
-	assert.Must(t, err)
+	got := assert.Get(client.StorageV1().StorageClasses().Get(t.Context(), ClassName, metav1.GetOptions{})).Must(t)
 	got.ManagedFields, want.TypeMeta = nil, got.TypeMeta
 	assert.Deep(t, "class", want, got)
 }

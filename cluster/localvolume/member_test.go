@@ -20,8 +20,7 @@ import (
 
 func newMember(t *testing.T, client kubernetes.Interface) Member {
 	t.Helper()
-	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: "n2", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	driver := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: "n2", Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	known := make(chan struct{})
 	close(known)
 	return Member{Driver: driver, Known: known, Client: func() (kubernetes.Interface, error) { return client, nil }, Log: slog.New(slog.DiscardHandler)}
@@ -36,9 +35,7 @@ func (v Member) serve(t *testing.T) (socket string) {
 	go func() { done <- v.Serve(ctx, socket) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 	})
 	return socket
 }
@@ -56,26 +53,18 @@ func served(socket string, within time.Duration) bool {
 func TestMemberServesWhereDriverIsInstalled(t *testing.T) {
 	client := fake.NewClientset()
 	socket := newMember(t, client).serve(t)
-	if served(socket, 200*time.Millisecond) {
-		t.Error("the driver is served in a cluster without it")
-	}
-	_, err := client.StorageV1().CSIDrivers().Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: localdriver.Name}}, metav1.CreateOptions{})
-	assert.Must(t, err)
-	if !served(socket, 10*time.Second) {
-		t.Error("the driver is not served in a cluster with it")
-	}
+	assert.True(t, !served(socket, 200*time.Millisecond), "the driver is served in a cluster without it")
+	assert.Must(t, assert.ErrorOf(client.StorageV1().CSIDrivers().Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: localdriver.Name}}, metav1.CreateOptions{})))
+	assert.True(t, served(socket, 10*time.Second), "the driver is not served in a cluster with it")
 }
 
 // Volumes that are there are served at once: the API server may not answer.
 func TestMemberServesItsVolumes(t *testing.T) {
 	v := newMember(t, nil)
 	v.Known = nil
-	_, err := v.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{{
+	assert.Must(t, assert.ErrorOf(v.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-	}}})
-	assert.Must(t, err)
-	if !served(v.serve(t), 10*time.Second) {
-		t.Error("the driver is not served")
-	}
+	}}})))
+	assert.True(t, served(v.serve(t), 10*time.Second), "the driver is not served")
 }

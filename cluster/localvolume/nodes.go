@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
-// drivers are those of the nodes.
 type drivers interface {
 	On(node string) (csi.ControllerClient, error)
 	Holding(id string) (csi.ControllerClient, error)

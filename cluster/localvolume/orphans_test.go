@@ -16,21 +16,19 @@ import (
 // makeVolume has the driver of n1 make one, as if this controller was killed then.
 func (s scene) makeVolume(t *testing.T, name string) {
 	t.Helper()
-	_, err := s.drivers.(nodes)["n1"].CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+	assert.Must(t, assert.ErrorOf(s.drivers.(nodes)["n1"].CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 16 << 20},
 		VolumeCapabilities: []*csi.VolumeCapability{{
 			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},
 			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
 		}},
-	})
-	assert.Must(t, err)
+	})))
 }
 
 // hasVolumes is how many volumes the driver of n1 has.
 func (s scene) hasVolumes(t *testing.T) int {
 	t.Helper()
-	list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-	assert.Must(t, err)
+	list := assert.Get(s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})).Must(t)
 	return len(list.GetEntries())
 }
 
@@ -59,9 +57,8 @@ func TestOrphanIsDeleted(t *testing.T) {
 				want  int
 			}{{0, 1}, {orphanAfter - time.Second, 1}, {orphanAfter, 0}} {
 				o.look(t.Context(), now.Add(c.after))
-				if got := s.hasVolumes(t); got != c.want {
-					t.Errorf("after %s the driver has %d volumes, want %d", c.after, got, c.want)
-				}
+				got := s.hasVolumes(t)
+				assert.True(t, got == c.want, "after %s the driver has %d volumes, want %d", c.after, got, c.want)
 			}
 		})
 	}
@@ -89,9 +86,8 @@ func TestVolumeThatMayBeSomebodysIsKept(t *testing.T) {
 				o.look(t.Context(), now.Add(time.Duration(i)*orphanAfter))
 			}
 			s.drivers.(nodes)["n1"] = driver
-			if got := s.hasVolumes(t); got != 2 {
-				t.Errorf("the driver has %d volumes, want 2", got)
-			}
+			got := s.hasVolumes(t)
+			assert.True(t, got == 2, "the driver has %d volumes, want 2", got)
 		})
 	}
 }
@@ -104,7 +100,5 @@ func (s scene) add(t *testing.T, object runtime.Object) {
 
 func (s scene) begin(t *testing.T, name string) {
 	t.Helper()
-	if _, err := s.making.begin(name); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(s.making.begin(name)))
 }

@@ -24,8 +24,7 @@ func policy(name string) *networking.NetworkPolicy {
 // Each new object gets an Event, and the log one line.
 func TestWarns(t *testing.T) {
 	client := fake.NewClientset(policy("before"))
-	recorded, err := client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})
-	assert.Must(t, err)
+	recorded := assert.Get(client.EventsV1().Events("shop").Watch(t.Context(), meta.ListOptions{})).Must(t)
 	var log bytes.Buffer
 	ctx, end := context.WithCancel(t.Context())
 	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -34,9 +33,7 @@ func TestWarns(t *testing.T) {
 	go func() { ended <- Run(ctx, c) }()
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 	for _, name := range []string{"one", "two"} {
-		if _, err := client.NetworkingV1().NetworkPolicies("shop").Create(ctx, policy(name), meta.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(client.NetworkingV1().NetworkPolicies("shop").Create(ctx, policy(name), meta.CreateOptions{})))
 		got := (<-recorded.ResultChan()).Object.(*events.Event)
 		assert.Deep(t,
 			"event", []string{name, "1234", "Warning", "NotEnforced", Note},
@@ -44,10 +41,7 @@ func TestWarns(t *testing.T) {
 
 	}
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if n := strings.Count(log.String(), "NetworkPolicy has no effect"); n != 1 {
-		t.Errorf("%d warnings in the log, want 1:\n%s", n, log.String())
-	}
+	assert.NoError(t, <-ended)
+	n := strings.Count(log.String(), "NetworkPolicy has no effect")
+	assert.True(t, n == 1, "%d warnings in the log, want 1:\n%s", n, log.String())
 }

@@ -101,7 +101,6 @@ func (l leaf) usages() []x509.ExtKeyUsage {
 	return []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 }
 
-// nodeLeaf is whom a node is.
 func nodeLeaf(name string) leaf {
 	return leaf{name: "system:node:" + name, groups: []string{"system:nodes"}}
 }

@@ -49,18 +49,14 @@ func TestDamaged(t *testing.T) {
 			before := content(t, dir)
 			f, err := Open(c.config(dir))
 			if tc.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "from a backup") {
-					t.Errorf("got %v, want …%s…", err, tc.want)
-				}
-				if diff := cmp.Diff(before, content(t, dir)); diff != "" {
-					t.Errorf("files are changed:\n%s", diff)
-				}
+				assert.True(t, err != nil && strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), "from a backup"),
+					"got %v, want …%s…", err, tc.want)
+				diff := cmp.Diff(before, content(t, dir))
+				assert.True(t, diff == "", "files are changed:\n%s", diff)
 				return
 			}
 			assert.Must(t, err)
-			if f.CAHash() != hash {
-				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
-			}
+			assert.True(t, f.CAHash() == hash, "another authority: %s, was %s", f.CAHash(), hash)
 			assert.Deep(t, "made again", tc.made, changed(before, content(t, dir)))
 		})
 	}

@@ -153,7 +153,6 @@ func (f *Folder) fits(p pair, by *authority, l leaf) bool {
 	return l.describes(c)
 }
 
-// describes says whether a certificate is for all that the leaf says.
 func (l leaf) describes(c *x509.Certificate) bool {
 	if c.Subject.CommonName != l.name || !slices.Equal(c.Subject.Organization, l.groups) || !slices.Equal(c.ExtKeyUsage, l.usages()) {
 		return false

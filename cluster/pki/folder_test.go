@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 
 var day = 24 * time.Hour
 
-// clock is what a test sets.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
@@ -33,23 +31,20 @@ func (c *clock) config(dir string) Config {
 
 func open(t *testing.T, c Config) *Folder {
 	t.Helper()
-	f, err := Open(c)
-	assert.Must(t, err)
+	f := assert.Get(Open(c)).Must(t)
 	return f
 }
 
 // content is what all files have.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(dir)).Must(t)
 	all := map[string]string{}
 	for _, file := range files {
 		if file.IsDir() {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(dir, file.Name()))).Must(t)
 		all[file.Name()] = string(text)
 	}
 	return all
@@ -69,8 +64,7 @@ func changed(before, after map[string]string) []string {
 
 func leafIn(t *testing.T, certificate, key string) *x509.Certificate {
 	t.Helper()
-	whole, err := tls.LoadX509KeyPair(certificate, key)
-	assert.Must(t, err)
+	whole := assert.Get(tls.LoadX509KeyPair(certificate, key)).Must(t)
 	return whole.Leaf
 }
 
@@ -90,21 +84,17 @@ func TestWhoIsWho(t *testing.T) {
 		{f.FrontProxy(), f.FrontProxyKey(), f.FrontProxyCA(), "CN=front-proxy-client", "", x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	} {
 		got := leafIn(t, tc.certificate, tc.key)
-		if got.Subject.String() != tc.subject {
-			t.Errorf("%s: subject %q, want %q", tc.certificate, got.Subject, tc.subject)
-		}
+		assert.True(t, got.Subject.String() == tc.subject, "%s: subject %q, want %q", tc.certificate, got.Subject, tc.subject)
 		ca, err := os.ReadFile(tc.ca)
 		assert.Must(t, err)
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(ca)
 		verify := x509.VerifyOptions{DNSName: tc.host, Roots: pool, CurrentTime: c.now, KeyUsages: []x509.ExtKeyUsage{tc.usage}}
-		if _, err := got.Verify(verify); err != nil {
-			t.Errorf("%s: %v", tc.certificate, err)
-		}
+		_, err = got.Verify(verify)
+		assert.True(t, err == nil, "%s: %v", tc.certificate, err)
 		verify.KeyUsages = []x509.ExtKeyUsage{tc.not}
-		if _, err := got.Verify(verify); err == nil {
-			t.Errorf("%s is good for %v, too", tc.certificate, tc.not)
-		}
+		_, err = got.Verify(verify)
+		assert.True(t, err != nil, "%s is good for %v, too", tc.certificate, tc.not)
 	}
 }
 
@@ -166,9 +156,8 @@ func TestRefresh(t *testing.T) {
 			}
 			f := open(t, next)
 			assert.Deep(t, "made again", tc.want, changed(before, content(t, dir)))
-			if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; got.Sub(c.now) < 100*day {
-				t.Errorf("the API server's expires %s at %s", got, c.now)
-			}
+			got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter
+			assert.True(t, got.Sub(c.now) >= 100*day, "the API server's expires %s at %s", got, c.now)
 		})
 	}
 }
@@ -181,14 +170,11 @@ func TestAuthorityExpires(t *testing.T) {
 	end := leafIn(t, f.CA(), f.CAKey()).NotAfter
 	c.now = end.Add(-30 * day)
 	f = open(t, c.config(dir))
-	if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; !got.Equal(end) {
-		t.Errorf("the API server's certificate ends %s, its authority %s", got, end)
-	}
+	got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter
+	assert.True(t, got.Equal(end), "the API server's certificate ends %s, its authority %s", got, end)
 	before := content(t, dir)
 	c.now = end.Add(day)
-	if _, err := Open(c.config(dir)); err == nil || !strings.Contains(err.Error(), "ca.crt: it has expired on 2035-12-30") {
-		t.Errorf("an expired authority: %v", err)
-	}
+	assert.ErrorContains(t, "ca.crt: it has expired on 2035-12-30", assert.ErrorOf(Open(c.config(dir))), "an expired authority")
 	if got := changed(before, content(t, dir)); got != nil {
 		t.Errorf("an expired authority: %v are made again", got)
 	}

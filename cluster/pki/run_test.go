@@ -30,31 +30,21 @@ func TestRun(t *testing.T) {
 		go func() { ended <- f.Run(ctx, slog.New(slog.DiscardHandler)) }()
 
 		time.Sleep(200 * day)
-		if got := changed(first, content(t, dir)); got != nil {
-			t.Errorf("made again after 200 days: %v", got)
-		}
-		if err := os.Rename(f.CA(), f.CA()+".away"); err != nil { // a kubeconfig needs it
-			t.Fatal(err)
-		}
+		got := changed(first, content(t, dir))
+		assert.True(t, got == nil, "made again after 200 days: %v", got)
+		assert.Must(t, os.Rename(f.CA(), f.CA()+".away")) // a kubeconfig needs it
 		time.Sleep(50 * day)
-		if content(t, dir)["node.kubeconfig"] != first["node.kubeconfig"] {
-			t.Error("a kubeconfig was made without the authority's certificate")
-		}
+		assert.True(t, content(t, dir)["node.kubeconfig"] == first["node.kubeconfig"], "a kubeconfig was made without the authority's certificate")
 		assert.Must(t, os.Rename(f.CA()+".away", f.CA()))
 		time.Sleep(day + time.Hour)
 		if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; time.Until(got) < 300*day {
 			t.Errorf("the API server's certificate expires in %s", time.Until(got))
 		}
-		config, err := clientcmd.LoadFromFile(kubeconfig)
-		assert.Must(t, err)
+		config := assert.Get(clientcmd.LoadFromFile(kubeconfig)).Must(t)
 		user := config.AuthInfos["lifepod"]
-		if !f.fits(pair{user.ClientCertificateData, user.ClientKeyData}, f.ca, nodeLeaf("n1")) {
-			t.Error("the node's kubeconfig is not renewed")
-		}
+		assert.True(t, f.fits(pair{user.ClientCertificateData, user.ClientKeyData}, f.ca, nodeLeaf("n1")), "the node's kubeconfig is not renewed")
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 }
 
@@ -69,14 +59,8 @@ func TestKubeconfig(t *testing.T) {
 		return content(t, dir)["kubeconfig"]
 	}
 	first := write("lifepod", "https://127.0.0.1:6443")
-	if write("lifepod", "https://127.0.0.1:6443") != first {
-		t.Error("the same is written again")
-	}
-	if write("lifepod", "https://127.0.0.1:7443") == first {
-		t.Error("another server is not written")
-	}
+	assert.True(t, write("lifepod", "https://127.0.0.1:6443") == first, "the same is written again")
+	assert.True(t, write("lifepod", "https://127.0.0.1:7443") != first, "another server is not written")
 	assert.Must(t, os.WriteFile(path, []byte("half"), 0o600))
-	if write("lifepod", "https://127.0.0.1:6443") == "half" {
-		t.Error("a damaged one is not replaced")
-	}
+	assert.True(t, write("lifepod", "https://127.0.0.1:6443") != "half", "a damaged one is not replaced")
 }

@@ -19,9 +19,7 @@ func TestTracksConnections(t *testing.T) {
 		assert.Must(t, trackConnections(t.Context()))
 		for name, want := range map[string]string{"established": "86400", "close_wait": "3600"} {
 			got, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_" + name)
-			if err != nil || strings.TrimSpace(string(got)) != want {
-				t.Errorf("%s: %s, %v, want %s", name, got, err, want)
-			}
+			assert.True(t, err == nil && strings.TrimSpace(string(got)) == want, "%s: %s, %v, want %s", name, got, err, want)
 		}
 	}
 }

@@ -23,7 +23,5 @@ func TestOthers(t *testing.T) {
 	}
 	want := []string{"nftables table lifepod_2_services", "nftables table kube-proxy", "iptables chain KUBE-SERVICES"}
 	assert.Deep(t, "others", want, others(t.Context(), machine, "lifepod_1_services", "10.43.0.1"))
-	if got := others(t.Context(), machine, "lifepod_1_services", "10.43.0.2"); len(got) != 0 {
-		t.Errorf("others with 10.43.0.2: %v, want none", got)
-	}
+	assert.Empty(t, others(t.Context(), machine, "lifepod_1_services", "10.43.0.2"), "others with 10.43.0.2")
 }

@@ -49,9 +49,8 @@ func TestPaths(t *testing.T) {
 		h.node.Store(tc.node)
 		w := httptest.NewRecorder()
 		tc.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.path, nil))
-		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
-			t.Errorf("%s: %d %s, want %d %s", tc.path, w.Code, w.Body, tc.status, tc.want)
-		}
+		assert.True(t, w.Code == tc.status && strings.Contains(w.Body.String(), tc.want),
+			"%s: %d %s, want %d %s", tc.path, w.Code, w.Body, tc.status, tc.want)
 	}
 }
 
@@ -65,8 +64,7 @@ func (w warnings) Write(line []byte) (int, error) {
 
 // TestTakenPort: a port that is taken is one warning, which says who isn't answered, and is served when it is free.
 func TestTakenPort(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	taken := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	logged := make(warnings, 1) // a second one would hold the test up
 	p := port{taken.Addr().String(), "load balancers", metricsHandler()}
 	ctx, end := context.WithCancel(t.Context())
@@ -76,9 +74,8 @@ func TestTakenPort(t *testing.T) {
 		Config{Log: slog.New(slog.NewTextHandler(logged, nil))}.servePort(ctx, p, time.Millisecond)
 	}()
 	warning := <-logged
-	if !strings.Contains(warning, p.address) || !strings.Contains(warning, "load balancers") || !strings.Contains(warning, "--disable proxy-ports") {
-		t.Errorf("warning %s", warning)
-	}
+	assert.True(t, strings.Contains(warning, p.address) && strings.Contains(warning, "load balancers") && strings.Contains(warning, "--disable proxy-ports"),
+		"warning %s", warning)
 	assert.Must(t, taken.Close())
 	for {
 		response, err := http.Get("http://" + p.address + "/proxyMode")
@@ -86,15 +83,11 @@ func TestTakenPort(t *testing.T) {
 			continue // it is tried again
 		}
 		text, err := io.ReadAll(response.Body)
-		if err != nil || string(text) != "nftables" {
-			t.Errorf("answer %s, %v", text, err)
-		}
+		assert.True(t, err == nil && string(text) == "nftables", "answer %s, %v", text, err)
 		_ = response.Body.Close()
 		break
 	}
 	end()
 	<-ended
-	if _, err := net.Dial("tcp", p.address); err == nil {
-		t.Error("it answers after its end")
-	}
+	assert.Fails(t, assert.ErrorOf(net.Dial("tcp", p.address)), "it answers after its end")
 }

@@ -35,15 +35,13 @@ func TestProtocolsByName(t *testing.T) {
 		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . tcp . 17"},
 		"affinity-of-services": nil,
 	} {
-		elements, err := named{table}.ListElements(t.Context(), "set", set)
-		assert.Must(t, err)
+		elements := assert.Get(named{table}.ListElements(t.Context(), "set", set)).Must(t)
 		var got []string
 		for _, e := range elements {
 			got = append(got, strings.Join(e.Key, " . "))
 		}
 		assert.Deep(t, fmt.Sprint(set), want, got)
 	}
-	if _, err := (named{table}).ListElements(t.Context(), "set", "missing"); !knftables.IsNotFound(err) {
-		t.Errorf("a set that is not there: %v", err)
-	}
+	_, err := (named{table}).ListElements(t.Context(), "set", "missing")
+	assert.True(t, knftables.IsNotFound(err), "a set that is not there: %v", err)
 }

@@ -36,8 +36,7 @@ func (t watchedTable) Run(ctx context.Context, change *knftables.Transaction) er
 // until returns when the table is as wanted.
 func (t watchedTable) until(test *testing.T, what string, wanted func(rules string) bool) {
 	test.Helper()
-	ctx, cancel := context.WithTimeout(test.Context(), time.Minute)
-	defer cancel()
+	ctx := assert.Context(test, time.Minute)
 	var last string
 	for {
 		select {
@@ -104,16 +103,12 @@ func TestFollows(t *testing.T) {
 	})
 
 	slices := client.DiscoveryV1().EndpointSlices("default")
-	if _, err := slices.Update(ctx, webSlice(false), meta.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(slices.Update(ctx, webSlice(false), meta.UpdateOptions{})))
 	table.until(t, "the ready pod only", has("dnat to 10.203.0.5:8080"))
 
 	other := webService("web")
 	other.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "mesh"}
-	if _, err := client.CoreV1().Services("default").Update(ctx, other, meta.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.CoreV1().Services("default").Update(ctx, other, meta.UpdateOptions{})))
 	table.until(t, "no service of another proxy", hasNot("10.43.7.7 . tcp . 80"))
 
 	end()
@@ -130,18 +125,12 @@ func TestFollows(t *testing.T) {
 
 func TestRefusesIPv6(t *testing.T) {
 	err := Run(t.Context(), Config{NodeIP: net.ParseIP("fd00::1")})
-	if err == nil || !strings.Contains(err.Error(), "fd00::1") {
-		t.Errorf("error %v, want one that names the address", err)
-	}
+	assert.ErrorContains(t, "fd00::1", err)
 }
 
 // Without nft the error names the package to install.
 func TestNeedsNft(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := Check(); err == nil || !strings.Contains(err.Error(), "install the package nftables") {
-		t.Errorf("error %v, want one that names the package nftables", err)
-	}
-	if err := Remove(t.Context(), "lifepod_test"); err != nil {
-		t.Errorf("removal where there is no nft: %v", err)
-	}
+	assert.ErrorContains(t, "install the package nftables", Check())
+	assert.NoError(t, Remove(t.Context(), "lifepod_test"), "removal where there is no nft")
 }

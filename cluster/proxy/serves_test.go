@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/knftables"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func apiServer() (*core.Service, *discovery.EndpointSlice) {
@@ -44,13 +46,9 @@ func TestTellsThatTheAPIServerServes(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.serve(ctx, table) }()
 	table.until(t, "a Service without endpoints", has("no-endpoint-services { 10.43.0.1 . tcp . 443 "))
-	if len(served) > 0 {
-		t.Error("it is told before there is an endpoint")
-	}
+	assert.True(t, len(served) == 0, "it is told before there is an endpoint")
 	slices := client.DiscoveryV1().EndpointSlices("default")
-	if _, err := slices.Create(ctx, slice, meta.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(slices.Create(ctx, slice, meta.CreateOptions{})))
 	table.until(t, "the endpoint", has("dnat to 192.0.2.1:6443"))
 	select {
 	case <-served:
@@ -63,9 +61,7 @@ func TestTellsThatTheAPIServerServes(t *testing.T) {
 		case <-table.changed:
 			continue
 		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		}
 		return
 	}
@@ -78,23 +74,16 @@ func TestServes(t *testing.T) {
 		t.Helper()
 		command := exec.Command("nft", "-f", "-")
 		command.Stdin = strings.NewReader(script)
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := command.CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 	}
 	address := net.ParseIP("10.43.0.1")
-	if Serves(t.Context(), table, address) {
-		t.Error("it serves without a table")
-	}
+	assert.True(t, !Serves(t.Context(), table, address), "it serves without a table")
 	nft("add table ip " + table + "; add chain ip " + table + " reject-chain\n" +
 		"add map ip " + table + " service-ips { type ipv4_addr . inet_proto . inet_service : verdict ; }\n" +
 		"add element ip " + table + " service-ips { 10.43.0.10 . tcp . 443 : goto reject-chain }\n")
 	t.Cleanup(func() { nft("delete table ip " + table) })
-	if Serves(t.Context(), table, address) {
-		t.Error("another service is taken for it")
-	}
+	assert.True(t, !Serves(t.Context(), table, address), "another service is taken for it")
 	nft("add element ip " + table + " service-ips { 10.43.0.1 . tcp . 443 : goto reject-chain }\n")
-	if !Serves(t.Context(), table, address) {
-		t.Error("it is not found")
-	}
+	assert.True(t, Serves(t.Context(), table, address), "it is not found")
 }

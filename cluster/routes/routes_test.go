@@ -99,16 +99,11 @@ func TestWantedLater(t *testing.T) {
 	attacker := node("n3", "10.42.0.0/24", "192.0.2.3")
 	p.decide([]*v1.Node{node("n1", "10.42.0.0/24", "192.0.2.1"), attacker})
 	p.decide([]*v1.Node{attacker})
-	if len(p.routes) > 0 {
-		t.Errorf("routes while this node's Node is away: %v", p.routes)
-	}
-	if lines := strings.Count(log.String(), "\n"); lines != 1 {
-		t.Errorf("%d lines are logged:\n%s", lines, log.String())
-	}
+	assert.True(t, len(p.routes) == 0, "routes while this node's Node is away: %v", p.routes)
+	lines := strings.Count(log.String(), "\n")
+	assert.True(t, lines == 1, "%d lines are logged:\n%s", lines, log.String())
 	p.decide([]*v1.Node{node("n1", "10.42.5.0/24", "192.0.2.1"), attacker})
-	if len(p.routes) != 1 {
-		t.Errorf("routes after this node was given another podCIDR: %v", p.routes)
-	}
+	assert.True(t, len(p.routes) == 1, "routes after this node was given another podCIDR: %v", p.routes)
 }
 
 // alone puts the test into a network namespace of its own, with the network
@@ -116,8 +111,7 @@ func TestWantedLater(t *testing.T) {
 func alone(t *testing.T) netlink.Link {
 	t.Helper()
 	runtime.LockOSThread()
-	own, err := netns.New()
-	assert.Must(t, err)
+	own := assert.Get(netns.New()).Must(t)
 	t.Cleanup(func() { _ = own.Close() })
 	assert.Must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lan"}, PeerName: "far"}))
 	for _, name := range []string{"far", "lan"} {
@@ -127,8 +121,7 @@ func alone(t *testing.T) netlink.Link {
 		}
 		assert.Must(t, err)
 	}
-	lan, err := netlink.LinkByName("lan")
-	assert.Must(t, err)
+	lan := assert.Get(netlink.LinkByName("lan")).Must(t)
 	address, err := netlink.ParseAddr("192.0.2.1/24")
 	if err == nil {
 		err = netlink.AddrAdd(lan, address)
@@ -152,8 +145,7 @@ func TestApply(t *testing.T) {
 	have := func(step string, want map[string]string) {
 		t.Helper()
 		for within, want := range map[netip.Prefix]map[string]string{pods: want, foreign: {foreign.String(): "192.0.2.9"}} {
-			list, err := ours(within)
-			assert.Must(t, err)
+			list := assert.Get(ours(within)).Must(t)
 			got := map[string]string{}
 			for p, r := range list {
 				got[p.String()] = r.Gw.String()
@@ -165,9 +157,7 @@ func TestApply(t *testing.T) {
 	at := func(a string) hop { return hop{node: "n" + a, at: netip.MustParseAddr(a)} }
 	apply := func(want map[netip.Prefix]hop) {
 		t.Helper()
-		if err := table.apply(want); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, table.apply(want))
 	}
 	apply(map[netip.Prefix]hop{two: at("192.0.2.2"), three: at("192.0.2.3")})
 	have("two nodes", map[string]string{"10.42.2.0/24": "192.0.2.2", "10.42.3.0/24": "192.0.2.3"})
@@ -180,8 +170,6 @@ func TestApply(t *testing.T) {
 		t.Errorf("a route of somebody else is there: %v", err)
 	}
 	have("one is of somebody else", map[string]string{"10.42.3.0/24": "192.0.2.3"})
-	if err := Remove(pods); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Remove(pods))
 	have("all are removed", map[string]string{})
 }

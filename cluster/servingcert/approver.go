@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
-// Config is what an approver needs to know.
 type Config struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory

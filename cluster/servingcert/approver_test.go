@@ -55,10 +55,8 @@ func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1
 	if change != nil {
 		change(template, r)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
-	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-	assert.Must(t, err)
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+	der := assert.Get(x509.CreateCertificateRequest(rand.Reader, template, key)).Must(t)
 	if r.Spec.Request == nil {
 		r.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	}
@@ -214,8 +212,7 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	changes, err := client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})
-	assert.Must(t, err)
+	changes := assert.Get(client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})).Must(t)
 	log, ended := waits{slog.DiscardHandler, make(chan slog.Record, 10)}, make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
@@ -223,23 +220,19 @@ func testRun(t *testing.T, client *fake.Clientset, quiet bool, come func() error
 			Reserved: func(context.Context) (Reserved, error) { return reserved, nil },
 		})
 	}()
-	if record := <-log.logged; quiet != (record.Level < slog.LevelInfo) {
-		t.Errorf("it says %q with the level %s", record.Message, record.Level)
-	}
+	record := <-log.logged
+	assert.True(t, quiet == (record.Level < slog.LevelInfo), "it says %q with the level %s", record.Message, record.Level)
 	assert.Must(t, come())
 	for change := range changes.ResultChan() {
 		if change.Type != watch.Modified {
 			continue
 		}
-		if got := change.Object.(*certificatesv1.CertificateSigningRequest); got.Name != "csr" || got.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
-			t.Errorf("changed: %+v", got)
-		}
+		got := change.Object.(*certificatesv1.CertificateSigningRequest)
+		assert.True(t, got.Name == "csr" && got.Status.Conditions[0].Type == certificatesv1.CertificateApproved, "changed: %+v", got)
 		break
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-ended)
 	for _, action := range client.Actions() {
 		if update, is := action.(clienttesting.UpdateAction); is && action.GetSubresource() == "approval" {
 			assert.Deep(t, "is answered", "csr", update.GetObject().(*certificatesv1.CertificateSigningRequest).Name)

@@ -83,7 +83,6 @@ func (n Nodes) pods() (*live.Pods, error) {
 	return &live.Pods{Scenarios: scenarios, Seed: 1}, nil
 }
 
-// Config is what they need.
 type Config struct {
 	Nodes    Nodes
 	Loopback *rest.Config // may do everything

@@ -23,8 +23,7 @@ func TestCheckScenarioOfNodes(t *testing.T) {
 		{3, ""},
 	} {
 		err := Nodes{Count: c.count, Speed: 1, NodeScenario: file}.Check()
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%d nodes: %v, want %q", c.count, err, c.want)
-		}
+		assert.True(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)),
+			"%d nodes: %v, want %q", c.count, err, c.want)
 	}
 }

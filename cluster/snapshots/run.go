@@ -28,7 +28,6 @@ import (
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
-// Config is what snapshots need.
 type Config struct {
 	Loopback  *rest.Config // of the API server
 	Client    kubernetes.Interface

@@ -29,17 +29,15 @@ func TestValidate(t *testing.T) {
 		"--etcd-prefix \"registry\"":      {Endpoints: some, Prefix: "registry"},
 	} {
 		err := p.Validate()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%+v: error %v, want one with %q", p, err, want)
-		}
+		assert.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"%+v: error %v, want one with %q", p, err, want)
 	}
 }
 
 // The first record stays, whoever comes later.
 func TestFound(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})
-	assert.Must(t, err)
+	store := assert.Get(etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})).Must(t)
 	defer store.Close()
 	assert.Must(t, store.AwaitReady(t.Context()))
 	p := Place{Endpoints: []string{store.Endpoint()}}
@@ -48,20 +46,17 @@ func TestFound(t *testing.T) {
 	}
 	first := Record{Services: "10.43.0.0/16", Keys: map[string]string{"ca.crt": "a"}, Founder: "n1"}
 	for _, r := range []Record{first, {Services: "10.44.0.0/16", Founder: "n2"}} {
-		got, err := p.Found(t.Context(), r)
-		assert.Must(t, err)
+		got := assert.Get(p.Found(t.Context(), r)).Must(t)
 		assert.Deep(t, fmt.Sprintf("recorded by %s", r.Founder), &first, got)
 	}
 	got, err := p.Find(t.Context())
-	if diff := cmp.Diff(&first, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(&first, got)
+	assert.True(t, diff == "" && err == nil, "error %v (-want +got):\n%s", err, diff)
 }
 
 // shortDir is one whose path leaves room for the name of a socket.
 func shortDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "lps")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lps")).Must(t)
 	assert.AtEnd(t, func() error { return os.RemoveAll(dir) })
 	return dir
 }
@@ -69,28 +64,17 @@ func shortDir(t *testing.T) string {
 // Another server's keys are taken; those of another cluster are not replaced.
 func TestShare(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "pki"), filepath.Join(t.TempDir(), "pki")
-	if _, err := pki.Open(pki.Config{Dir: one}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: one})))
 	for range 2 {
 		assert.Must(t, pki.Share(one, two))
 	}
 	want, err := pki.Fingerprints(one)
-	if err != nil || len(want) != 3 {
-		t.Fatalf("fingerprints %v, error %v, want three", want, err)
-	}
-	if _, err := pki.Open(pki.Config{Dir: two}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Require(t, err == nil && len(want) == 3, "fingerprints %v, error %v, want three", want, err)
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: two})))
 	got, err := pki.Fingerprints(two)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && err == nil, "error %v (-want +got):\n%s", err, diff)
 	other := filepath.Join(t.TempDir(), "pki")
-	if _, err := pki.Open(pki.Config{Dir: other}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pki.Share(one, other); err == nil || !strings.Contains(err.Error(), "belongs to another cluster") {
-		t.Errorf("error %v, want that the root is another cluster's", err)
-	}
+	assert.Must(t, assert.ErrorOf(pki.Open(pki.Config{Dir: other})))
+	assert.ErrorContains(t, "belongs to another cluster", pki.Share(one, other))
 }

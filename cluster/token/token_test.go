@@ -61,24 +61,20 @@ func TestPrepare(t *testing.T) {
 	assert.Must(t, Prepare(ctx, config(client)))
 	assert.Deep(t, "writes", 17, len(writes(client)))
 	assert.Must(t, Prepare(ctx, config(client)))
-	if got := writes(client); got != nil {
-		t.Errorf("written again: %v", got)
-	}
+	got := writes(client)
+	assert.True(t, got == nil, "written again: %v", got)
 	info, err := client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
 	assert.Must(t, err)
 	info.Data["jws-kubeconfig-abcdef"] = "signature"
 	info.Data["kubeconfig"] = "another"
-	if _, err := client.CoreV1().ConfigMaps("kube-public").Update(ctx, info, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.CoreV1().ConfigMaps("kube-public").Update(ctx, info, metav1.UpdateOptions{})))
 	assert.Must(t, client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}))
 	writes(client)
 	assert.Must(t, Prepare(ctx, config(client)))
 	assert.Deep(t, "", []string{"update configmaps", "create rolebindings"}, writes(client))
 	info, err = client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
-	if err != nil || info.Data["jws-kubeconfig-abcdef"] != "signature" || !strings.Contains(info.Data["kubeconfig"], "https://192.0.2.1:6443") {
-		t.Errorf("%v, %v", info.Data, err)
-	}
+	assert.True(t, err == nil && info.Data["jws-kubeconfig-abcdef"] == "signature" && strings.Contains(info.Data["kubeconfig"], "https://192.0.2.1:6443"),
+		"%v, %v", info.Data, err)
 }
 
 // TestToken: what is made is what the API server's authenticator and the signer of
@@ -88,37 +84,25 @@ func TestToken(t *testing.T) {
 	token := create(ctx, t, client, time.Hour)
 	forever := create(ctx, t, client, 0)
 	id, secret, _ := strings.Cut(token, ".")
-	stored, err := client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
-	assert.Must(t, err)
-	if stored.Type != "bootstrap.kubernetes.io/token" || string(stored.Data["token-secret"]) != secret {
-		t.Errorf("stored: %v", stored)
-	}
+	stored := assert.Get(client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})).Must(t)
+	assert.True(t, stored.Type == "bootstrap.kubernetes.io/token" && string(stored.Data["token-secret"]) == secret, "stored: %v", stored)
 	want := []string{"auth-extra-groups", "description", "expiration", "token-id", "token-secret", "usage-bootstrap-authentication", "usage-bootstrap-signing"}
 	assert.Deep(t, "", want, slices.Sorted(maps.Keys(stored.Data)))
 	list, err := List(ctx, client)
-	if err != nil || len(list) != 2 || list[0].ID != id || !list[1].Expires.IsZero() {
-		t.Errorf("list: %v, %v", list, err)
-	}
+	assert.True(t, err == nil && len(list) == 2 && list[0].ID == id && list[1].Expires.IsZero(), "list: %v, %v", list, err)
 	var out strings.Builder
 	assert.Must(t, table(&out, list, list[0].Expires.Add(-90*time.Minute)))
-	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
-		t.Errorf("table:\n%s", text)
-	}
+	text := out.String()
+	assert.True(t, !strings.Contains(text, secret) && strings.Contains(text, "90m") && strings.Contains(text, "forever"), "table:\n%s", text)
 	out.Reset()
 	if err := table(&out, []Token{{ID: id, Description: "\x1b[2J\nabcdef"}}, time.Now()); err != nil || !strings.Contains(out.String(), "   ^[[2J abcdef\n") {
 		t.Errorf("a description that a terminal would obey: %q, %v", out.String(), err)
 	}
 	for _, name := range []string{id, forever} {
-		if err := Delete(ctx, client, name); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, Delete(ctx, client, name))
 	}
-	if err := Delete(ctx, client, "nonsense"); err == nil || err.Error() != `token ID "nonsense": want 6 characters of a to z and 0 to 9` {
-		t.Errorf("nonsense: %v", err)
-	}
-	if err := Delete(ctx, client, id); err == nil || !strings.Contains(err.Error(), "not found") {
-		t.Errorf("deleted twice: %v", err)
-	}
+	assert.Error(t, `token ID "nonsense": want 6 characters of a to z and 0 to 9`, Delete(ctx, client, "nonsense"), "nonsense")
+	assert.ErrorContains(t, "not found", Delete(ctx, client, id), "deleted twice")
 }
 
 // TestInvitation: the command pins each authority of the cluster, since a node that joins
@@ -127,10 +111,8 @@ func TestInvitation(t *testing.T) {
 	var authorities []byte
 	var pins string
 	for _, name := range []string{"of today", "of tomorrow"} {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		assert.Must(t, err)
-		c, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-		assert.Must(t, err)
+		key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+		c := assert.Get(cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)).Must(t)
 		authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 		pins += fmt.Sprintf(" --ca-hash sha256:%x", sha256.Sum256(c.RawSubjectPublicKeyInfo))
 	}
@@ -140,14 +122,11 @@ func TestInvitation(t *testing.T) {
 	assert.Must(t, Prepare(ctx, c))
 	got, err := Invitation(ctx, client, "abcdef.0123456789abcdef")
 	want := "echo abcdef.0123456789abcdef | sudo lifepod join https://192.0.2.1:6443" + pins + " --token-file -"
-	if err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	assert.True(t, err == nil && got == want, "got %q, %v, want %q", got, err, want)
 }
 
 func create(ctx context.Context, t *testing.T, client *fake.Clientset, ttl time.Duration) string {
 	t.Helper()
-	token, err := Create(ctx, client, ttl, "for a test")
-	assert.Must(t, err)
+	token := assert.Get(Create(ctx, client, ttl, "for a test")).Must(t)
 	return token
 }

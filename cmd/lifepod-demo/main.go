@@ -45,7 +45,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	command.SetFlagErrorFunc(commandline.FlagError)
 	flags := command.PersistentFlags()
 	flags.StringVar(&root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
-	flags.StringVar(&endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
+	flags.StringVar(&endpoint, "runtime-endpoint", "", "`unix:///path` of a CRI runtime to use instead of the bundled containerd")
 	flags.StringVar(&logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	command.AddCommand(run.NewCommand(run.Options{Began: began}, func() (run.GlobalFlags, error) {
 		log, err := commandline.Logger(logLevel)

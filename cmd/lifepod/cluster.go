@@ -23,7 +23,7 @@ const versionVariable = "LIFEPOD_VERSION"
 
 // newClusterCommands are those of a whole cluster. This process becomes the program
 // that has them; their flags and help are there.
-func newClusterCommands() []*cobra.Command {
+func newClusterCommands(code *int) []*cobra.Command {
 	var list []*cobra.Command
 	for _, c := range []struct{ name, short string }{
 		{"up", "Be a whole Kubernetes: API server, scheduler, controllers and this machine's node"},
@@ -35,7 +35,16 @@ func newClusterCommands() []*cobra.Command {
 	} {
 		list = append(list, &cobra.Command{
 			Use: c.name, Short: c.short, DisableFlagParsing: true, ValidArgsFunction: completeByCluster,
-			RunE: func(*cobra.Command, []string) error { return becomeCluster(os.Args[1:]) },
+			RunE: func(command *cobra.Command, args []string) error {
+				root, rest := rootOf(args)
+				if c.name == "kubectl" && len(rest) > 0 && rest[0] == "lifepod" { // kubectl runs no plugins here
+					plugin := newPluginCommand(code, root)
+					plugin.SetArgs(rest[1:])
+					plugin.SetOut(command.OutOrStdout())
+					return plugin.ExecuteContext(command.Context())
+				}
+				return becomeCluster(os.Args[1:])
+			},
 		})
 	}
 	return list
@@ -79,7 +88,8 @@ func (g *global) buildKustomization(dir string) ([]byte, error) {
 // arguments; who may not write there has one of his own.
 func programRoot(args []string) (string, error) {
 	if os.Geteuid() == 0 {
-		return rootOf(args), nil
+		root, _ := rootOf(args)
+		return root, nil
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -88,13 +98,15 @@ func programRoot(args []string) (string, error) {
 	return filepath.Join(cache, "lifepod"), nil
 }
 
-// rootOf finds --root among arguments whose other flags are the program's.
-func rootOf(args []string) string {
+// rootOf finds --root among arguments whose other flags are the program's; rest are those from the first on that is no flag.
+func rootOf(args []string) (root string, rest []string) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
-	root := flags.String("root", bundle.DefaultRoot, "")
+	flags.StringVar(&root, "root", bundle.DefaultRoot, "")
 	_ = flags.Parse(args) // what else is wrong the program says
-	return *root
+	flags.SetInterspersed(false)
+	_ = flags.Parse(args)
+	return root, flags.Args()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,6 @@ type completer = commandline.Completer
 func (g *global) completeFlags(root *cobra.Command) {
 	commandline.CompleteFlags(root, map[string]completer{
 		"output":    completeOutput,
-		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
 		"namespace": g.completeNamespace,
 		"container": g.completeContainer,
 		"target":    g.completeContainer,
@@ -37,14 +37,19 @@ func (g *global) completeFlags(root *cobra.Command) {
 	})
 }
 
-func completeOutput(command *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return outputs[command.Name()], cobra.ShellCompDirectiveNoFileComp
+// completeOutput goes on behind what ends in =.
+func completeOutput(command *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	list := slices.DeleteFunc(slices.Clone(outputs[command.Name()]), func(o string) bool { return !strings.HasPrefix(o, typed) })
+	if len(list) == 1 && strings.HasSuffix(list[0], "=") {
+		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 // outputs are the values of -o by command.
 var outputs = map[string][]string{
-	"run": {"json"}, "doctor": {"json"}, "ls": {"json", "wide"}, "ps": {"wide", "yaml", "json"}, "status": {"yaml", "json"}, "timeline": {"json", "svg", "html", "otlp"},
-	"sim": {"json", "timeline", "svg", "html"}, "diff": {"json"},
+	"run": {"json"}, "doctor": {"json"}, "ls": {"json", "wide"}, "ps": psOutputs, "status": objectOutputs, "events": objectOutputs, "why": {"json"},
+	"timeline": {"json", "svg", "html", "otlp"}, "sim": {"json", "timeline", "svg", "html"}, "diff": {"json"}, "pull": {"json"},
 }
 
 // known are the pods that a line can name; nobody but root sees any.
@@ -59,7 +64,8 @@ func (g *global) known() []*v1.Pod {
 	if err != nil {
 		return nil
 	}
-	return inNamespace(attended, c.Unattended(attended), "").pods
+	all, _ := (&which{}).of(attended, c.Unattended(attended)) // nothing of it can be wrong
+	return all.pods
 }
 
 // completePod completes the name of a pod, the first argument.
@@ -86,16 +92,23 @@ func (g *global) completePod(command *cobra.Command, args []string, _ string) (l
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeJournal completes the names of pods that the journal has.
+// completeJournal completes the names of pods that the journal has; behind one, if containers are asked about, its containers'.
 func completeJournal(open journals, namespace *string) completer {
-	return func(command *cobra.Command, _ []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	return func(command *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 		source, err := open(command, *namespace)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		pods, _ := source.Pods() // those that can be read
+		ofPod := command.Name() == "why" && len(args) > 0
 		for _, p := range pods {
-			list = append(list, p.Name)
+			if !ofPod {
+				list = append(list, p.Name)
+			} else if len(args) == 1 && p.Name == args[0] {
+				for _, c := range p.Containers {
+					list = append(list, c.Name)
+				}
+			}
 		}
 		return slices.Compact(slices.Sorted(slices.Values(list))), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -112,6 +125,14 @@ func (g *global) podOfLine(args []string) *v1.Pod {
 		}
 	}
 	return nil
+}
+
+// completePodContainer completes POD CONTAINER.
+func (g *global) completePodContainer(command *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		return g.completeContainer(command, args, typed)
+	}
+	return g.completePod(command, args, typed)
 }
 
 func (g *global) completeContainer(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

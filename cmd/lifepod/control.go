@@ -98,5 +98,5 @@ func interrupted(ctx context.Context, err error) error {
 
 // warn writes a warning to stderr.
 func warn(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "warning: %s\n", plain.Text(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(w, "%s %s\n", plain.Busy.Paint(plain.Colours(w), "warning:"), plain.Text(fmt.Sprintf(format, args...)))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -11,33 +12,15 @@ import (
 )
 
 func TestGraceSeconds(t *testing.T) {
-	seconds := func(n int64) *int64 { return &n }
-	for _, tc := range []struct {
-		grace string
-		force bool
-		want  *int64
-		err   string
-	}{
-		{grace: "", want: nil},
-		{grace: "10", want: seconds(10)},
-		{grace: "10s", want: seconds(10)},
-		{grace: "1m1ms", want: seconds(61)},
-		{grace: "0", want: seconds(1)}, // B-WRK-9
-		{grace: "0s", want: seconds(1)},
-		{force: true, want: seconds(0)},
-		{grace: "-1", err: `--grace "-1": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
-		{grace: "-1ms", err: `--grace "-1ms": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
-		{grace: "soon", err: `--grace "soon": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
-		{grace: "1s", force: true, err: "--grace 1s and --force exclude each other: --force gives no grace"},
-	} {
-		got, err := graceSeconds(tc.grace, tc.force)
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" || text != tc.err {
-			t.Errorf("%q, force %v: %q (-want +got):\n%s", tc.grace, tc.force, text, diff)
-		}
+	for grace, want := range map[time.Duration]int64{0: 0, time.Millisecond: 1, 10 * time.Second: 10, time.Minute + time.Millisecond: 61} {
+		got, err := graceSeconds(&grace, false)
+		assert.Must(t, err)
+		assert.Equal(t, want, *got, "%v", grace)
+	}
+	own, err := graceSeconds(nil, false)
+	forced, err2 := graceSeconds(nil, true)
+	if err != nil || err2 != nil || own != nil || *forced != 0 {
+		t.Errorf("the pod's own %v, %v; forced %v, %v", own, err, forced, err2)
 	}
 }
 

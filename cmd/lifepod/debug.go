@@ -23,19 +23,18 @@ type debugFlags struct {
 func newDebugCommand(g *global, code *int) *cobra.Command {
 	var on *onPod
 	f := &debugFlags{}
+	var words []string
 	command := &cobra.Command{
-		Use:   "debug [flags] POD --image IMAGE [-- COMMAND [ARGUMENT…]]",
+		Use:   "debug [flags] POD --image IMAGE [[--] COMMAND [ARGUMENT…]]",
 		Short: "Put an ephemeral container into a running pod, to look into it",
 		Long: `Put an ephemeral container into a running pod, to look into it, and attach to it.
 
 It is in the pod's network, and with --target it sees that container's processes.
 It cannot be removed: it is there until the pod ends. Its exit code becomes
 lifepod's.`,
-		Args: func(command *cobra.Command, args []string) error {
-			if dash := command.ArgsLenAtDash(); dash != 1 && (dash >= 0 || len(args) != 1) || args[0] == "" {
-				return errors.New("want one pod: lifepod debug [flags] POD --image IMAGE [-- COMMAND [ARGUMENT…]]")
-			}
-			return nil
+		Args: func(command *cobra.Command, args []string) (err error) {
+			words, err = behindPod(command, args)
+			return err
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			if f.image == "" {
@@ -44,7 +43,7 @@ lifepod's.`,
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
 			if err == nil {
-				*code, err = f.debug(command, pod, args[1:])
+				*code, err = f.debug(command, pod, words)
 			}
 			return interrupted(ctx, err)
 		},
@@ -57,6 +56,7 @@ lifepod's.`,
 	flags.BoolVarP(&f.session.stdin, "stdin", "i", false, "pass standard input on")
 	flags.BoolVarP(&f.session.tty, "tty", "t", false, "with a terminal")
 	flags.BoolVarP(&f.detach, "detach", "d", false, "do not attach: only say the container's name")
+	flags.SetInterspersed(false)
 	return command
 }
 

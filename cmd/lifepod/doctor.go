@@ -66,7 +66,7 @@ func newDoctorCommand(on doctorHost) *cobra.Command {
 			return examine(command, on, output)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json instead of text")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json instead of text")
 	if on.Sweep != nil {
 		command.Flags().BoolVar(&sweep, "sweep", false, "first end the pods of lifepods that were killed, and remove what is left of them")
 	}

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lifepod/lifepod/down"
+	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -17,7 +23,6 @@ import (
 // has joined one, this process becomes the program of clusters.
 func newDownCommand(g *global) *cobra.Command {
 	var o down.Options
-	var grace time.Duration
 	command := &cobra.Command{
 		Use:   "down [flags]",
 		Short: "End all pods of a state folder, with what up or join runs there",
@@ -25,11 +30,11 @@ func newDownCommand(g *global) *cobra.Command {
 state stays: the next lifepod up begins the pods again, as after a reboot.
 
 On a machine that has joined a cluster it ends lifepod join and this machine's pods.
-Without a cluster it ends the pods that lifepod run and lifepod agent have left in
-the state folder, while no lifepod uses it.
+Without a cluster it ends the pods of lifepod run -d, and those that lifepod run and
+lifepod agent have left in the state folder, while no other lifepod uses it.
 
 Each pod ends as its own lifepod would have ended it: with its preStop hooks and its
-grace, which --grace-period replaces, sidecars last.
+grace, which --grace replaces, sidecars last.
 
 With --purge everything of lifepod below the state folder is removed: state and keys
 of a cluster, volumes, images.`,
@@ -40,25 +45,68 @@ of a cluster, volumes, images.`,
 			if hasCluster(g.root) {
 				return becomeCluster(os.Args[1:])
 			}
-			if command.Flags().Changed("grace-period") {
-				o.Grace = &grace
-			}
 			log, err := g.logger()
 			if err != nil {
 				return err
 			}
 			o.Root, o.Log = g.root, log
+			stopped, err := g.stopInBackground(command.Context(), o.Grace)
+			if err != nil {
+				return interrupted(command.Context(), err)
+			}
 			did, err := down.Run(command.Context(), o)
 			if err != nil {
 				return interrupted(command.Context(), err)
+			}
+			if stopped > 0 {
+				did = "Stopped " + plain.Count(stopped, "pod") + " of lifepod run -d. " + did
 			}
 			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(did))
 			return err
 		},
 	}
 	command.Flags().BoolVar(&o.Purge, "purge", false, "remove state, keys, volumes and images as well")
-	commandline.DurationVar(command.Flags(), &grace, "grace-period", 0, "`time` that each pod has to end in, in place of its own; 0: kill at once")
+	commandline.GraceVar(command.Flags(), &o.Grace)
 	return command
+}
+
+// stopInBackground ends each lifepod run -d, as Ctrl-C does, and says of how many pods.
+func (g *global) stopInBackground(ctx context.Context, grace *time.Duration) (stopped int, err error) {
+	c, err := g.pods()
+	if err != nil {
+		return 0, nil //nolint:nilerr // down itself says that it is not root
+	}
+	all, _, err := c.Pods(ctx)
+	if err != nil {
+		return 0, err
+	}
+	seconds, err := graceSeconds(grace, false)
+	if err != nil {
+		return 0, err
+	}
+	var ended errgroup.Group
+	asked := map[int]bool{} // owners: a second signal would kill
+	for _, pod := range all {
+		pid, err := pod.Owner()
+		if err != nil {
+			continue // it has ended
+		}
+		owner, err := os.FindProcess(pid) // that one, also if another gets its number
+		if err != nil || !asked[pid] && (!background.Has(pid) || owner.Signal(syscall.SIGTERM) != nil) {
+			continue
+		}
+		asked[pid] = true
+		stopped++
+		ended.Go(func() error {
+			if seconds != nil {
+				if err := pod.Stop(ctx, seconds); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+			return pod.Wait(ctx)
+		})
+	}
+	return stopped, ended.Wait()
 }
 
 // hasCluster says whether a state folder has a cluster of its own, or a node that has

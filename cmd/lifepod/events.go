@@ -21,7 +21,7 @@ func newEventsCommand(g *global) *cobra.Command {
 cluster. lifepod timeline tells what happened between them.`,
 		Args: onePod,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := commandline.CheckOutput(output, "json", "yaml"); err != nil {
+			if err := commandline.CheckOutput(output, objectOutputs...); err != nil {
 				return err
 			}
 			_, events, err := on.describe(command.Context(), args[0], true)
@@ -31,10 +31,10 @@ cluster. lifepod timeline tells what happened between them.`,
 			case output != "":
 				return printObject(command.OutOrStdout(), &v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: events}, output)
 			}
-			return show.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "OF", "MESSAGE"}, show.Events(events, time.Now()))
+			return show.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "CONTAINER", "MESSAGE"}, show.Events(events, time.Now()))
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json or yaml")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, a v1.EventList; jsonpath={…} or go-template={{…}} of it")
 	return command
 }

@@ -2,31 +2,36 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newExecCommand(g *global, code *int) *cobra.Command {
 	var on *onPod
 	var s sessionFlags
+	var words []string
 	var user string
 	command := &cobra.Command{
-		Use:   "exec [flags] POD -- COMMAND [ARGUMENT…]",
+		Use:   "exec [flags] POD [--] COMMAND [ARGUMENT…]",
 		Short: "Run a command in a container of a pod",
 		Long: `Run a command in a container of a pod.
 
 Its exit code becomes lifepod's; 126 and 127 say that it could not be started.
 When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`,
-		Args: func(command *cobra.Command, args []string) error {
-			if command.ArgsLenAtDash() != 1 || len(args) < 2 || args[0] == "" {
-				return errors.New("want a pod and a command: lifepod exec [flags] POD -- COMMAND [ARGUMENT…]")
+		Args: func(command *cobra.Command, args []string) (err error) {
+			words, err = behindPod(command, args)
+			if err == nil && len(words) == 0 {
+				return fmt.Errorf("want a pod and a command: %s", command.UseLine())
 			}
-			return nil
+			return err
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
@@ -38,9 +43,9 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			streams, restore := s.streams(command, s.tty)
 			defer restore()
 			if user == "" {
-				*code, err = pod.Exec(ctx, container, args[1:], streams)
+				*code, err = pod.Exec(ctx, container, words, streams)
 			} else {
-				*code, err = pod.ExecAs(ctx, g.runtimeSocket(), container, user, args[1:], streams)
+				*code, err = pod.ExecAs(ctx, g.runtimeSocket(), container, user, words, streams)
 			}
 			if _, ok := errors.AsType[*client.StartError](err); ok {
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
@@ -51,8 +56,25 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 	}
 	on = g.onPodCommand(command)
 	s.add(command)
-	command.Flags().StringVarP(&user, "user", "u", "", "as another user than the container's, `USER[:GROUP]`, by name or number (containerd only)")
+	command.Flags().StringVarP(&user, "user", "u", "", "as another user than the container's, by name or number; it needs containerd: `USER[:GROUP]`")
+	command.Flags().SetInterspersed(false)
 	return command
+}
+
+// behindPod is the command of POD [flags] [--] COMMAND, whose own flags stand behind its first word. The flags of ours, parsed up to
+// the pod so far, are parsed to their end.
+func behindPod(command *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 || args[0] == "" {
+		return nil, fmt.Errorf("want a pod: %s", command.UseLine())
+	}
+	flags := command.Flags()
+	if err := flags.Parse(args[1:]); err != nil {
+		return nil, commandline.FlagError(command, err)
+	}
+	if help, _ := flags.GetBool("help"); help {
+		return nil, pflag.ErrHelp
+	}
+	return flags.Args(), nil
 }
 
 // sessionFlags are the flags of commands that talk to a container.

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/contract"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newExplainCommand() *cobra.Command {
@@ -48,9 +48,18 @@ command lists the words and the chapters.`,
 	}
 }
 
-// completeWords completes words and areas.
-func completeWords(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	words, _ := contract.Words() // nothing to complete, then
+// completeWords completes words and areas; behind a hyphen, which only numbers have, those of rules.
+func completeWords(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if strings.Contains(typed, "-") {
+		rules, _ := contract.Rules() // nothing to complete, then
+		for _, r := range rules {
+			if strings.HasPrefix(r.Number, typed) {
+				list = append(list, cobra.CompletionWithDesc(r.Number, contract.Plain(r.Title, 1000)))
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	words, _ := contract.Words()
 	for _, w := range words {
 		list = append(list, w.Names...)
 	}
@@ -119,10 +128,5 @@ func listAll(out io.Writer, words []contract.Word, chapters []contract.Chapter) 
 // make it easy to read.
 func widthOf(out io.Writer) int {
 	const usual, most = 80, 110
-	if file, ok := out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return min(width, most)
-		}
-	}
-	return usual
+	return min(cmp.Or(plain.Columns(out), usual), most)
 }

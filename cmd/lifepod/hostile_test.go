@@ -133,18 +133,22 @@ func TestHostilePod(t *testing.T) {
 	var out bytes.Buffer
 	assert.Must(t, show.Describe(&out, pod, events, time.Now()))
 	oneLine(t, "status", out.String())
-	for _, output := range []string{"", "wide", "yaml", "json"} {
+	for _, output := range append(psOutputs[:4], "", "jsonpath={..name}", "go-template={{.metadata.name}}{{range .items}}{{.metadata.name}}{{end}}") {
 		out.Reset()
 		command := &cobra.Command{}
 		command.SetOut(&out)
-		assert.Must(t, printPods(command, []*v1.Pod{pod}, output, true))
-		oneLine(t, "ps -o "+output, out.String())
+		assert.Must(t, (&psFlags{output: output, ended: true}).print(command, []*v1.Pod{pod}))
+		check := oneLine
+		if strings.Contains(output, "=") {
+			check = harmless // as it is, in as many lines as it has
+		}
+		check(t, "ps -o "+output, out.String())
 		out.Reset()
-		if output == "" || output == "wide" {
+		if output == "" || output == "wide" || output == "name" {
 			continue
 		}
 		assert.Must(t, printObject(&out, pod, output))
-		oneLine(t, "status -o "+output, out.String())
+		check(t, "status -o "+output, out.String())
 	}
 }
 

@@ -119,7 +119,7 @@ func newImageListCommand(open openImages) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json or wide instead of the short table")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json or wide instead of the short table")
 	return command
 }
 

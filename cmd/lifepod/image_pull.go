@@ -36,7 +36,7 @@ func newImagePullCommand(open openImages, complete completer) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials, tried before those of the node: a docker config.json `file`")
-	command.Flags().StringVarP(&output, "output", "o", "", "json: an object per line, on standard output")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json, an object per line, on standard output")
 	return command
 }
 

@@ -25,6 +25,11 @@ const ownsSignals = "lifepod.dev/owns-signals"
 // hangup, so that it closes what it has opened; what follows is bounded, and
 // further signals are ignored. It is for a root's PersistentPreRun.
 func cancelOnSignal(command *cobra.Command, _ []string) {
+	if command.Name() == cobra.ShellCompRequestCmd {
+		for _, c := range command.Root().Commands() {
+			c.Flags().SetInterspersed(true) // flags behind the pod are completed, too
+		}
+	}
 	if command.Annotations[ownsSignals] != "" {
 		return
 	}
@@ -44,7 +49,7 @@ func exitCode(stderr io.Writer, err error, code int) int {
 	case errors.Is(err, errNotChecked):
 		return 2
 	}
-	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
+	fmt.Fprintf(stderr, "%s %s\n", plain.Bad.Paint(plain.Colours(stderr), "lifepod:"), plain.Text(err.Error()))
 	switch {
 	case errors.Is(err, errInterrupted):
 		return run.ExitInterrupted

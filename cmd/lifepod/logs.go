@@ -57,6 +57,7 @@ ended for good or the pod is gone. Of a pod that has ended, and of older instanc
 		},
 	}
 	on = g.onPodCommand(command)
+	command.ValidArgsFunction = g.completePodContainer
 	flags := command.Flags()
 	flags.StringVarP(&l.options.Container, "container", "c", "", "`name` of the container; without it the pod's first")
 	flags.BoolVar(&l.all, "all-containers", false, "of all containers, each line with its container's name")

@@ -24,7 +24,7 @@ func execute(ctx context.Context, began time.Time, args []string) int {
 	code := 0
 	root := newRootCommand(began, &code)
 	if isPlugin() {
-		root = newPluginCommand(&code)
+		root = newPluginCommand(&code, "")
 	}
 	root.SetArgs(args)
 	err := commandline.Error(root, root.ExecuteContext(ctx))

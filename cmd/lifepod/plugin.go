@@ -54,14 +54,15 @@ func isPlugin() bool { return filepath.Base(os.Args[0]) == pluginName }
 
 // access is how the plugin reaches a cluster, as kubectl does.
 type access struct {
+	own        global // whose cluster it is, if it is that of a state folder
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 	all        bool
 }
 
 // newPluginCommand is lifepod as a plugin of kubectl: what nodes run by lifepod know of the
-// cluster's pods.
-func newPluginCommand(code *int) *cobra.Command {
+// cluster's pods. It is that of lifepod up in a state folder, unless own is empty.
+func newPluginCommand(code *int, own string) *cobra.Command {
 	a := &access{}
 	root := &cobra.Command{
 		Use:   "kubectl",
@@ -78,11 +79,16 @@ pods on other nodes it tells what their objects say.`,
 		Annotations:      map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl lifepod"},
 	}
 	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
 	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
 	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")
+	if own != "" {
+		flags.StringVar(&a.own.root, "root", own, "state `folder` of lifepod up")
+	}
 	root.AddCommand(newWhyCommand(a.journal, code), newTimelineCommand(a.journal))
 	return root
 }
@@ -94,9 +100,17 @@ func (a *access) journal(command *cobra.Command, namespace string) (journal.Sour
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.kubeconfig
+	if a.own.root != "" && a.kubeconfig == "" {
+		if rules.ExplicitPath = a.own.kubeconfig(); rules.ExplicitPath == "" {
+			return nil, fmt.Errorf("there is no cluster in %s: begin it with %s", a.own.root, bundle.Command(a.own.root, "up"))
+		}
+	}
 	a.overrides.Context.Namespace = namespace
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &a.overrides)
 	rest, err := config.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("want --kubeconfig, or KUBECONFIG; lifepod kubectl lifepod asks that of lifepod up")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("which cluster? %w", err)
 	}

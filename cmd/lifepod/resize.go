@@ -53,7 +53,7 @@ requests stay as they are unless --requests says otherwise.`,
 	flags.BoolVar(&f.whole, "whole", false, "the pod as a whole instead of a container")
 	flags.StringVar(&f.cpu, "cpu", "", "`limit` of cpu, such as 500m")
 	flags.StringVar(&f.memory, "memory", "", "`limit` of memory, such as 256Mi")
-	flags.StringVar(&f.requests, "requests", "", "requests, such as `cpu=250m,memory=128Mi`")
+	flags.StringVar(&f.requests, "requests", "", "requests: `cpu=250m,memory=128Mi`")
 	f.wait.add(command, "the container has them")
 	command.MarkFlagsMutuallyExclusive("container", "whole")
 	return command

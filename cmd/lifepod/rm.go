@@ -40,7 +40,7 @@ func newRmCommand(g *global) *cobra.Command {
 }
 
 func newPruneCommand(g *global) *cobra.Command {
-	var namespace string
+	var w which
 	command := &cobra.Command{
 		Use:               "prune [flags]",
 		Short:             "Forget all pods that have ended",
@@ -55,15 +55,14 @@ func newPruneCommand(g *global) *cobra.Command {
 			if err != nil {
 				return interrupted(command.Context(), err)
 			}
-			ended := inNamespace(nil, c.Ended(pods, c.Unattended(pods)), namespace).left
-			var failed error
-			for _, p := range ended {
+			ended, failed := w.of(nil, c.Ended(pods, c.Unattended(pods)))
+			for _, p := range ended.left {
 				failed = errors.Join(failed, p.Forget())
 			}
-			fmt.Fprintf(command.OutOrStdout(), "Forgot %s.\n", plain.Count(len(ended), "ended pod"))
+			fmt.Fprintf(command.OutOrStdout(), "Forgot %s.\n", plain.Count(len(ended.left), "ended pod"))
 			return failed
 		},
 	}
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only the pods of this `namespace`")
+	w.add(command)
 	return command
 }

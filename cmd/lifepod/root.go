@@ -41,52 +41,32 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version,
-		Annotations:   map[string]string{commandline.Instead: instead},
 
 		PersistentPreRun: cancelOnSignal,
 	}
 	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.Help(root)
 	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
-	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
-	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
+	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "`unix:///path` of a CRI runtime to use instead of the bundled containerd")
+	flags.StringVar(&g.logLevel, "log-level", "warn", "`level` of what lifepod logs of itself to stderr: debug, info, warn or error")
 	root.AddCommand(
 		newRunCommand(g, began, code),
 		newSimCommand(g, g.journal, code),
 		newAgentCommand(g),
-		newImageCommand(g.openImages, g.completeImage), newTopCommand(g.openImages),
+		newImageCommand(g.openImages, g.completeImage), newTopCommand(g),
 		newDoctorCommand(g.doctorHost()),
-		newExplainCommand(),
+		newExplainCommand(), newExampleCommand(newRunCommand(g, began, code), newSimCommand(g, g.journal, code)),
 		newDownCommand(g),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
-	root.AddCommand(newClusterCommands()...)
+	root.AddCommand(newClusterCommands(code)...)
 	g.completeFlags(root)
 	return root
 }
-
-// instead says what to type for the verbs of kubectl and of other container tools.
-const instead = `apply=did you mean lifepod run FILE, or lifepod kubectl apply -f FILE for the cluster of lifepod up?
-create=did you mean lifepod run FILE, or lifepod kubectl create for the cluster of lifepod up?
-start=did you mean lifepod run FILE?
-play=did you mean lifepod run FILE?
-get=did you mean lifepod ps, or lifepod kubectl get for the cluster of lifepod up?
-list=did you mean lifepod ps?
-ls=did you mean lifepod ps, or lifepod image ls?
-describe=did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?
-inspect=did you mean lifepod status POD -o yaml?
-delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
-kill=did you mean lifepod stop POD --force?
-stats=did you mean lifepod top?
-pull=did you mean lifepod image pull IMAGE?
-load=did you mean lifepod image load FILE?
-save=did you mean lifepod image save IMAGE?
-tag=did you mean lifepod image tag IMAGE NAME?
-images=did you mean lifepod image ls?
-rmi=did you mean lifepod image rm IMAGE?
-`
 
 func (g *global) logger() (*slog.Logger, error) { return commandline.Logger(g.logLevel) }
 

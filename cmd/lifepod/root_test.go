@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/commandline/helpcheck"
 )
 
 // commandLine executes a command line that starts nothing.
@@ -25,30 +26,45 @@ func commandLine(t *testing.T, args ...string) (stdout string, err error) {
 // Who mistypes a command, a flag or a value is told in one line what would be right.
 func TestMistypedCommandLines(t *testing.T) {
 	for args, want := range map[string]string{
-		"describe web":         `unknown command "describe": did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?`,
-		"delete pod web":       `unknown command "delete": did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?`,
-		"apply -f pod.yaml":    `unknown command "apply": did you mean lifepod run FILE, or lifepod kubectl apply -f FILE for the cluster of lifepod up?`,
-		"get pods -A":          `unknown command "get": did you mean lifepod ps, or lifepod kubectl get for the cluster of lifepod up?`,
-		"statsu web":           `unknown command "statsu": did you mean lifepod status?`,
-		"log web":              `unknown command "log": did you mean lifepod logs?`,
-		"frobnicate":           `unknown command "frobnicate": lifepod --help lists them`,
-		"image frobnicate":     `unknown command "frobnicate": lifepod image --help lists them`,
-		"run --timout 3s a":    `unknown flag --timout: did you mean --timeout?`,
-		"run --frobnicate a":   `unknown flag --frobnicate: lifepod run --help lists the flags`,
-		"run -z a":             `unknown flag -z: lifepod run --help lists the flags`,
-		"run --timeout soon a": `--timeout "soon": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`,
-		"run --timeout":        `--timeout: a value is missing: want --timeout DURATION`,
-		"run":                  `no manifest: want lifepod run FILE…, or - for standard input`,
-		"logs web --tail x":    `--tail "x": want a whole number`,
-		"run --keep=perhaps a": `--keep "perhaps": want true or false`,
-		"status a b":           `unexpected argument "b": want lifepod status [flags] [POD]`,
-		"ps a":                 `unexpected argument "a": want lifepod ps [flags]`,
-		"version a":            `unexpected argument "a": want lifepod version [flags]`,
+		"describe web":           `unknown command "describe": did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?`,
+		"delete pod web":         `unknown command "delete": did you mean lifepod stop POD, which ends it, lifepod rm POD, which forgets one that has ended, or lifepod kubectl delete for the cluster of lifepod up?`,
+		"stats":                  `unknown command "stats": did you mean lifepod top?`,
+		"run -f pod.yaml":        `unknown flag -f: name the FILE without it`,
+		"run --rm pod.yaml":      `unknown flag --rm: nothing of a container is left when its pod has ended: leave it out`,
+		"stop web --grace soon":  `--grace "soon": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`,
+		"stop --grace-period -1": `--grace "-1": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`,
+		"down --grace-period=a":  `--grace "a": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`,
+		"stop --time 3 web":      `unknown flag --time: did you mean --grace?`,
+		"top --label a=b":        `unknown flag --label: did you mean --selector?`,
+		"status --label a=b":     `unknown flag --label: lifepod status --help lists the flags`,
+		"apply -f pod.yaml":      `unknown command "apply": did you mean lifepod run FILE, or lifepod kubectl apply -f FILE for the cluster of lifepod up?`,
+		"get pods -A":            `unknown command "get": did you mean lifepod ps, or lifepod kubectl get for the cluster of lifepod up?`,
+		"statsu web":             `unknown command "statsu": did you mean lifepod status?`,
+		"log web":                `unknown command "log": did you mean lifepod logs?`,
+		"frobnicate":             `unknown command "frobnicate": lifepod --help lists them`,
+		"image frobnicate":       `unknown command "frobnicate": lifepod image --help lists them`,
+		"run --timout 3s a":      `unknown flag --timout: did you mean --timeout?`,
+		"run --frobnicate a":     `unknown flag --frobnicate: lifepod run --help lists the flags`,
+		"run -z a":               `unknown flag -z: lifepod run --help lists the flags`,
+		"run --timeout soon a":   `--timeout "soon": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`,
+		"run --timeout":          `--timeout: a value is missing: want --timeout DURATION`,
+		"run":                    `no manifest: want lifepod run FILE…, or - for standard input`,
+		"logs web --tail x":      `--tail "x": want a whole number`,
+		"run --keep=perhaps a":   `--keep "perhaps": want true or false`,
+		"status a b":             `unexpected argument "b": want lifepod status [flags] [POD]`,
+		"ps a":                   `unexpected argument "a": want lifepod ps [flags]`,
+		"version a":              `unexpected argument "a": want lifepod version [flags]`,
 	} {
 		if _, err := commandLine(t, strings.Fields(args)...); err == nil || err.Error() != want {
 			t.Errorf("lifepod %s:\ngot  %v\nwant %s", args, err, want)
 		}
 	}
+}
+
+func TestHelp(t *testing.T) {
+	code := 0
+	helpcheck.Check(t, newRootCommand(time.Now(), &code))
+	helpcheck.Check(t, newPluginCommand(&code, ""))
 }
 
 // lifepod --version is lifepod version.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ Without a pod it shows the cluster that lifepod up runs, with -o json for progra
 or how many pods there are in a state folder without one.`,
 		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := commandline.CheckOutput(output, "yaml", "json"); err != nil {
+			if err := commandline.CheckOutput(output, objectOutputs...); err != nil {
 				return err
 			}
 			ctx := command.Context()
@@ -55,7 +56,7 @@ or how many pods there are in a state folder without one.`,
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, the v1.Pod")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, the v1.Pod; jsonpath={…} or go-template={{…}} of it")
 	return command
 }
 
@@ -102,8 +103,18 @@ func podOf(pod *client.Pod) *v1.Pod {
 	return pod.Pod
 }
 
-// printObject writes an API object as YAML or JSON.
+// objectOutputs are the formats of printObject.
+var objectOutputs = []string{"yaml", "json", "jsonpath=", "go-template="}
+
+// printObject writes an API object, or what is asked of it.
 func printObject(w io.Writer, object any, output string) error {
+	if format, expression, asked := strings.Cut(output, "="); asked {
+		text, err := evaluate(format, expression, object)
+		if err == nil {
+			_, err = io.WriteString(w, plain.Text(text))
+		}
+		return err
+	}
 	text, err := json.MarshalIndent(object, "", "    ")
 	text = append(plain.JSON(text), '\n')
 	if err == nil && output == "yaml" {

@@ -18,7 +18,7 @@ import (
 
 func newStopCommand(g *global) *cobra.Command {
 	var on *onPod
-	var grace string
+	var grace *time.Duration
 	var force bool
 	var wait waiting
 	command := &cobra.Command{
@@ -51,8 +51,8 @@ shorter --grace, or with --force.`,
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVar(&grace, "grace", "", "`time` to end in, such as 10s or 10 (seconds), in place of the pod's own")
-	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, no grace")
+	commandline.GraceVar(command.Flags(), &grace)
+	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, as --grace 0")
 	wait.add(command, "the pod is gone")
 	return command
 }
@@ -71,25 +71,15 @@ func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, requ
 	})
 }
 
-// graceSeconds reads --grace and --force; nil is the pod's own grace.
-func graceSeconds(grace string, force bool) (*int64, error) {
-	if force {
-		if grace != "" {
-			return nil, fmt.Errorf("--grace %s and --force exclude each other: --force gives no grace", grace)
-		}
+// graceSeconds is what --grace and --force ask for; nil is the pod's own grace. Parts of a second count as one.
+func graceSeconds(grace *time.Duration, force bool) (*int64, error) {
+	switch {
+	case force && grace != nil:
+		return nil, errors.New("--grace and --force exclude each other: --force is --grace 0")
+	case force:
 		return new(int64), nil
-	}
-	if grace == "" {
+	case grace == nil:
 		return nil, nil
 	}
-	d, err := commandline.ParseDuration(grace)
-	if err != nil || d < 0 {
-		return nil, fmt.Errorf("--grace %q: want %s", grace, commandline.WantDuration)
-	}
-	seconds := int64(d / time.Second)
-	if d%time.Second > 0 {
-		seconds++ // parts of a second count as one
-	}
-	seconds = max(seconds, 1) // B-WRK-9; only --force gives none
-	return &seconds, nil
+	return new(int64((*grace + time.Second - 1) / time.Second)), nil
 }

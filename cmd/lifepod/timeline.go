@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,6 @@ type timelineFlags struct {
 	wanted   timeline.Wanted
 	output   string
 	diff     bool
-	colour   bool
 	group    timeline.ChosenGroup
 	attempts int
 }
@@ -65,7 +65,6 @@ as one: who began each restart, what all waited for, and for whom.`,
 	flags.IntVar(&t.attempts, "rounds", usualAttempts,
 		"of a group, this `number` of the newest attempts; 0: all, as -o json and otlp have")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
-	flags.BoolVar(&t.colour, "color", false, "in colours")
 	return command
 }
 
@@ -201,14 +200,7 @@ func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
 // options are how to draw for an output. What isn't a terminal gets the usual width.
 func (t *timelineFlags) options(out io.Writer) draw.TextOptions {
 	const usual = 80
-	o := draw.TextOptions{Width: usual, Colour: t.colour}
-	if fd, is := terminalOf(out); is {
-		columns, _, err := term.GetSize(fd)
-		if o.Width = columns; err != nil || columns == 0 {
-			o.Width = draw.MinWidth
-		}
-	}
-	return o
+	return draw.TextOptions{Width: cmp.Or(plain.Columns(out), usual), Colour: plain.Colours(out)}
 }
 
 // terminalOf is the terminal that an output is; false: it is none.

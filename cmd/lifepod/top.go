@@ -8,6 +8,7 @@ import (
 
 	units "github.com/docker/go-units"
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/control/show"
@@ -18,8 +19,8 @@ import (
 // topOver is the time over which the use of CPU is measured.
 const topOver = time.Second
 
-func newTopCommand(open openImages) *cobra.Command {
-	var namespace string
+func newTopCommand(g *global) *cobra.Command {
+	var w which
 	command := &cobra.Command{
 		Use:   "top [flags]",
 		Short: "Show how much CPU and memory the containers of this machine's pods use",
@@ -29,7 +30,11 @@ set, by which the kubelet evicts, and which a limit is about).`,
 		Args:              commandline.Arguments(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return withImages(command.Context(), open, func(session *imageSession) error {
+			wanted, err := w.names(command.Context(), g)
+			if err != nil {
+				return err
+			}
+			return withImages(command.Context(), g.openImages, func(session *imageSession) error {
 				before, err := usages(command.Context(), session.Runtime)
 				if err != nil {
 					return err
@@ -43,12 +48,29 @@ set, by which the kubelet evicts, and which a limit is about).`,
 				if err != nil {
 					return err
 				}
-				return show.Table(command.OutOrStdout(), []string{"NAMESPACE", "POD", "CONTAINER", "CPU", "MEMORY"}, topRows(before, now, namespace))
+				return show.Table(command.OutOrStdout(), []string{"NAMESPACE", "POD", "CONTAINER", "CPU", "MEMORY"}, topRows(before, now, wanted))
 			})
 		},
 	}
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only pods of this `namespace`")
+	w.add(command)
 	return command
+}
+
+// names says whether a pod is wanted that only its name is known of.
+func (w *which) names(ctx context.Context, g *global) (wanted func(namespace, name string) bool, err error) {
+	c, err := g.pods()
+	if err != nil {
+		return nil, err
+	}
+	attended, _, err := c.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := w.of(attended, c.Unattended(attended))
+	return func(namespace, name string) bool {
+		return w.labels == "" && (w.namespace == "" || namespace == w.namespace) ||
+			slices.ContainsFunc(all.pods, func(p *v1.Pod) bool { return p.Namespace == namespace && p.Name == name })
+	}, err
 }
 
 // usage is what a container has used until a time.
@@ -79,9 +101,9 @@ func usages(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) (map[s
 }
 
 // topRows has a row for each container; what one has used is not known unless it ran at both times.
-func topRows(before, now map[string]usage, namespace string) (rows [][]string) {
+func topRows(before, now map[string]usage, wanted func(namespace, name string) bool) (rows [][]string) {
 	for id, u := range now {
-		if namespace != "" && u.namespace != namespace {
+		if !wanted(u.namespace, u.pod) {
 			continue
 		}
 		cores := ""

@@ -58,7 +58,7 @@ func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
 			return c, nil // there is no cluster
 		}
 	}
-	c.Cluster, err = ui.OpenTables(kubeconfig)
+	c.Cluster, err = ui.OpenCluster(kubeconfig)
 	return c, err
 }
 

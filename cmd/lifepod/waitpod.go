@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/lifepod/lifepod/control/client"
@@ -42,7 +40,9 @@ as kubectl wait does. Exit code 124: it has not come within --timeout.`,
 		},
 	}
 	on = g.onPodCommand(command)
-	command.Flags().StringVar(&wanted, "for", "", "what is waited for: condition=`TYPE`, delete, or jsonpath={…}=VALUE")
+	command.Flags().StringVar(&wanted, "for", "", "`what`: condition=TYPE, delete, or jsonpath={…}=VALUE")
+	_ = command.RegisterFlagCompletionFunc("for", cobra.FixedCompletions( // it is there
+		[]string{"condition=Ready", "delete", "jsonpath={.status.phase}=Succeeded"}, cobra.ShellCompDirectiveNoFileComp))
 	commandline.DurationVar(command.Flags(), &timeout, "timeout", 30*time.Second, "wait no longer than this `duration`; 0: as long as it takes")
 	return command
 }
@@ -92,13 +92,11 @@ func parseFor(text string) (func(*v1.Pod) bool, error) {
 
 // fieldIs is that the field at a path has a value.
 func fieldIs(path, value string) (func(*v1.Pod) bool, error) {
-	field := jsonpath.New("for").AllowMissingKeys(true)
-	if err := field.Parse(path); err != nil {
+	if _, err := jsonpath.Parse("for", path); err != nil {
 		return nil, fmt.Errorf("--for jsonpath=%s: %w", path, err)
 	}
 	return func(pod *v1.Pod) bool {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
-		var is bytes.Buffer
-		return err == nil && field.Execute(&is, object) == nil && is.String() == value
+		is, err := evaluate("jsonpath", path, pod)
+		return err == nil && is == value
 	}, nil
 }

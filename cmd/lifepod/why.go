@@ -124,7 +124,7 @@ func (f *whyFlags) one(out io.Writer, source journal.Source, args []string) erro
 	f.wanted.Names = args[:1]
 	pods, err := f.wanted.From(source)
 	if err != nil {
-		return err
+		return f.object(out, source, args, err)
 	}
 	record, err := source.Read(pods[0].UID)
 	if err != nil {
@@ -146,6 +146,26 @@ func (f *whyFlags) one(out io.Writer, source journal.Source, args []string) erro
 		return err
 	}
 	return layout.Write(out, e)
+}
+
+// object tells of what is called so and is no pod, if it is not as it should be; else there is no such pod.
+func (f *whyFlags) object(out io.Writer, source journal.Source, args []string, noPod error) error {
+	objects, err := objectsOf(source, labels.Everything())
+	if len(args) > 1 || err != nil {
+		return noPod
+	}
+	list := slices.DeleteFunc(objects.Troubles(), func(t why.Trouble) bool {
+		_, name, _ := strings.Cut(t.Object, " ") // after its kind
+		return name != args[0] && (!strings.HasSuffix(name, "/"+args[0]) || f.wanted.Namespace != "" && name != f.wanted.Namespace+"/"+args[0])
+	})
+	if len(list) == 0 {
+		return noPod
+	}
+	f.trouble = true
+	if f.output == "json" {
+		return writeJSON(out, list)
+	}
+	return why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}.WriteTroubles(out, list)
 }
 
 func hasContainer(pod *journal.Pod, name string) error {
@@ -194,7 +214,7 @@ func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 
 // layout is that of a terminal, or of 80 columns.
 func (f *whyFlags) layout(out io.Writer) (why.Layout, error) {
-	l := why.Layout{Width: widthOf(out)}
+	l := why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}
 	if !f.rule {
 		return l, nil
 	}

@@ -54,6 +54,9 @@ type Pod struct {
 	http    *http.Client
 }
 
+// Owner is the process of the pod's lifepod.
+func (p *Pod) Owner() (pid int, err error) { return control.Owner(p.socket) }
+
 // Silent is a socket whose lifepod did not answer.
 type Silent struct {
 	Socket string

@@ -129,7 +129,7 @@ func TestRowNames(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	pod := podOf(v1.PodRunning, list(exited("i", 0, "Completed")), list(restarted(waits("a", "CrashLoopBackOff"), 3, 12*time.Second)))
 	pod.UID, pod.Status.QOSClass, pod.Status.PodIPs = "u", v1.PodQOSBurstable, []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
-	pod.Status.ContainerStatuses[0].State.Waiting.Message = "back-off 20s"
+	pod.Status.ContainerStatuses[0].State.Waiting.Message = "back-off 20s restarting failed container=a pod=web_ns(u-1)"
 	pod.Status.Conditions = []v1.PodCondition{{
 		Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "ContainersNotReady", Message: "containers with unready status: [a]",
 		LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Second)),
@@ -137,7 +137,7 @@ func TestDescribe(t *testing.T) {
 	grace := int64(30)
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: now.Add(20 * time.Second)}, &grace
 	events := []v1.Event{{
-		Type: "Warning", Reason: "BackOff", Message: "Back-off restarting\nmore", Count: 2,
+		Type: "Warning", Reason: "BackOff", Message: "Back-off restarting failed container a in pod web_ns(u-1)\nmore", Count: 2,
 		LastTimestamp: metav1.NewTime(now.Add(-time.Second)), InvolvedObject: v1.ObjectReference{FieldPath: "spec.containers{a}"},
 	}}
 	var got strings.Builder
@@ -151,11 +151,11 @@ conditions
 
 containers
   i   init   not ready   0 restarts   exited 0 Completed
-  a          not ready   3 restarts   waiting: CrashLoopBackOff: back-off 20s
+  a          not ready   3 restarts   waiting: CrashLoopBackOff: back-off 20s restarting failed container=a
                                       last state: exited 0, 12s ago
 
 events
-  1s (2 times)   Warning   BackOff   spec.containers{a}   Back-off restarting
+  1s (2 times)   Warning   BackOff   a   Back-off restarting failed container a
 `
 	assert.Deep(t, "", want, got.String())
 }

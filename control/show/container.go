@@ -5,8 +5,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/cri"
 )
 
 // Containers has a row for each container in the order in which they start, and
@@ -43,7 +41,7 @@ func stateText(s *v1.ContainerState, now time.Time) string {
 	case s.Terminated != nil:
 		return exitText(s.Terminated, now)
 	case s.Waiting != nil:
-		return "waiting: " + because(s.Waiting.Reason, firstLine(cri.Reason(s.Waiting.Message)))
+		return "waiting: " + because(s.Waiting.Reason, firstLine(s.Waiting.Message))
 	}
 	return "waiting"
 }
@@ -57,7 +55,7 @@ func exitText(t *v1.ContainerStateTerminated, now time.Time) string {
 		text += ", " + age(t.FinishedAt.Time, now) + " ago"
 	}
 	if t.Message != "" {
-		text += ": " + firstLine(cri.Reason(t.Message))
+		text += ": " + firstLine(t.Message)
 	}
 	return text
 }

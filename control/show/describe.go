@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,31 +27,29 @@ func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error 
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}
-	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
-		text.WriteString(plain.Line(line) + "\n")
+	columns, coloured := plain.Columns(w), plain.Colours(w)
+	for i, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
+		if line = plain.Line(line); columns > 0 && plain.Width(line) > columns {
+			line = plain.Wrap(line, columns, "  ")
+		}
+		text.WriteString(plain.Strong.Paint(coloured && i == 0, line) + "\n")
 	}
 	if pod.DeletionTimestamp != nil {
 		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
 	}
-	text.WriteString("\nconditions\n")
-	rows(&text, Conditions(pod, now))
-	text.WriteString("\ncontainers\n")
-	rows(&text, Containers(pod, now))
+	part := func(title string, rows [][]string) {
+		text.WriteString("\n" + plain.Strong.Paint(coloured, title) + "\n")
+		for _, line := range lines(&plain.Table{Columns: max(columns-2, 0)}, rows, coloured) { // no columns: no terminal
+			text.WriteString("  " + line + "\n")
+		}
+	}
+	part("conditions", Conditions(pod, now))
+	part("containers", Containers(pod, now))
 	if len(events) > 0 {
-		text.WriteString("\nevents\n")
-		rows(&text, Events(events[max(0, len(events)-recentEvents):], now))
+		part("events", Events(events[max(0, len(events)-recentEvents):], now))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// rows writes a table, two spaces in.
-func rows(w *strings.Builder, list [][]string) {
-	var table strings.Builder
-	_ = Table(&table, nil, list) // into memory
-	for line := range strings.Lines(table.String()) {
-		w.WriteString("  " + strings.TrimRight(line, " \n") + "\n")
-	}
 }
 
 // Headline is the phase, and kubectl's word for the status if that says more.
@@ -95,19 +94,24 @@ func because(reason, message string) string {
 	return reason + message
 }
 
-// Events has a row for each event: when, type, reason, of what, message.
+// Events has a row for each event: when, type, reason, of which container, message.
 func Events(events []v1.Event, now time.Time) (list [][]string) {
 	for _, e := range events {
 		last := age(e.LastTimestamp.Time, now)
 		if e.Count > 1 {
 			last += fmt.Sprintf(" (%d times)", e.Count)
 		}
-		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(cri.Reason(e.Message))})
+		_, container, _ := strings.Cut(strings.TrimSuffix(e.InvolvedObject.FieldPath, "}"), "{")
+		list = append(list, []string{last, e.Type, e.Reason, container, firstLine(e.Message)})
 	}
 	return list
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+// ofPod is how the kubelet's messages name the pod, which is known here.
+var ofPod = regexp.MustCompile(`( in)? pod[= ][a-z0-9.-]+_[a-z0-9-]+\([0-9a-z-]+\)`)
+
+// firstLine is that of a message.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(cri.Reason(message), "\n")
+	return ofPod.ReplaceAllString(line, "")
 }

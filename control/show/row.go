@@ -83,11 +83,24 @@ func (r *restarts) add(c *v1.ContainerStatus) {
 	}
 }
 
-func (s *summary) restartsText(now time.Time) string {
-	if s.restarts.count == 0 || s.restarts.last.IsZero() {
-		return fmt.Sprint(s.restarts.count)
+func (r *restarts) ago(now time.Time) string {
+	if r.count == 0 || r.last.IsZero() {
+		return ""
 	}
-	return fmt.Sprintf("%d (%s ago)", s.restarts.count, age(s.restarts.last, now))
+	return age(r.last, now) + " ago"
+}
+
+func (s *summary) restartsText(now time.Time) string {
+	if ago := s.restarts.ago(now); ago != "" {
+		return fmt.Sprintf("%d (%s)", s.restarts.count, ago)
+	}
+	return fmt.Sprint(s.restarts.count)
+}
+
+// Restarts is how often the containers of a pod were restarted, and when the last one was needed; empty: that is not known.
+func Restarts(pod *v1.Pod, now time.Time) (count int32, last string) {
+	r := summarize(pod).restarts
+	return r.count, r.ago(now)
 }
 
 // age is how long ago something was, in kubectl's few letters.

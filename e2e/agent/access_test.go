@@ -28,26 +28,21 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    volumeMounts: [{name: token, mountPath: /token}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: token, mountPath: /token}],
+     resources: {limits: {memory: 64Mi}}}
   volumes: [{name: token, projected: {sources: [{serviceAccountToken: {path: token, audience: vault, expirationSeconds: 600}}]}}]
 `)
 	pod := c.awaitReady("pod")
 	claims := c.claims("/token/token")
 	assert.Deep(t, "audience", []string{"vault"}, claims.Audience)
-	if claims.Kubernetes.Pod.UID != string(pod.UID) || claims.Kubernetes.Node.Name != c.node.Name {
-		t.Errorf("bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
-	}
+	assert.True(t, claims.Kubernetes.Pod.UID == string(pod.UID) && claims.Kubernetes.Node.Name == c.node.Name,
+		"bound to %+v, want pod %s and node %s", claims.Kubernetes, pod.UID, c.node.Name)
 	assert.Deep(t, "seconds it is valid", int64(600), claims.Expires-claims.Issued)
 	token := c.kubectl("exec", "pod", "--", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	access := c.kubectl("exec", "pod", "--", "sh", "-c", "cd /var/run/secrets/kubernetes.io/serviceaccount; cat namespace; echo; head -n 1 ca.crt")
 	assert.Deep(t, "what else every pod has", c.namespace+"\n-----BEGIN CERTIFICATE-----\n", access)
-	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
-		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	review := assert.Get(client.AuthenticationV1().TokenReviews().Create(t.Context(),
+		&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})).Must(t)
 	assert.Deep(t, "whom the API server takes the pod for", "system:serviceaccount:"+c.namespace+":default", review.Status.User.Username)
 }
 
@@ -69,9 +64,7 @@ func (c *cluster) claims(file string) (read claims) {
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
-	if err != nil {
-		c.t.Fatalf("token: %v", err)
-	}
+	assert.Require(c.t, err == nil, "token: %v", err)
 	return read
 }
 
@@ -140,11 +133,9 @@ spec:
 		assert.Must(t, err)
 		_, err = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Errorf("pod %s answered %s through the node's port, error %v", name, answer.Status, err)
-		}
-		if (pod.Status.PodIP == pod.Status.HostIP) != (name == "host") {
-			t.Errorf("pod %s has address %s on the node %s", name, pod.Status.PodIP, pod.Status.HostIP)
-		}
+		assert.True(t, err == nil && answer.StatusCode == http.StatusOK,
+			"pod %s answered %s through the node's port, error %v", name, answer.Status, err)
+		assert.True(t, (pod.Status.PodIP == pod.Status.HostIP) == (name == "host"),
+			"pod %s has address %s on the node %s", name, pod.Status.PodIP, pod.Status.HostIP)
 	}
 }

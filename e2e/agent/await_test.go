@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // await waits until the pod is as wanted; what completes "the pod never came …".
@@ -24,10 +27,8 @@ func (c *cluster) await(pod, what string, wanted func(*v1.Pod) bool) *v1.Pod {
 // awaitReady waits until the pod's condition Ready is True.
 func (c *cluster) awaitReady(pod string) *v1.Pod {
 	c.t.Helper()
-	return c.await(pod, "to be ready", isReady)
+	return c.await(pod, "to be ready", machine.IsReady)
 }
-
-func isReady(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == v1.ConditionTrue }
 
 // object is an API object by pointer, of which a zero one can be made.
 type object[T any] interface {
@@ -38,8 +39,7 @@ type object[T any] interface {
 // await waits until an object of the core group in the namespace is as wanted.
 func await[T any, P object[T]](c *cluster, resource, name, what string, wanted func(P) bool) P {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	var last P
 	_, err := watchtools.UntilWithSync(ctx, c.one(resource, name), P(new(T)), nil, func(e watch.Event) (bool, error) {
 		last = e.Object.(P)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -30,10 +29,8 @@ metadata: {name: NAME}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "cat /tls/both.pem; ls -l /tls/..data/; echo all; sleep 3600"]
-    volumeMounts: [{name: tls, mountPath: /tls}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "cat /tls/both.pem; ls -l /tls/..data/; echo all; sleep 3600"],
+     volumeMounts: [{name: tls, mountPath: /tls}]}
   volumes:
   - name: tls
     projected:
@@ -57,12 +54,8 @@ func TestPodCertificate(t *testing.T) {
 	c.awaitLine("issued", "all")
 	log := c.kubectl("logs", "issued")
 	pair, err := tls.X509KeyPair([]byte(log), []byte(log))
-	if err != nil || pair.Leaf.Subject.CommonName != "issued" {
-		t.Errorf("A-CERT-2 the pod has no certificate with its key: %v\n%s", err, log)
-	}
-	if !strings.Contains(log, "-r--r-----") {
-		t.Errorf("A-CERT-2 the mode of the file:\n%s", log)
-	}
+	assert.True(t, err == nil && pair.Leaf.Subject.CommonName == "issued", "A-CERT-2 the pod has no certificate with its key: %v\n%s", err, log)
+	assert.True(t, strings.Contains(log, "-r--r-----"), "A-CERT-2 the mode of the file:\n%s", log)
 
 	c.create(strings.ReplaceAll(podWithCertificate, "NAME", "denied"))
 	request = c.awaitRequest("denied")
@@ -70,9 +63,8 @@ func TestPodCertificate(t *testing.T) {
 		Type: certificatesv1.PodCertificateRequestConditionTypeDenied, Status: metav1.ConditionTrue, Reason: "NotYou", Message: "no", LastTransitionTime: metav1.Now(),
 	}}})
 	event = c.awaitEvent("denied", v1.EventTypeWarning, "Denied")
-	if want := fmt.Sprintf(`PodCertificateRequest %s/%s was denied, reason="NotYou", message="no"`, c.namespace, request.Name); event.Message != want {
-		t.Errorf("A-CERT-5 event %q, want %q", event.Message, want)
-	}
+	want := fmt.Sprintf(`PodCertificateRequest %s/%s was denied, reason="NotYou", message="no"`, c.namespace, request.Name)
+	assert.True(t, event.Message == want, "A-CERT-5 event %q, want %q", event.Message, want)
 	c.awaitEvents("denied", func(e *v1.Event) bool {
 		return e.Message == `MountVolume.SetUp failed for volume "tls" : PodCertificateRequest was permanently denied: reason="NotYou" message="no"`
 	})
@@ -81,15 +73,12 @@ func TestPodCertificate(t *testing.T) {
 // awaitRequest waits until the node has asked for the certificate of a pod.
 func (c *cluster) awaitRequest(pod string) *certificatesv1.PodCertificateRequest {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	list := cache.NewListWatchFromClient(client.CertificatesV1().RESTClient(), "podcertificaterequests", c.namespace, fields.Everything())
 	last, err := watchtools.UntilWithSync(ctx, list, &certificatesv1.PodCertificateRequest{}, nil, func(e watch.Event) (bool, error) {
 		return e.Object.(*certificatesv1.PodCertificateRequest).Spec.PodName == pod, nil
 	})
-	if err != nil {
-		c.t.Fatalf("no certificate is asked for by pod %s: %v", pod, err)
-	}
+	assert.Require(c.t, err == nil, "no certificate is asked for by pod %s: %v", pod, err)
 	return last.Object.(*certificatesv1.PodCertificateRequest)
 }
 
@@ -98,23 +87,18 @@ func (c *cluster) decide(request *certificatesv1.PodCertificateRequest, status c
 	c.t.Helper()
 	request = request.DeepCopy()
 	request.Status = status
-	if _, err := client.CertificatesV1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(client.CertificatesV1().PodCertificateRequests(c.namespace).UpdateStatus(c.t.Context(), request, metav1.UpdateOptions{})))
 }
 
 // issue makes a certificate for an hour.
 func issue(t *testing.T, request *certificatesv1.PodCertificateRequest) certificatesv1.PodCertificateRequestStatus {
 	t.Helper()
-	proof, err := x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)
-	assert.Must(t, err)
-	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
+	proof := assert.Get(x509.ParseCertificateRequest(request.Spec.StubPKCS10Request)).Must(t)
+	authority := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	from := time.Now().Truncate(time.Second)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour)}
 	template.Subject.CommonName = request.Spec.PodName
-	der, err := x509.CreateCertificate(rand.Reader, template, template, proof.PublicKey, authority)
-	assert.Must(t, err)
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, proof.PublicKey, authority)).Must(t)
 	return certificatesv1.PodCertificateRequestStatus{
 		Conditions: []metav1.Condition{{
 			Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Issued", LastTransitionTime: metav1.Now(),

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -21,27 +22,16 @@ spec:
   - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
 `)
 	gated := c.await("pod", "to run", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
-	if condition := conditionOf(gated, v1.PodReady); condition.Status != v1.ConditionFalse || condition.Reason != "ReadinessGatesNotReady" ||
-		condition.Message != `corresponding condition of pod readiness gate "example.com/gate" does not exist.` {
-		t.Errorf("condition Ready %+v, want False for want of the gate", condition)
-	}
+	condition := machine.PodCondition(gated, v1.PodReady)
+	assert.True(t, condition.Status == v1.ConditionFalse && condition.Reason == "ReadinessGatesNotReady" &&
+		condition.Message == `corresponding condition of pod readiness gate "example.com/gate" does not exist.`, "condition Ready %+v, want False for want of the gate", condition)
 	for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
 		c.kubectl("patch", "pod", "pod", "--subresource=status",
 			`--patch={"status":{"conditions":[{"type":"example.com/gate","status":"`+string(status)+`"}]}}`)
-		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == status })
-		if got := conditionOf(pod, "example.com/gate").Status; got != status {
-			t.Errorf("the gate's own condition is %s, want %s as it was set", got, status)
-		}
+		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return machine.PodCondition(pod, v1.PodReady).Status == status })
+		got := machine.PodCondition(pod, "example.com/gate").Status
+		assert.True(t, got == status, "the gate's own condition is %s, want %s as it was set", got, status)
 	}
-}
-
-func conditionOf(pod *v1.Pod, kind v1.PodConditionType) v1.PodCondition {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == kind {
-			return condition
-		}
-	}
-	return v1.PodCondition{}
 }
 
 // TestChangesOfARunningPod: its image, its labels in a volume and its deadline can be
@@ -54,11 +44,8 @@ metadata: {name: pod, labels: {app: before}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    volumeMounts: [{name: info, mountPath: /info}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: info, mountPath: /info}],
+     resources: {limits: {memory: 64Mi}}}
   - {name: other, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: info, downwardAPI: {items: [{path: app, fieldRef: {fieldPath: "metadata.labels['app']"}}]}}]
 `)
@@ -92,12 +79,10 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    env: [{name: ENV, valueFrom: {configMapKeyRef: {name: settings, key: value}}}]
-    volumeMounts: [{name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: both, mountPath: /both}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"],
+     env: [{name: ENV, valueFrom: {configMapKeyRef: {name: settings, key: value}}}],
+     volumeMounts: [{name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: both, mountPath: /both}],
+     resources: {limits: {memory: 64Mi}}}
   volumes:
   - {name: settings, configMap: {name: settings}}
   - {name: password, secret: {secretName: password}}
@@ -120,12 +105,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    envFrom: [{configMapRef: {name: late}}]
-    volumeMounts: [{name: late, mountPath: /late}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], envFrom: [{configMapRef: {name: late}}],
+     volumeMounts: [{name: late, mountPath: /late}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: late, secret: {secretName: late}}]
 `)
 	event := c.awaitEvent("pod", v1.EventTypeWarning, "FailedMount")

@@ -66,9 +66,7 @@ func (d *deviceDriver) begin() {
 	d.t.Helper()
 	class := "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: " + d.name + "}\n" +
 		"spec: {selectors: [{cel: {expression: 'device.driver == \"" + d.name + "\"'}}]}\n"
-	if _, err := plane.Kubectl(d.t.Context(), class, "apply", "--filename=-"); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Must(d.t, assert.ErrorOf(plane.Kubectl(d.t.Context(), class, "apply", "--filename=-")))
 	d.run()
 	d.t.Cleanup(d.close)
 	d.awaitSlices(1)
@@ -78,8 +76,7 @@ func (d *deviceDriver) run() {
 	d.t.Helper()
 	assert.Must(d.t, os.MkdirAll(filepath.Join(d.node.RootDir(), "plugins", d.name), 0o750))
 	command := exec.Command(plane.Binary(d.arguments[0]), d.arguments[1:]...)
-	process, err := machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))
-	assert.Must(d.t, err)
+	process := assert.Get(machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))).Must(d.t)
 	d.process = process
 }
 
@@ -104,9 +101,8 @@ func (d *deviceDriver) close() {
 		err = errors.Join(err, os.Remove(file))
 	}
 	_, deleted := plane.Kubectl(ctx, "", "delete", "resourceslices", "--field-selector=spec.driver="+d.name)
-	if err = errors.Join(err, deleted, client.ResourceV1().DeviceClasses().Delete(ctx, d.name, metav1.DeleteOptions{})); err != nil {
-		d.t.Error(err)
-	}
+	err = errors.Join(err, deleted, client.ResourceV1().DeviceClasses().Delete(ctx, d.name, metav1.DeleteOptions{}))
+	assert.NoError(d.t, err)
 }
 
 // files are the descriptions of the devices that are prepared.
@@ -118,9 +114,8 @@ func (d *deviceDriver) files() []string {
 // wantPrepared says how many devices have to be prepared now.
 func (d *deviceDriver) wantPrepared(want int) {
 	d.t.Helper()
-	if files := d.files(); len(files) != want {
-		d.t.Errorf("%d devices are prepared, want %d: %v", len(files), want, files)
-	}
+	files := d.files()
+	assert.True(d.t, len(files) == want, "%d devices are prepared, want %d: %v", len(files), want, files)
 }
 
 // awaitPrepared waits until a number of devices is prepared.
@@ -149,12 +144,11 @@ func (d *deviceDriver) awaitAsked(claim string) {
 
 func (d *deviceDriver) await(what string, condition wait.ConditionWithContextFunc) {
 	d.t.Helper()
-	if err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		if d.process.HasEnded() {
 			return false, errors.New("the driver has ended")
 		}
 		return condition(ctx)
-	}); err != nil {
-		d.t.Fatalf("%s: %v", what, err)
-	}
+	})
+	assert.Require(d.t, err == nil, "%s: %v", what, err)
 }

@@ -40,17 +40,13 @@ func newHealthDriver(t *testing.T, node *member.Member, name string) *healthDriv
 	slice := &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.ResourceSliceSpec{
 		Driver: name, NodeName: &node.Name, Pool: resourceapi.ResourcePool{Name: "pool", ResourceSliceCount: 1}, Devices: []resourceapi.Device{{Name: "gpu-0"}},
 	}}
-	if _, err := client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})))
 	t.Cleanup(func() {
 		_ = client.ResourceV1().DeviceClasses().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 	d.serve(t, d.endpoint)
 	d.serve(t, filepath.Join(node.Root.Dir, "plugins_registry", name+".sock"))
-	if _, err := client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{})))
 	t.Cleanup(func() {
 		_ = client.ResourceV1().ResourceSlices().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
@@ -60,8 +56,7 @@ func newHealthDriver(t *testing.T, node *member.Member, name string) *healthDriv
 func (d *healthDriver) serve(t *testing.T, socket string) {
 	t.Helper()
 	assert.Must(t, os.MkdirAll(filepath.Dir(socket), 0o750))
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	registerapi.RegisterRegistrationServer(server, d)
 	drav1.RegisterDRAPluginServer(server, d)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fastGPUs is a pod that asks for devices as for an extended resource; nothing in it names a claim.
@@ -39,9 +40,7 @@ func TestExtendedResourceOfClaims(t *testing.T) {
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(fastGPUs, "DRIVER", d.name))
 	pod := c.awaitReady("pod")
-	if pod.Status.ExtendedResourceClaimStatus == nil {
-		t.Error("the scheduler has made no claim")
-	}
+	assert.True(t, pod.Status.ExtendedResourceClaimStatus != nil, "the scheduler has made no claim")
 	for container, want := range map[string][]string{"fast": {"0_request_0"}, "also": {"1_request_0"}, "slow": nil} {
 		c.awaitLine("pod", "all", "--container="+container)
 		var got []string
@@ -51,9 +50,7 @@ func TestExtendedResourceOfClaims(t *testing.T) {
 				got = append(got, request)
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("container %s has the devices of the requests %v, want %v", container, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "container %s has the devices of the requests %v, want %v", container, got, want)
 	}
 	d.wantPrepared(2)
 	c.delete("pod")

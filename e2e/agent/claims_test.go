@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -28,10 +29,8 @@ spec:
   terminationGracePeriodSeconds: 1
   resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
   containers:
-  - name: both
-    image: TOOLBOX
-    command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}
+  - {name: both, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}}
   - {name: second, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {claims: [{name: gpus, request: two}], limits: {memory: 32Mi}}}
   - {name: none, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {limits: {memory: 32Mi}}}
 `
@@ -54,9 +53,7 @@ func TestResourceClaims(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("container %s has the devices %v, want %v", container, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "container %s has the devices %v, want %v", container, got, want)
 	}
 	wantDevices("both", "one", "two")
 	wantDevices("second", "two")
@@ -69,9 +66,8 @@ func TestResourceClaims(t *testing.T) {
 		return status.RestartCount == 1 && status.State.Running != nil
 	})
 	wantDevices("both", "one", "two")
-	if strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources") {
-		t.Error("the claims of a pod that goes on were prepared again")
-	}
+	assert.True(t, !strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources"),
+		"the claims of a pod that goes on were prepared again")
 	c.delete("pod")
 	d.wantPrepared(0)
 }
@@ -130,7 +126,7 @@ func TestDriverFaults(t *testing.T) {
 
 	d.hang() // at Unprepare
 	c.beginDeletion("hangs")
-	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !isReady(pod) })
+	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !machine.IsReady(pod) })
 	d.wantPrepared(1)
 	restart(t, node)
 	d.goOn()

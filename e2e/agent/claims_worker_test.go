@@ -30,13 +30,10 @@ spec:
   resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
   initContainers:
   - {name: setup, image: TOOLBOX, command: [sh, -c, "echo joining the job"], resources: {limits: {memory: 32Mi}}}
-  - name: watcher
-    image: TOOLBOX
-    restartPolicy: Always
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]
-    command: [sh, -c, "until [ -e /job/stuck ]; do sleep 0.1; done; rm /job/stuck; exit 88"]
-    volumeMounts: [{name: job, mountPath: /job}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: watcher, image: TOOLBOX, restartPolicy: Always,
+     restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}],
+     command: [sh, -c, "until [ -e /job/stuck ]; do sleep 0.1; done; rm /job/stuck; exit 88"], volumeMounts: [{name: job, mountPath: /job}],
+     resources: {limits: {memory: 32Mi}}}
   containers:
   - name: worker
     image: TOOLBOX
@@ -76,9 +73,7 @@ func TestGPUWorker(t *testing.T) {
 			gpus++
 		}
 	}
-	if gpus != 2 {
-		t.Errorf("the worker has the devices %v, want two", before)
-	}
+	assert.True(t, gpus == 2, "the worker has the devices %v, want two", before)
 	d.wantPrepared(1)
 	restart(t, node)
 	d.process.MarkLog()
@@ -87,9 +82,8 @@ func TestGPUWorker(t *testing.T) {
 		status := statusOf(pod, "worker")
 		return status.RestartCount == 1 && status.State.Running != nil
 	})
-	if after := devicesOf("going on from the checkpoint"); !slices.Equal(after, before) {
-		t.Errorf("the worker has the devices %v, and had %v before", after, before)
-	}
+	after := devicesOf("going on from the checkpoint")
+	assert.True(t, slices.Equal(after, before), "the worker has the devices %v, and had %v before", after, before)
 	if strings.Contains(string(d.process.LogSinceMark()), "PrepareResourceClaims") {
 		t.Errorf("the devices were prepared again:\n%s", d.process.LogSinceMark())
 	}

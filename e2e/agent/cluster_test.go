@@ -32,9 +32,8 @@ type cluster struct {
 // pods do too.
 func newCluster(t *testing.T, node *member.Member) *cluster {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})).Must(t)
 	c := &cluster{t: t, namespace: made.Name, node: node}
 	t.Cleanup(c.end)
 	await(c, "serviceaccounts", "default", "to be made", func(*v1.ServiceAccount) bool { return true })
@@ -61,9 +60,8 @@ func (c *cluster) end() {
 	}
 	for _, pod := range pods.Items {
 		_ = client.CoreV1().Pods(c.namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(1)) // it may have gone
-		if err := c.untilGone(ctx, pod.Name); err != nil {
-			c.t.Errorf("pod %s is not gone after its deletion: %v", pod.Name, err)
-		}
+		err := c.untilGone(ctx, pod.Name)
+		assert.True(c.t, err == nil, "pod %s is not gone after its deletion: %v", pod.Name, err)
 	}
 }
 
@@ -93,8 +91,7 @@ func (c *cluster) create(manifest string) *v1.Pod {
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
 	}
-	made, err := client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})
-	assert.Must(c.t, err)
+	made := assert.Get(client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})).Must(c.t)
 	return made
 }
 
@@ -102,32 +99,25 @@ func (c *cluster) create(manifest string) *v1.Pod {
 // carried image and NODE for the node's name.
 func (c *cluster) apply(manifest string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	text := strings.NewReplacer("TOOLBOX", "lifepod.dev/toolbox:1", "NODE", c.node.Name).Replace(manifest)
-	if _, err := plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-"); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-")))
 }
 
 // delete deletes a pod with its own grace period and waits until it is gone.
 func (c *cluster) delete(pod string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	assert.Must(c.t, client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}))
-	if err := c.untilGone(ctx, pod); err != nil {
-		c.t.Fatalf("pod %s is not gone after its deletion: %v", pod, err)
-	}
+	err := c.untilGone(ctx, pod)
+	assert.Require(c.t, err == nil, "pod %s is not gone after its deletion: %v", pod, err)
 }
 
 // kubectl runs kubectl in the namespace and returns what it printed.
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
-	assert.Must(c.t, err)
+	ctx := assert.Context(c.t, patience)
+	out := assert.Get(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)).Must(c.t)
 	return out
 }
 
@@ -146,8 +136,7 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 	follow := plane.KubectlCommand(ctx, append([]string{"--namespace", c.namespace, "logs", "--follow", pod}, flags...)...)
 	var complaints strings.Builder
 	follow.Stderr = &complaints
-	out, err := follow.StdoutPipe()
-	assert.Must(c.t, err)
+	out := assert.Get(follow.StdoutPipe()).Must(c.t)
 	assert.Must(c.t, follow.Start())
 	found := false
 	for lines := bufio.NewScanner(out); !found && lines.Scan(); {
@@ -155,16 +144,12 @@ func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
 	}
 	cancel()
 	_ = follow.Wait() // it was killed
-	if !found {
-		c.t.Fatalf("the log of pod %s ended without a line %s; kubectl says %q", pod, want, complaints.String())
-	}
+	assert.Require(c.t, found, "the log of pod %s ended without a line %s; kubectl says %q", pod, want, complaints.String())
 }
 
 // outsideTest runs kubectl in the namespace after the test's own context has ended.
 func (c *cluster) outsideTest(args ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...); err != nil {
-		c.t.Error(err)
-	}
+	assert.NoError(c.t, assert.ErrorOf(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)))
 }

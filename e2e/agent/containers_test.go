@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -20,25 +21,21 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "while [ ! -e /v/go ]; do sleep 0.05; done; rm /v/go; exit 42"]
-    restartPolicy: Never
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
-    volumeMounts: [{name: v, mountPath: /v}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "while [ ! -e /v/go ]; do sleep 0.05; done; rm /v/go; exit 42"], restartPolicy: Never,
+     restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}], volumeMounts: [{name: v, mountPath: /v}],
+     resources: {limits: {memory: 64Mi}}}
   - {name: other, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], volumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: v, emptyDir: {}}]
 `)
 	before := c.awaitReady("pod")
 	c.kubectl("exec", "pod", "--container=other", "--", "touch", "/v/go")
 	c.await("pod", "to restart everything", func(pod *v1.Pod) bool {
-		return conditionOf(pod, v1.AllContainersRestarting).Status == v1.ConditionTrue
+		return machine.PodCondition(pod, v1.AllContainersRestarting).Status == v1.ConditionTrue
 	})
 	after := c.await("pod", "to run again", func(pod *v1.Pod) bool {
 		s := pod.Status.ContainerStatuses
-		return isReady(pod) && s[0].RestartCount == 1 && s[1].RestartCount == 1 &&
-			conditionOf(pod, v1.AllContainersRestarting).Status == v1.ConditionFalse
+		return machine.IsReady(pod) && s[0].RestartCount == 1 && s[1].RestartCount == 1 &&
+			machine.PodCondition(pod, v1.AllContainersRestarting).Status == v1.ConditionFalse
 	})
 	assert.Deep(t, "addresses", before.Status.PodIPs, after.Status.PodIPs)
 }
@@ -52,11 +49,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sleep, --on-term, "0", "3600"]
-    resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
-    resources: {requests: {cpu: 1m, memory: 32Mi}, limits: {cpu: 100m, memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}],
+     resources: {requests: {cpu: 1m, memory: 32Mi}, limits: {cpu: 100m, memory: 64Mi}}}
 `)
 	before := c.awaitReady("pod")
 	for _, resize := range []struct {
@@ -67,8 +61,8 @@ spec:
 		c.await("pod", "to its new size", func(pod *v1.Pod) bool {
 			s := pod.Status.ContainerStatuses[0]
 			wanted := pod.Spec.Containers[0].Resources
-			return s.RestartCount == resize.restarts && s.Resources != nil && isReady(pod) && pod.Status.ObservedGeneration == pod.Generation &&
-				conditionOf(pod, v1.PodResizeInProgress).Status == "" &&
+			return s.RestartCount == resize.restarts && s.Resources != nil && machine.IsReady(pod) && pod.Status.ObservedGeneration == pod.Generation &&
+				machine.PodCondition(pod, v1.PodResizeInProgress).Status == "" &&
 				s.Resources.Limits.Cpu().Cmp(*wanted.Limits.Cpu()) == 0 && s.Resources.Limits.Memory().Cmp(*wanted.Limits.Memory()) == 0
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -65,12 +66,11 @@ func TestExclusiveCPUs(t *testing.T) {
 	c.create(strings.Replace(pinnable("second", wholeCPU), "spec:", "spec:\n  nodeName: "+c.node.Name, 1))
 	refused := c.await("second", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	const why = "Pod was rejected: Allocate failed due to not enough cpus available to satisfy request: requested=1, available=0, which is unexpected"
-	if refused.Status.Reason != "UnexpectedAdmissionError" || refused.Status.Message != why { // A-NUMA-2
-		t.Errorf("the second pod is refused as %s: %s", refused.Status.Reason, refused.Status.Message)
-	}
+	assert.True(t, refused.Status.Reason == "UnexpectedAdmissionError" && refused.Status.Message == why, // A-NUMA-2
+		"the second pod is refused as %s: %s", refused.Status.Reason, refused.Status.Message)
 	c.kubectl("patch", "pod", "owns", "--subresource=resize", "--patch", `{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"500m"}}}]}}`)
-	owns := c.await("owns", "to tell of its resize", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Reason != "" })
-	if pending := conditionOf(owns, v1.PodResizePending); pending.Reason != v1.PodReasonInfeasible || pending.Message != `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"` { // A-ACT-15
+	owns := c.await("owns", "to tell of its resize", func(pod *v1.Pod) bool { return machine.PodCondition(pod, v1.PodResizePending).Reason != "" })
+	if pending := machine.PodCondition(owns, v1.PodResizePending); pending.Reason != v1.PodReasonInfeasible || pending.Message != `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"` { // A-ACT-15
 		t.Errorf("the resize is %s: %s", pending.Reason, pending.Message)
 	}
 

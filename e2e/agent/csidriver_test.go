@@ -40,8 +40,7 @@ func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	t.Helper()
 	folder := filepath.Join(node.Root.Dir, "plugins_registry")
 	d := &csiDriver{zone: zone, socket: filepath.Join(folder, "own-csi.sock"), statuses: make(chan *registerapi.RegistrationStatus, 100)}
-	listener, err := net.Listen("unix", d.socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", d.socket)).Must(t)
 	server := grpc.NewServer()
 	csi.RegisterNodeServer(server, d)
 	registerapi.RegisterRegistrationServer(server, d)
@@ -50,7 +49,6 @@ func newCSIDriver(t *testing.T, node *member.Member, zone string) *csiDriver {
 	return d
 }
 
-// GetInfo says who it is.
 func (d *csiDriver) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: ownCSIDriver, SupportedVersions: []string{"1.0.0"}}, nil
 }
@@ -61,7 +59,6 @@ func (d *csiDriver) NotifyRegistrationStatus(_ context.Context, s *registerapi.R
 	return &registerapi.RegistrationStatusResponse{}, nil
 }
 
-// NodeGetInfo is what it says of the node.
 func (d *csiDriver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	return &csi.NodeGetInfoResponse{
 		NodeId: "own-node", MaxVolumesPerNode: 3, AccessibleTopology: &csi.Topology{Segments: map[string]string{ownTopology: d.zone}},
@@ -73,9 +70,8 @@ func (d *csiDriver) wantStatus(t *testing.T, want string) {
 	t.Helper()
 	select {
 	case got := <-d.statuses:
-		if got.PluginRegistered != (want == "") || got.Error != want {
-			t.Fatalf("the driver was told %v %q, want %q", got.PluginRegistered, got.Error, want)
-		}
+		assert.Require(t, got.PluginRegistered == (want == "") && got.Error == want,
+			"the driver was told %v %q, want %q", got.PluginRegistered, got.Error, want)
 	case <-time.After(patience):
 		t.Fatal("the driver was not told of its registration")
 	}
@@ -85,15 +81,14 @@ func (d *csiDriver) wantStatus(t *testing.T, want string) {
 func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver) (found *storagev1.CSINode) {
 	t.Helper()
 	diff := ""
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
 		found, err = client.StorageV1().CSINodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err == nil {
 			diff = cmp.Diff(append([]storagev1.CSINodeDriver{}, want...), append([]storagev1.CSINodeDriver{}, found.Spec.Drivers...))
 		}
 		return diff == "", err
-	}); err != nil {
-		t.Fatalf("A-CSI-2 drivers of the CSINode: %v\n(-want +got):\n%s", err, diff)
-	}
+	})
+	assert.Require(t, err == nil, "A-CSI-2 drivers of the CSINode: %v\n(-want +got):\n%s", err, diff)
 	return found
 }
 
@@ -102,8 +97,7 @@ func csiNode(t *testing.T, node *member.Member, want ...storagev1.CSINodeDriver)
 func TestCSIDriverRegisters(t *testing.T) {
 	t.Parallel()
 	node := newNode(t, member.Config{})
-	object, err := client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
-	assert.Must(t, err)
+	object := assert.Get(client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})).Must(t)
 	first := csiNode(t, node)
 	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: object.UID}}
 	if diff := cmp.Diff(owner, first.OwnerReferences); diff != "" || first.Annotations[v1.MigratedPluginsAnnotationKey] == "" {
@@ -127,9 +121,7 @@ func TestCSIDriverRegisters(t *testing.T) {
 	assert.Must(t, node.Kill())
 	assert.Must(t, node.Run())
 	d.wantStatus(t, "")
-	if again := csiNode(t, node, says); again.UID != first.UID {
-		t.Errorf("A-CSI-2 the CSINode was made anew")
-	}
+	assert.True(t, csiNode(t, node, says).UID == first.UID, "A-CSI-2 the CSINode was made anew")
 
 	assert.Must(t, os.Remove(d.socket))
 	csiNode(t, node)

@@ -47,10 +47,7 @@ spec:
   volumes:
   - {name: data, emptyDir: {sizeLimit: 1Mi}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "seq 1 500000 >/data/file; sleep 1000000"]
-    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "seq 1 500000 >/data/file; sleep 1000000"], volumeMounts: [{name: data, mountPath: /data}]}
 `}
 
 // query is an expression of the dashboard, and the labels that are shown of what it results in.
@@ -92,8 +89,7 @@ func TestDashboard(t *testing.T) {
 // queries are those of docs/grafana.json.
 func queries(t *testing.T) (list []query) {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/grafana.json")
-	assert.Must(t, err)
+	content := assert.Get(os.ReadFile("../../docs/grafana.json")).Must(t)
 	var d dashboard
 	assert.Must(t, json.Unmarshal(content, &d))
 	add := func(of, expression string, labels []string) {
@@ -109,13 +105,9 @@ func queries(t *testing.T) (list []query) {
 		for _, target := range p.Targets {
 			add(p.Title, target.Expr, labelsOf(target.LegendFormat))
 		}
-		if (len(p.Targets) == 0) != (p.Type == "row") {
-			t.Errorf("%s has %d expressions", p.Title, len(p.Targets))
-		}
+		assert.True(t, (len(p.Targets) == 0) == (p.Type == "row"), "%s has %d expressions", p.Title, len(p.Targets))
 	}
-	if len(list) == 0 {
-		t.Error("the dashboard asks for nothing")
-	}
+	assert.True(t, len(list) != 0, "the dashboard asks for nothing")
 	for _, v := range d.Templating.List {
 		if arguments, found := strings.CutPrefix(v.Definition, "label_values("); found {
 			metric, label, _ := strings.Cut(strings.TrimSuffix(arguments, ")"), ", ")
@@ -125,7 +117,6 @@ func queries(t *testing.T) (list []query) {
 	return list
 }
 
-// labelsOf are those that a legend names.
 func labelsOf(legend string) (labels []string) {
 	for _, part := range strings.Split(legend, "{{")[1:] {
 		name, _, _ := strings.Cut(part, "}}")
@@ -142,8 +133,7 @@ func (c *cluster) samples(paths ...string) (all samples) {
 	c.t.Helper()
 	for _, path := range paths {
 		for _, family := range c.scrape(path) {
-			list, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)
-			assert.Must(c.t, err)
+			list := assert.Get(expfmt.ExtractSamples(&expfmt.DecodeOptions{}, family)).Must(c.t)
 			for _, sample := range list {
 				sample.Metric[model.InstanceLabel] = "node:10250" // as Prometheus adds it
 			}

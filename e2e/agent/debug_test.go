@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestDebugContainer: kubectl debug puts a container into a pod that runs, which sees
@@ -20,12 +23,11 @@ func TestDebugContainer(t *testing.T) {
 		s := pod.Status.EphemeralContainerStatuses
 		return len(s) == 1 && s[0].State.Terminated != nil
 	})
-	if code := pod.Status.EphemeralContainerStatuses[0].State.Terminated.ExitCode; code != 3 || !isReady(pod) || pod.UID != before.UID {
+	if code := pod.Status.EphemeralContainerStatuses[0].State.Terminated.ExitCode; code != 3 || !machine.IsReady(pod) || pod.UID != before.UID {
 		t.Errorf("exit code %d, want 3, and the pod ready as before:\n%s", code, summary([]v1.Pod{*pod}))
 	}
-	if log := c.kubectl("logs", "sleeper", "--container=look"); !strings.Contains(log, "sleep 3600") {
-		t.Errorf("the container saw the processes\n%s\nwant that of the container that it looks at", log)
-	}
+	log := c.kubectl("logs", "sleeper", "--container=look")
+	assert.True(t, strings.Contains(log, "sleep 3600"), "the container saw the processes\n%s\nwant that of the container that it looks at", log)
 }
 
 // TestDebugCopyAndNode: a copy of the pod that shares its processes, and a pod that sees
@@ -47,8 +49,7 @@ func TestDebugCopyAndNode(t *testing.T) {
 		if !strings.HasPrefix(pod.Name, "node-debugger-") {
 			continue
 		}
-		if log := c.kubectl("logs", pod.Name); !strings.HasPrefix(log, "nameserver ") {
-			t.Errorf("the pod on the node saw %q, want the node's file", log)
-		}
+		log := c.kubectl("logs", pod.Name)
+		assert.True(t, strings.HasPrefix(log, "nameserver "), "the pod on the node saw %q, want the node's file", log)
 	}
 }

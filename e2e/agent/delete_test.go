@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,17 +71,15 @@ func TestDeleteByForce(t *testing.T) {
 	c.create(stubborn)
 	pod := c.awaitReady("pod")
 	c.kubectl("delete", "pod", "pod", "--force", "--grace-period=0", "--wait=false")
-	if last := c.untilDeleted(pod); last.Status.Phase != v1.PodRunning {
-		t.Errorf("phase %s when the object went, want Running: nobody waits", last.Status.Phase)
-	}
+	last := c.untilDeleted(pod)
+	assert.True(t, last.Status.Phase == v1.PodRunning, "phase %s when the object went, want Running: nobody waits", last.Status.Phase)
 	c.awaitForgotten(pod)
 }
 
 // awaitForgotten waits until the node's machine has nothing of a pod any more.
 func (c *cluster) awaitForgotten(pod *v1.Pod) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	for {
 		left := slices.DeleteFunc(c.node.Root.LeftOfPods(), func(trace string) bool { return !strings.Contains(trace, string(pod.UID)) })
 		if len(left) == 0 {

@@ -31,13 +31,10 @@ func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, i
 	t.Helper()
 	dir := filepath.Join(node.Root.Dir, "device-plugins")
 	p := serveOwnPlugin(t, filepath.Join(dir, "own.sock"), resource, ids...)
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	request := &api.RegisterRequest{Version: api.Version, Endpoint: "own.sock", ResourceName: string(resource)}
-	if _, err := api.NewRegistrationClient(connection).Register(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(api.NewRegistrationClient(connection).Register(t.Context(), request)))
 	awaitDevices(t, node, resource, int64(len(ids)), int64(len(ids)))
 	return p
 }
@@ -56,8 +53,7 @@ func foundSocket(node *member.Member) string {
 
 func serveOwnPlugin(t *testing.T, socket string, resource v1.ResourceName, ids ...string) *ownPlugin {
 	t.Helper()
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10), resource: resource}
 	api.RegisterDevicePluginServer(p.server, p)
 	registerapi.RegisterRegistrationServer(p.server, p)
@@ -93,7 +89,6 @@ func (p *ownPlugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.De
 	return &api.DevicePluginOptions{PreStartRequired: true}, nil
 }
 
-// ListAndWatch tells of the devices.
 func (p *ownPlugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
 	for {
 		select {
@@ -107,7 +102,6 @@ func (p *ownPlugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWa
 	}
 }
 
-// Allocate gives what it has.
 func (p *ownPlugin) Allocate(_ context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	given := &api.ContainerAllocateResponse{Envs: map[string]string{}}
 	for _, id := range r.ContainerRequests[0].DevicesIds {

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -28,9 +29,8 @@ spec:
   - {name: main, image: TOOLBOX, command: [sh, -c, "ls /dev/own; echo all; exec sleep --on-term 0 3600"], resources: {limits: {memory: 32Mi, RESOURCE: 1}}}
 `))
 		c.awaitReady(name)
-		if got := c.devicesOf(name, "main"); got != "a all" && got != "b all" {
-			t.Errorf("A-DEV-1: pod %s has %q", name, got)
-		}
+		got := c.devicesOf(name, "main")
+		assert.True(t, got == "a all" || got == "b all", "A-DEV-1: pod %s has %q", name, got)
 	}
 	create("first")
 	plugin.server.Stop() // it removes its socket
@@ -48,6 +48,6 @@ spec:
 	found.tell([]string{"a", "b"})
 	awaitDevices(t, node, resource, 2, 0)
 	for _, name := range []string{"second", "third"} {
-		c.await(name, "to run on", func(pod *v1.Pod) bool { return isReady(pod) && restarts(pod, "main") == 0 })
+		c.await(name, "to run on", func(pod *v1.Pod) bool { return machine.IsReady(pod) && restarts(pod, "main") == 0 })
 	}
 }

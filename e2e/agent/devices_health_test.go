@@ -18,10 +18,8 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "echo $HAS_g0 $HAS_g1; ls /dev/own; [ -c /dev/own/g1 ] && echo device; echo all; sleep 3600"]
-    resources: {limits: {memory: 32Mi, own.example.com/gpu: 2}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "echo $HAS_g0 $HAS_g1; ls /dev/own; [ -c /dev/own/g1 ] && echo device; echo all; sleep 3600"],
+     resources: {limits: {memory: 32Mi, own.example.com/gpu: 2}}}
   - {name: none, image: TOOLBOX, command: [sleep, "3600"], resources: {limits: {memory: 32Mi}}}
 `
 
@@ -45,9 +43,7 @@ func TestHealthOfDevices(t *testing.T) {
 	}
 	const healthy, unhealthy = v1.ResourceHealthStatusHealthy, v1.ResourceHealthStatusUnhealthy
 	before := awaitHealth(healthy, healthy)
-	if shown := statusOf(before, "none").AllocatedResourcesStatus; len(shown) > 0 {
-		t.Errorf("A-DEV-12: the container without devices shows %v", shown)
-	}
+	assert.Empty(t, statusOf(before, "none").AllocatedResourcesStatus, "A-DEV-12: the container without devices shows")
 
 	plugin.tell([]string{"g1"}, "g0")
 	awaitDevices(t, node, ownResource, 2, 1)

@@ -43,8 +43,7 @@ func (p *samplePlugin) run() {
 	const script = `mount -t tmpfs none /var/lib && mkdir /var/lib/kubelet && mount --bind . /var/lib/kubelet && exec "$0"`
 	command := exec.Command("unshare", "--mount", "sh", "-c", script, plane.Binary("sample-device-plugin"))
 	command.Dir, command.Env = p.node.Root.Dir, append(os.Environ(), "CDI_ENABLED=1")
-	process, err := machine.StartProcess(command, filepath.Join(p.t.TempDir(), "plugin.log"))
-	assert.Must(p.t, err)
+	process := assert.Get(machine.StartProcess(command, filepath.Join(p.t.TempDir(), "plugin.log"))).Must(p.t)
 	p.process = process
 }
 
@@ -59,9 +58,7 @@ func (p *samplePlugin) close() {
 			err = errors.Join(err, removed)
 		}
 	}
-	if err != nil {
-		p.t.Error(err)
-	}
+	assert.NoError(p.t, err)
 }
 
 // awaitDevices waits until a node has that many devices of a resource, and that many that can

@@ -19,8 +19,7 @@ func TestWorkerWithDevices(t *testing.T) {
 	node := newNode(t, member.Config{})
 	newSamplePlugin(t, node)
 	c := newCluster(t, node)
-	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-devices.yaml")
-	assert.Must(t, err)
+	manifest := assert.Get(os.ReadFile("../../examples/cluster/ml-worker-devices.yaml")).Must(t)
 	c.create(string(manifest))
 	pod := c.await("ml-worker-devices", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	assert.Deep(t, "how often the worker was restarted", int32(1), statusOf(pod, "worker").RestartCount)
@@ -36,20 +35,15 @@ func TestWorkerWithClaim(t *testing.T) {
 	node := newNode(t, member.Config{})
 	newExampleDriver(t, node)
 	c := newCluster(t, node)
-	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-claim.yaml")
-	assert.Must(t, err)
+	manifest := assert.Get(os.ReadFile("../../examples/cluster/ml-worker-claim.yaml")).Must(t)
 	c.apply(string(manifest))
 	c.await("ml-worker-claim", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	log := c.kubectl("logs", "ml-worker-claim", "--container=worker")
 	said, gpus, _ := strings.Cut(log, "\n")
-	if said != "going on from the checkpoint, with the GPUs of both runs" {
-		t.Errorf("the worker has not gone on: %s", log)
-	}
+	assert.True(t, said == "going on from the checkpoint, with the GPUs of both runs", "the worker has not gone on: %s", log)
 	lines := strings.Fields(gpus)
 	half := len(lines) / 2
 	slices.Sort(lines[:half]) // variables have no order
 	slices.Sort(lines[half:])
-	if half != 2 || !slices.Equal(lines[:half], lines[half:]) {
-		t.Errorf("A-DRA-7: the worker's GPUs in both runs are %q, want the same two", lines)
-	}
+	assert.True(t, half == 2 && slices.Equal(lines[:half], lines[half:]), "A-DRA-7: the worker's GPUs in both runs are %q, want the same two", lines)
 }

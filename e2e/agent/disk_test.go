@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -41,10 +42,8 @@ spec:
   - {name: data, emptyDir: {}}
   - {name: block, hostPath: {path: BLOCK, type: File}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /data/fill; exec sleep infinity"]
-    volumeMounts: [{name: data, mountPath: /data}, {name: block, mountPath: /block}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /data/fill; exec sleep infinity"],
+     volumeMounts: [{name: data, mountPath: /data}, {name: block, mountPath: /block}]}
 `
 	fileHog = `
 metadata: {name: files}
@@ -53,10 +52,8 @@ spec:
   terminationGracePeriodSeconds: 1
   volumes: [{name: data, emptyDir: {}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "cd /data; seq 1 COUNT | xargs -n 500 touch; exec sleep infinity"]
-    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "cd /data; seq 1 COUNT | xargs -n 500 touch; exec sleep infinity"],
+     volumeMounts: [{name: data, mountPath: /data}]}
 `
 	layerHog = `
 metadata: {name: ended}
@@ -64,10 +61,8 @@ spec:
   restartPolicy: Never
   volumes: [{name: block, hostPath: {path: BLOCK, type: File}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /fill"]
-    volumeMounts: [{name: block, mountPath: /block}]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do cat /block; done > /fill"],
+     volumeMounts: [{name: block, mountPath: /block}]}
 `
 )
 
@@ -123,14 +118,12 @@ func newDiskNode(t *testing.T) *diskNode {
 		{"mkdir", n.disk}, {"truncate", "-s", fmt.Sprintf("%dM", diskMiB), image},
 		{"mkfs.ext4", "-q", "-m", "0", "-N", strconv.Itoa(diskInodes), image}, {"mount", "-o", "loop", image, n.disk},
 	} {
-		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.CommandContext(context.Background(), "umount", n.disk).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v\n%s", err, out)
-		}
+		out, err := exec.CommandContext(context.Background(), "umount", n.disk).CombinedOutput()
+		assert.True(t, err == nil, "umount: %v\n%s", err, out)
 	})
 	node := newNode(t, member.Config{Dir: filepath.Join(n.disk, "node"), Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"nodefs.available": fmt.Sprintf("%dMi", shortOfMiB), "nodefs.inodesFree": strconv.Itoa(shortOfFiles)},
@@ -141,7 +134,6 @@ func newDiskNode(t *testing.T) *diskNode {
 	return n
 }
 
-// left is what is left of the disk.
 func (n *diskNode) left() (left struct{ mib, files int }) {
 	n.t.Helper()
 	var s unix.Statfs_t
@@ -166,10 +158,9 @@ func (c *cluster) evicted(name, resource, amounts string) {
 	pod := c.await(name, "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	message := regexp.MustCompile(`^The node was low on resource: ` + resource + `\. ` + amounts + `\. ` +
 		`(Container main was using [^ ]+, request is 0, has larger consumption of ` + resource + `\. )?$`)
-	if pod.Status.Reason != "Evicted" || !message.MatchString(pod.Status.Message) {
-		c.t.Errorf("status of %s is %s: %q", name, pod.Status.Reason, pod.Status.Message)
-	}
-	if target := conditionOf(pod, v1.DisruptionTarget); target.Status != v1.ConditionTrue || target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
+	assert.True(c.t, pod.Status.Reason == "Evicted" && message.MatchString(pod.Status.Message),
+		"status of %s is %s: %q", name, pod.Status.Reason, pod.Status.Message)
+	if target := machine.PodCondition(pod, v1.DisruptionTarget); target.Status != v1.ConditionTrue || target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		c.t.Errorf("condition DisruptionTarget of %s: %+v", name, target)
 	}
 	event := c.awaitEvent(name, v1.EventTypeWarning, "Evicted")
@@ -182,19 +173,14 @@ func (c *cluster) evicted(name, resource, amounts string) {
 // wantVictims demands one event Evicted for each of these pods, and none for others.
 func (c *cluster) wantVictims(names ...string) {
 	c.t.Helper()
-	list, err := client.CoreV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=Evicted"})
-	assert.Must(c.t, err)
+	list := assert.Get(client.CoreV1().Events(c.namespace).List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=Evicted"})).Must(c.t)
 	times := map[string]int32{}
 	for i := range list.Items {
 		times[list.Items[i].InvolvedObject.Name] += list.Items[i].Count
 	}
 	for _, name := range names {
-		if times[name] != 1 {
-			c.t.Errorf("%d events Evicted of %s, want one", times[name], name)
-		}
+		assert.True(c.t, times[name] == 1, "%d events Evicted of %s, want one", times[name], name)
 		delete(times, name)
 	}
-	if len(times) > 0 {
-		c.t.Errorf("others were evicted, too: %v", times)
-	}
+	assert.True(c.t, len(times) == 0, "others were evicted, too: %v", times)
 }

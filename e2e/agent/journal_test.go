@@ -44,21 +44,16 @@ spec:
 	restarted(2)
 	cluster := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
 	pods, err := cluster.Pods()
-	if err != nil || len(pods) != 1 {
-		t.Fatalf("pods %+v, %v", pods, err)
-	}
-	record, err := cluster.Read(pods[0].UID)
-	assert.Must(t, err)
+	assert.Require(t, err == nil && len(pods) == 1, "pods %+v, %v", pods, err)
+	record := assert.Get(cluster.Read(pods[0].UID)).Must(t)
 	checkRestarts(t, record)
 
 	plugin := c.plugin("timeline", "crash", "--namespace", c.namespace)
-	if !strings.Contains(plugin, c.namespace+"/crash") || !strings.Contains(plugin, "critical path") {
-		t.Errorf("kubectl lifepod timeline shows\n%s", plugin)
-	}
+	assert.True(t, strings.Contains(plugin, c.namespace+"/crash") && strings.Contains(plugin, "critical path"),
+		"kubectl lifepod timeline shows\n%s", plugin)
 
-	if said := c.plugin("why", "crash", "--namespace", c.namespace); !strings.Contains(said, "main at ") || !strings.Contains(said, ": exit 3 → ") {
-		t.Errorf("kubectl lifepod why says\n%s", said)
-	}
+	said := c.plugin("why", "crash", "--namespace", c.namespace)
+	assert.True(t, strings.Contains(said, "main at ") && strings.Contains(said, ": exit 3 → "), "kubectl lifepod why says\n%s", said)
 
 	api, uid := client.CoreV1().Pods(c.namespace), record.Pod.UID
 	assert.Must(t, api.Delete(t.Context(), "crash", metav1.DeleteOptions{}))
@@ -70,30 +65,23 @@ spec:
 			gone, err = of.Read(uid)
 			return err == nil && gone.Now.Stage == "gone" && !gone.Living && is(gone), err
 		})
-		if err != nil {
-			t.Errorf("of the pod %s: %+v, %v", what, gone, err)
-		}
+		assert.True(t, err == nil, "of the pod %s: %+v, %v", what, gone, err)
 	}
 	until("that its finalizer holds", func(r *journal.Record) bool { return r.Now.Held() })
-	if _, err := api.Patch(t.Context(), "crash", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(api.Patch(t.Context(), "crash", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})))
 	until("whose object is gone", func(r *journal.Record) bool { return !r.Now.Held() })
 	somebody := rest.CopyConfig(plane.RESTConfig())
 	somebody.Impersonate.UserName = "somebody"
-	theirs, err := kubernetes.NewForConfig(somebody)
-	assert.Must(t, err)
+	theirs := assert.Get(kubernetes.NewForConfig(somebody)).Must(t)
 	of.Client = theirs.CoreV1().RESTClient()
-	if record, err := of.Read(uid); err == nil {
-		t.Errorf("somebody else is told %+v", record)
-	}
+	record, err = of.Read(uid)
+	assert.True(t, err != nil, "somebody else is told %+v", record)
 }
 
 // plugin runs lifepod as kubectl lifepod does.
 func (c *cluster) plugin(args ...string) string {
 	c.t.Helper()
-	out, err := plane.Plugin(c.t.Context(), binary, args...)
-	assert.Must(c.t, err)
+	out := assert.Get(plane.Plugin(c.t.Context(), binary, args...)).Must(c.t)
 	return out
 }
 
@@ -125,7 +113,6 @@ func checkRestarts(t *testing.T, record *journal.Record) {
 			}
 		}
 	}
-	if exits < 2 || resumed != 1 || !record.Living || record.Left != 0 {
-		t.Errorf("%d exits, %d agents after the first, living %v, %d entries missing", exits, resumed, record.Living, record.Left)
-	}
+	assert.True(t, exits >= 2 && resumed == 1 && record.Living && record.Left == 0,
+		"%d exits, %d agents after the first, living %v, %d entries missing", exits, resumed, record.Living, record.Left)
 }

@@ -19,12 +19,9 @@ import (
 // kubectlFails runs kubectl, which must fail, and returns what it complained about.
 func (c *cluster) kubectlFails(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
-	if err == nil {
-		c.t.Fatalf("kubectl %v had no error; it printed %q", args, out)
-	}
+	assert.Require(c.t, err != nil, "kubectl %v had no error; it printed %q", args, out)
 	return err.Error()
 }
 
@@ -37,11 +34,9 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "if [ -e /v/again ]; then echo second; while [ ! -e /v/end ]; do sleep 0.05; done; echo last; exec sleep 3600; fi; touch /v/again; echo first; exit 1"]
-    volumeMounts: [{name: v, mountPath: /v}]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX,
+     command: [sh, -c, "if [ -e /v/again ]; then echo second; while [ ! -e /v/end ]; do sleep 0.05; done; echo last; exec sleep 3600; fi; touch /v/again; echo first; exit 1"],
+     volumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: 64Mi}}}
   volumes: [{name: v, emptyDir: {}}]
 `)
 	c.await("pod", "to run again", func(pod *v1.Pod) bool {
@@ -53,9 +48,8 @@ spec:
 	c.kubectl("exec", "pod", "--", "touch", "/v/end")
 	c.awaitLine("pod", "last")
 	assert.Deep(t, "last line", "last\n", c.kubectl("logs", "pod", "--tail=1"))
-	if err := c.kubectlFails("logs", "pod", "--container=other"); !strings.Contains(err, "container other is not valid for pod pod") {
-		t.Errorf("log of a container that there isn't: %s", err)
-	}
+	err := c.kubectlFails("logs", "pod", "--container=other")
+	assert.True(t, strings.Contains(err, "container other is not valid for pod pod"), "log of a container that there isn't: %s", err)
 }
 
 // TestExec: input, both outputs and the exit code go through.
@@ -64,13 +58,11 @@ func TestExec(t *testing.T) {
 	c := newCluster(t, shared)
 	c.create(sleeper)
 	c.awaitReady("sleeper")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	out, err := plane.Kubectl(ctx, "input\n", "--namespace", c.namespace, "exec", "--stdin", "sleeper", "--", "sh", "-c", "read a; echo got $a; echo complaint >&2; exit 7")
-	if diff := cmp.Diff("got input\n", out); diff != "" || err == nil ||
-		!strings.Contains(err.Error(), "complaint") || !strings.Contains(err.Error(), "exit code 7") {
-		t.Errorf("output (-want +got):\n%s\nerror %v, want complaint and exit code 7", diff, err)
-	}
+	diff := cmp.Diff("got input\n", out)
+	assert.True(t, diff == "" && err != nil &&
+		strings.Contains(err.Error(), "complaint") && strings.Contains(err.Error(), "exit code 7"), "output (-want +got):\n%s\nerror %v, want complaint and exit code 7", diff, err)
 	shell := c.onTerminal("exec", "--stdin", "--tty", "sleeper", "--", "sh", "-c", "echo ready; read a; echo typed $a; exit 5")
 	shell.Await("ready")
 	shell.Press("keys\n")
@@ -90,9 +82,7 @@ func TestAttach(t *testing.T) {
 	run.Await("typed keys")
 	run.Press("\n")
 	run.End()
-	if !strings.Contains(run.Text(), `pod "shell" deleted`) {
-		t.Errorf("kubectl run showed %q, want it to delete the pod", run.Text())
-	}
+	assert.True(t, strings.Contains(run.Text(), `pod "shell" deleted`), "kubectl run showed %q, want it to delete the pod", run.Text())
 }
 
 // TestCopy: files get into a pod and out of it by the machine's tar.
@@ -128,9 +118,7 @@ spec:
 	c.kubectl("cp", filepath.Join(dir, "there"), "pod:/scratch")
 	c.kubectl("cp", "pod:/scratch/there", filepath.Join(dir, "back"))
 	got, err := os.ReadFile(filepath.Join(dir, "back", "below", "file"))
-	if err != nil || string(got) != want {
-		t.Errorf("the file came back with %d bytes and error %v, want its %d bytes", len(got), err, len(want))
-	}
+	assert.True(t, err == nil && string(got) == want, "the file came back with %d bytes and error %v, want its %d bytes", len(got), err, len(want))
 }
 
 // TestPortForward: many requests at a time through one kubectl.
@@ -142,24 +130,18 @@ metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [serve, --port, "8080"]
-    readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [serve, --port, "8080"], readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1},
+     resources: {limits: {memory: 64Mi}}}
 `)
 	c.awaitReady("pod")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	forward := plane.KubectlCommand(ctx, "--namespace", c.namespace, "port-forward", "pod/pod", ":8080", "--address=127.0.0.1")
-	out, err := forward.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(forward.StdoutPipe()).Must(t)
 	assert.Must(t, forward.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
-	if err != nil || !found {
-		t.Fatalf("kubectl port-forward printed %q: %v", line, err)
-	}
+	assert.Require(t, err == nil && found, "kubectl port-forward printed %q: %v", line, err)
 	answers := make(chan error)
 	for range 5 {
 		go func() {
@@ -172,9 +154,7 @@ spec:
 		}()
 	}
 	for range 5 {
-		if err := <-answers; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-answers)
 	}
 	cancel()
 	_ = forward.Wait() // it was killed

@@ -17,8 +17,7 @@ import (
 func TestSandboxThatComesLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)
-	endpoint, err := cri.Dial("unix://" + c.node.Root.RunDir() + "/containerd.sock")
-	assert.Must(t, err)
+	endpoint := assert.Get(cri.Dial("unix://" + c.node.Root.RunDir() + "/containerd.sock")).Must(t)
 	defer func() { _ = endpoint.Close() }() // no call is under way
 	runtime := endpoint.Runtime
 	c.create(polite)
@@ -26,23 +25,19 @@ func TestSandboxThatComesLate(t *testing.T) {
 	c.delete("pod")
 	c.awaitForgotten(pod)
 	uid := string(pod.UID)
-	late, err := runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+	late := assert.Get(runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "late", Namespace: c.namespace, Uid: uid},
 		Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
 		Annotations: map[string]string{criconfig.NodeAnnotation: c.node.Name},
-	}})
-	assert.Must(t, err)
+	}})).Must(t)
 	began := time.Now()
 	for {
-		list, err := runtime.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{})
-		assert.Must(t, err)
+		list := assert.Get(runtime.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{})).Must(t)
 		if !slices.ContainsFunc(list.Items, func(s *runtimeapi.PodSandbox) bool { return s.Id == late.PodSandboxId }) {
 			t.Logf("the sandbox was gone after %v", time.Since(began).Round(time.Second))
 			return
 		}
-		if time.Since(began) > patience {
-			t.Fatalf("the sandbox is still there after %v", patience)
-		}
+		assert.Require(t, time.Since(began) <= patience, "the sandbox is still there after %v", patience)
 		time.Sleep(time.Second)
 	}
 }

@@ -17,10 +17,7 @@ metadata: {name: sleeper}
 spec:
   terminationGracePeriodSeconds: 2 # a shell that has just begun misses SIGTERM
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "echo hello; exec sleep 3600"]
-    resources: {limits: {memory: 64Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "echo hello; exec sleep 3600"], resources: {limits: {memory: 64Mi}}}
 `
 
 // TestPodLives takes a pod from its creation to its deletion.
@@ -29,9 +26,8 @@ func TestPodLives(t *testing.T) {
 	c := newCluster(t, shared)
 	c.create(sleeper)
 	pod := c.awaitReady("sleeper")
-	if pod.Status.Phase != v1.PodRunning || pod.Status.PodIP == "" || pod.Status.StartTime == nil {
-		t.Errorf("status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
-	}
+	assert.True(t, pod.Status.Phase == v1.PodRunning && pod.Status.PodIP != "" && pod.Status.StartTime != nil,
+		"status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
 	c.awaitLine("sleeper", "hello")
 	assert.Deep(t, "kubectl exec", "inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside"))
 	c.delete("sleeper")
@@ -51,9 +47,8 @@ func TestRestartOfTheAgentIsInvisible(t *testing.T) {
 	}{{"kill -9", node.Kill}, {"SIGTERM", node.Stop}} {
 		assert.Must(t, end.do())
 		assert.Must(t, node.Run())
-		if err := node.AwaitHealthy(t.Context()); err != nil {
-			t.Fatalf("after %s: %v", end.name, err)
-		}
+		err := node.AwaitHealthy(t.Context())
+		assert.Require(t, err == nil, "after %s: %v", end.name, err)
 		c.awaitLine("sleeper", "hello")
 	}
 	assert.Deep(t, "the pod before and after", lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{}))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -37,10 +38,9 @@ func TestMaintenance(t *testing.T) {
 	c.kubectl("create", "poddisruptionbudget", "guard", "--selector=app=guarded", "--min-available=1")
 	c.kubectl("wait", "--for=jsonpath={.status.currentHealthy}=1", "poddisruptionbudget/guard", "--timeout=60s")
 	complaint := c.kubectlFails("drain", c.node.Name, "--force", "--ignore-daemonsets", "--timeout=1s")
-	if want := "Cannot evict pod as it would violate the pod's disruption budget."; !strings.Contains(complaint, want) {
-		t.Errorf("kubectl drain complained\n%s\nwant %q", complaint, want)
-	}
-	if last := c.untilDeleted(other); conditionOf(last, v1.DisruptionTarget).Reason != "EvictionByEvictionAPI" {
+	want := "Cannot evict pod as it would violate the pod's disruption budget."
+	assert.True(t, strings.Contains(complaint, want), "kubectl drain complained\n%s\nwant %q", complaint, want)
+	if last := c.untilDeleted(other); machine.PodCondition(last, v1.DisruptionTarget).Reason != "EvictionByEvictionAPI" {
 		t.Errorf("the pod was drained with conditions %v, want DisruptionTarget for the eviction", last.Status.Conditions)
 	}
 	c.kubectl("delete", "poddisruptionbudget", "guard")
@@ -53,14 +53,12 @@ func TestMaintenance(t *testing.T) {
 	c.awaitReady("tolerates")
 	leaves := c.awaitReady("leaves")
 	c.kubectl("taint", "node", c.node.Name, "example.com/away=:NoExecute")
-	if last := c.untilDeleted(leaves); conditionOf(last, v1.DisruptionTarget).Reason != "DeletionByTaintManager" {
+	if last := c.untilDeleted(leaves); machine.PodCondition(last, v1.DisruptionTarget).Reason != "DeletionByTaintManager" {
 		t.Errorf("the pod left with conditions %v, want DisruptionTarget for the taint", last.Status.Conditions)
 	}
 	c.create(onNode("refused", c.node.Name, "nodeName: "+c.node.Name))
 	c.awaitEvent("refused", v1.EventTypeWarning, "TaintToleration")
-	if !isReady(c.awaitReady("tolerates")) {
-		t.Error("the pod that tolerates the taint is not ready")
-	}
+	assert.True(t, machine.IsReady(c.awaitReady("tolerates")), "the pod that tolerates the taint is not ready")
 }
 
 // TestLabelChange: a pod that runs stays when the node loses the label that brought it
@@ -104,9 +102,11 @@ func TestRoomOnTheNode(t *testing.T) {
 	big, grows := c.awaitReady("big"), c.awaitReady("grows")
 	c.kubectl("patch", "pod", "grows", "--subresource=resize",
 		`--patch={"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"400m"}}}]}}`)
-	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Status == v1.ConditionTrue })
+	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool {
+		return machine.PodCondition(pod, v1.PodResizePending).Status == v1.ConditionTrue
+	})
 	want := fmt.Sprintf("Deferred: Node didn't have enough resource: cpu, requested: 400, used: %d, capacity: %d", cpu-300, cpu)
-	pending := conditionOf(waits, v1.PodResizePending)
+	pending := machine.PodCondition(waits, v1.PodResizePending)
 	assert.Deep(t, "the resize that waits", want, pending.Reason+": "+pending.Message)
 	c.kubectl("delete", "pod", "big", "--wait=false")
 	c.untilDeleted(big)
@@ -117,13 +117,11 @@ func TestRoomOnTheNode(t *testing.T) {
 	critical := onNode("critical", c.node.Name, "priorityClassName: system-node-critical\n  nodeName: "+c.node.Name)
 	c.create(strings.Replace(critical, "limits:", fmt.Sprintf("requests: {cpu: %dm}, limits:", cpu-100), 1))
 	victim := c.await("grows", "to make room", func(pod *v1.Pod) bool { return lifecycle.Terminal(pod.Status.Phase) })
-	if victim.Status.Phase != v1.PodFailed || victim.Status.Reason != "Preempting" { // although its container ended with 0
-		t.Errorf("the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
-	}
-	if target := conditionOf(victim, v1.DisruptionTarget); target.Reason != "TerminationByKubelet" ||
-		target.Message != "Pod was preempted by Kubelet to accommodate a critical pod." {
-		t.Errorf("condition DisruptionTarget %+v", target)
-	}
+	assert.True(t, victim.Status.Phase == v1.PodFailed && victim.Status.Reason == "Preempting", // although its container ended with 0
+		"the victim is %s with the reason %q, want Failed, Preempting (B-WRK-12)", victim.Status.Phase, victim.Status.Reason)
+	target := machine.PodCondition(victim, v1.DisruptionTarget)
+	assert.True(t, target.Reason == "TerminationByKubelet" &&
+		target.Message == "Pod was preempted by Kubelet to accommodate a critical pod.", "condition DisruptionTarget %+v", target)
 	c.awaitReady("critical")
 }
 

@@ -15,15 +15,12 @@ func newNode(t *testing.T, config member.Config) *member.Member {
 	if config.Program == "" {
 		config.Program = binary
 	}
-	node, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	node := assert.Get(member.Start(t.Context(), config)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
 		}
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, node.Close())
 	})
 	assert.Must(t, node.AwaitReady(t.Context()))
 	return node

@@ -35,8 +35,7 @@ func TestPodResources(t *testing.T) {
 	c.awaitReady("claims")
 	c.await("ended", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 
-	connection, err := grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	asked := api.NewPodResourcesListerClient(connection)
 	device := func(id string) *api.ContainerDevices {
@@ -52,9 +51,7 @@ func TestPodResources(t *testing.T) {
 			list, err = asked.List(ctx, &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 			return len(list.GetPodResources()) == 2, err
 		})
-		if err != nil {
-			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
-		}
+		assert.Require(t, err == nil, "A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
 		assert.Deep(t, fmt.Sprintf("A-DEV-13: %s pod", when), pod, list.PodResources[1], protocmp.Transform())
 		got := map[string]int{}
 		for _, container := range list.PodResources[0].Containers {
@@ -76,9 +73,8 @@ func TestPodResources(t *testing.T) {
 	awaitDevices(t, node, ownResource, 3, 2)
 	all, err := asked.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	want := &api.AllocatableResourcesResponse{Devices: []*api.ContainerDevices{device("g0"), device("g2")}}
-	if diff := cmp.Diff(want, all, protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-14: error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, all, protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-14: error %v (-want +got):\n%s", err, diff)
 	c.delete("claims")
 	c.delete("pod")
 	driver.wantPrepared(0)

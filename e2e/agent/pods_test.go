@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -9,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // some lists and watches objects of the namespace with a label.
@@ -19,8 +20,7 @@ func (c *cluster) some(getter cache.Getter, resource, selector string) *cache.Li
 // awaitPods waits until the pods with a label are as wanted; no selector: all.
 func (c *cluster) awaitPods(selector, what string, wanted func([]v1.Pod) bool) []v1.Pod {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	var last []v1.Pod
 	now := func() bool {
 		list, err := client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -33,9 +33,7 @@ func (c *cluster) awaitPods(selector, what string, wanted func([]v1.Pod) bool) [
 	_, err := watchtools.UntilWithSync(ctx, c.some(client.CoreV1().RESTClient(), "pods", selector), &v1.Pod{},
 		func(cache.Store) (bool, error) { return now(), nil },
 		func(watch.Event) (bool, error) { return now(), nil })
-	if err != nil {
-		c.t.Fatalf("pods %s never came %s: %v; the last ones seen:\n%s", selector, what, err, summary(last))
-	}
+	assert.Require(c.t, err == nil, "pods %s never came %s: %v; the last ones seen:\n%s", selector, what, err, summary(last))
 	return last
 }
 
@@ -51,7 +49,6 @@ func summary(pods []v1.Pod) string {
 	return text.String()
 }
 
-// phases counts pods by phase.
 func phases(pods []v1.Pod) map[v1.PodPhase]int {
 	count := map[v1.PodPhase]int{}
 	for _, pod := range pods {
@@ -63,8 +60,7 @@ func phases(pods []v1.Pod) map[v1.PodPhase]int {
 // untilDeleted waits until a pod's object is gone, and returns it as it was last.
 func (c *cluster) untilDeleted(pod *v1.Pod) *v1.Pod {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	last, err := watchtools.Until(ctx, pod.ResourceVersion, c.one("pods", pod.Name), func(e watch.Event) (bool, error) {
 		return e.Type == watch.Deleted && e.Object.(*v1.Pod).UID == pod.UID, nil
 	})

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/stats"
@@ -24,10 +25,7 @@ metadata: {name: hog}
 spec:
   restartPolicy: Never
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [eat-memory, "AMOUNT"]
-    resources: {requests: {memory: 16Mi}}
+  - {name: main, image: TOOLBOX, command: [eat-memory, "AMOUNT"], resources: {requests: {memory: 16Mi}}}
 `
 
 // modest stays below what it requests.
@@ -46,8 +44,7 @@ spec:
 // runs short of it, its neighbour lives on, and the Node says so until the time of
 // transition is over (B-EVI-5, B-EVI-6, B-EVI-7, B-EVI-9, B-EVI-10).
 func TestMemoryPressure(t *testing.T) {
-	memory, err := stats.ReadMemory("/")
-	assert.Must(t, err)
+	memory := assert.Get(stats.ReadMemory("/")).Must(t)
 	left := memory.Limit - memory.WorkingSet()
 	node := nodeUnder(t, fmt.Sprintf("%dMi", left/mebi-1500), nil)
 	c := newCluster(t, node)
@@ -55,20 +52,14 @@ func TestMemoryPressure(t *testing.T) {
 	c.awaitReady("modest")
 	c.create(strings.ReplaceAll(hog, "AMOUNT", "2500Mi"))
 	pod := c.await("hog", "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if pod.Status.Reason != "Evicted" || !strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") ||
-		!strings.Contains(pod.Status.Message, "Container main was using ") || !strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. ") {
-		t.Errorf("status %s: %q", pod.Status.Reason, pod.Status.Message)
-	}
-	if target := conditionOf(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
+	assert.True(t, pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") &&
+		strings.Contains(pod.Status.Message, "Container main was using ") && strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. "), "status %s: %q", pod.Status.Reason, pod.Status.Message)
+	if target := machine.PodCondition(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		t.Errorf("condition DisruptionTarget %+v", target)
 	}
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)))
 	c.wantNodeEvent("EvictionThresholdMet", "Attempting to reclaim memory")
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)))
 	c.awaitReady("modest")
 	t.Logf("the hog's message: %s", pod.Status.Message)
 	logOf(t, node, "evict", "reclaim")
@@ -86,7 +77,6 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 	return newNode(t, member.Config{Kubelet: kubelet})
 }
 
-// under says that the Node has a condition of that status.
 func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Node) bool {
 	return func(node *v1.Node) bool {
 		for _, c := range node.Status.Conditions {
@@ -101,12 +91,10 @@ func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Nod
 // wantNodeEvent demands that the Node has an event, with its UID (A-EVT-1).
 func (c *cluster) wantNodeEvent(reason, message string) {
 	c.t.Helper()
-	node, err := client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})
-	assert.Must(c.t, err)
-	list, err := client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
+	node := assert.Get(client.CoreV1().Nodes().Get(c.t.Context(), c.node.Name, metav1.GetOptions{})).Must(c.t)
+	list := assert.Get(client.CoreV1().Events(metav1.NamespaceDefault).List(c.t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + c.node.Name + ",involvedObject.uid=" + string(node.UID) + ",reason=" + reason,
-	})
-	assert.Must(c.t, err)
+	})).Must(c.t)
 	for i := range list.Items {
 		if list.Items[i].Message == message && list.Items[i].Type == v1.EventTypeWarning {
 			return
@@ -118,8 +106,7 @@ func (c *cluster) wantNodeEvent(reason, message string) {
 // logOf shows the lines of a node's log that have one of the words.
 func logOf(t *testing.T, node *member.Member, words ...string) {
 	t.Helper()
-	file, err := os.Open(node.LogFile())
-	assert.Must(t, err)
+	file := assert.Get(os.Open(node.LogFile())).Must(t)
 	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		for _, word := range words {

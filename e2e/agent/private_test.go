@@ -38,9 +38,8 @@ spec:
 		s := pod.Status.ContainerStatuses
 		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "ErrImagePull"
 	})
-	if message := pod.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(message, "authorization failed") {
-		t.Errorf("why there is no image: %q, want what the registry said", message)
-	}
+	message := pod.Status.ContainerStatuses[0].State.Waiting.Message
+	assert.True(t, strings.Contains(message, "authorization failed"), "why there is no image: %q, want what the registry said", message)
 	c.create(manifest("own", "imagePullSecrets: [{name: pull}]"))
 	c.awaitReady("own")
 	c.create(manifest("by-account", "serviceAccountName: puller"))

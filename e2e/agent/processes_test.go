@@ -22,9 +22,7 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "for i in $(seq 1 COUNT); do sleep infinity & done; wait"]
+  - {name: main, image: TOOLBOX, command: [sh, -c, "for i in $(seq 1 COUNT); do sleep infinity & done; wait"]}
 `
 
 // TestPIDPressure: a pod that begins so many processes that the node runs short of them is
@@ -32,8 +30,7 @@ spec:
 func TestPIDPressure(t *testing.T) {
 	t.Parallel()
 	const processes = 250 // each has several threads, which count
-	now, err := stats.Processes()
-	assert.Must(t, err)
+	now := assert.Get(stats.Processes()).Must(t)
 	node := newNode(t, member.Config{Kubelet: map[string]any{
 		"evictionHard":                     map[string]string{"pid.available": strconv.FormatInt(*now.MaxPID-*now.NumOfRunningProcesses-2*processes, 10)},
 		"evictionPressureTransitionPeriod": "3s",
@@ -68,13 +65,10 @@ func TestProcessesOfAPod(t *testing.T) {
 	// Its shell may get no thread either, and end of that.
 	c.awaitInLog("bomb", regexp.MustCompile(`(?i)resource temporarily unavailable|failed to create new OS thread`))
 	limits := filesOfCgroup(t, neighbour, "pids.max")
-	if len(limits) == 0 {
-		t.Error("pod modest has no limit")
-	}
+	assert.True(t, len(limits) != 0, "pod modest has no limit")
 	for _, file := range limits {
-		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != strconv.Itoa(limit) {
-			t.Errorf("%s is %s, want %d (%v)", file, text, limit, err)
-		}
+		text, err := os.ReadFile(file)
+		assert.True(t, err == nil && strings.TrimSpace(string(text)) == strconv.Itoa(limit), "%s is %s, want %d (%v)", file, text, limit, err)
 	}
 	c.awaitReady("modest")
 	c.wantVictims()
@@ -86,8 +80,7 @@ func filesOfCgroup(t *testing.T, pod *v1.Pod, file string) []string {
 	var found []string
 	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
 		for depth := "*"; strings.Count(depth, "*") < 6; depth += "/*" {
-			files, err := filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))
-			assert.Must(t, err)
+			files := assert.Get(filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))).Must(t)
 			found = append(found, files...)
 		}
 	}

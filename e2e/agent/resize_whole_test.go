@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -42,27 +43,27 @@ spec:
 		if size.of != "" {
 			c.kubectl("patch", "pod", "pod", "--subresource=resize", `--patch={"spec":{"resources":`+size.of+`}}`)
 		}
-		pod := c.await("pod", "to its new size", func(pod *v1.Pod) bool { return isReady(pod) && settled(pod) })
+		pod := c.await("pod", "to its new size", func(pod *v1.Pod) bool { return machine.IsReady(pod) && settled(pod) })
 		if !equality.Semantic.DeepEqual(pod.Status.Resources, pod.Spec.Resources) || !equality.Semantic.DeepEqual(pod.Status.AllocatedResources, pod.Spec.Resources.Requests) {
 			t.Errorf("the status shows %+v, allocated %v, want %+v", pod.Status.Resources, pod.Status.AllocatedResources, pod.Spec.Resources)
 		}
 		checkMemoryOfPod(t, pod, size.bytes)
 		for name, want := range map[string]int64{"follows": size.bytes, "keeps": 64 << 20, "restarts": size.bytes} {
-			if got := strings.TrimSpace(c.kubectl("exec", "pod", "--container="+name, "--", "sh", "-c", limitOfMemory)); got != fmt.Sprint(want) {
-				t.Errorf("container %s has the limit %s, want %d", name, got, want)
-			}
+			got := strings.TrimSpace(c.kubectl("exec", "pod", "--container="+name, "--", "sh", "-c", limitOfMemory))
+			assert.True(t, got == fmt.Sprint(want), "container %s has the limit %s, want %d", name, got, want)
 		}
 		var got []int32
 		for _, s := range pod.Status.ContainerStatuses {
 			got = append(got, s.RestartCount)
 		}
-		if want := []int32{0, 0, int32(restarts)}; !slices.Equal(got, want) {
-			t.Errorf("restarts of %s: %v, want %v", size.of, got, want)
-		}
+		want := []int32{0, 0, int32(restarts)}
+		assert.True(t, slices.Equal(got, want), "restarts of %s: %v, want %v", size.of, got, want)
 	}
 	c.kubectl("patch", "pod", "pod", "--subresource=resize", `--patch={"spec":{"resources":{"requests":{"memory":"64Ki"},"limits":{"memory":"64Ki"}},"containers":[{"name":"keeps","resources":{"limits":{"memory":"64Ki"},"requests":{"memory":"64Ki"}}}]}}`)
-	pod := c.await("pod", "to tell that it uses more", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizeInProgress).Reason == v1.PodReasonError })
-	if message := conditionOf(pod, v1.PodResizeInProgress).Message; !strings.Contains(message, "attempting to set pod memory limit (65536) below current usage") {
+	pod := c.await("pod", "to tell that it uses more", func(pod *v1.Pod) bool {
+		return machine.PodCondition(pod, v1.PodResizeInProgress).Reason == v1.PodReasonError
+	})
+	if message := machine.PodCondition(pod, v1.PodResizeInProgress).Message; !strings.Contains(message, "attempting to set pod memory limit (65536) below current usage") {
 		t.Errorf("why the pod is not made smaller: %s", message)
 	}
 	checkMemoryOfPod(t, pod, 96<<20)
@@ -81,9 +82,11 @@ func TestResizeWholeDeferred(t *testing.T) {
 	c.create(onNode("grows", c.node.Name, "resources: {requests: {cpu: 100m}, limits: {cpu: 500m}}"))
 	ends, grows := c.awaitReady("big"), c.awaitReady("grows")
 	c.kubectl("patch", "pod", "grows", "--subresource=resize", `--patch={"spec":{"resources":{"requests":{"cpu":"400m"}}}}`)
-	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodResizePending).Status == v1.ConditionTrue })
+	waits := c.await("grows", "to wait for room", func(pod *v1.Pod) bool {
+		return machine.PodCondition(pod, v1.PodResizePending).Status == v1.ConditionTrue
+	})
 	want := fmt.Sprintf("Deferred: Node didn't have enough resource: cpu, requested: 400, used: %d, capacity: %d", cpu-300, cpu)
-	if pending := conditionOf(waits, v1.PodResizePending); pending.Reason+": "+pending.Message != want || waits.Status.AllocatedResources.Cpu().String() != "100m" {
+	if pending := machine.PodCondition(waits, v1.PodResizePending); pending.Reason+": "+pending.Message != want || waits.Status.AllocatedResources.Cpu().String() != "100m" {
 		t.Errorf("the resize that waits: %s: %s, allocated %v, want %s", pending.Reason, pending.Message, waits.Status.AllocatedResources, want)
 	}
 	assert.Must(t, c.node.Kill())
@@ -101,7 +104,7 @@ func TestResizeWholeDeferred(t *testing.T) {
 // settled says that the node has judged the pod's newest spec and nothing of a resize is left to do.
 func settled(pod *v1.Pod) bool {
 	return pod.Status.ObservedGeneration == pod.Generation &&
-		conditionOf(pod, v1.PodResizePending).Status == "" && conditionOf(pod, v1.PodResizeInProgress).Status == ""
+		machine.PodCondition(pod, v1.PodResizePending).Status == "" && machine.PodCondition(pod, v1.PodResizeInProgress).Status == ""
 }
 
 // limitOfMemory prints the limit of a container, of cgroup v1 or v2.
@@ -111,12 +114,9 @@ const limitOfMemory = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/nu
 func checkMemoryOfPod(t *testing.T, pod *v1.Pod, want int64) {
 	t.Helper()
 	files := slices.Concat(filesOfCgroup(t, pod, "memory.limit_in_bytes"), filesOfCgroup(t, pod, "memory.max"))
-	if len(files) == 0 {
-		t.Error("the pod's cgroup has no limit of memory")
-	}
+	assert.True(t, len(files) != 0, "the pod's cgroup has no limit of memory")
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != fmt.Sprint(want) {
-			t.Errorf("%s is %s, want %d (%v)", file, text, want, err)
-		}
+		text, err := os.ReadFile(file)
+		assert.True(t, err == nil && strings.TrimSpace(string(text)) == fmt.Sprint(want), "%s is %s, want %d (%v)", file, text, want, err)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const service = `
@@ -27,11 +30,8 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 3
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [serve, --port, "8080"]
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [serve, --port, "8080"], readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1},
+         resources: {limits: {memory: 64Mi}}}
 ---
 apiVersion: v1
 kind: Service
@@ -63,9 +63,8 @@ func TestRollingUpdateKeepsEndpoints(t *testing.T) {
 	})
 	c.kubectl("rollout", "undo", "deployment/web", "--to-revision=2")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-	if got := lowest(); got != 2 {
-		t.Errorf("the service had %d ready endpoints at some moment, want 2 at all of them", got)
-	}
+	got := lowest()
+	assert.True(t, got == 2, "the service had %d ready endpoints at some moment, want 2 at all of them", got)
 	c.kubectl("scale", "deployment/web", "--replicas=3")
 	c.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deployment/web", "--timeout=60s")
 	c.kubectl("delete", "deployment", "web")
@@ -101,9 +100,7 @@ func (c *cluster) watchEndpoints(service string, count int) (lowest func() int) 
 	}
 	return func() int {
 		cancel()
-		if err := <-seen; err == nil {
-			c.t.Error("the watch of the endpoints ended by itself")
-		}
+		assert.Fails(c.t, <-seen, "the watch of the endpoints ended by itself")
 		return least
 	}
 }
@@ -136,7 +133,7 @@ spec:
     spec: {containers: [{name: main, image: TOOLBOX}]}
 `)
 	after := c.await("orphan", "to be adopted", func(pod *v1.Pod) bool { return metav1.GetControllerOf(pod) != nil })
-	if diff := cmp.Diff(before.UID, after.UID); diff != "" || !isReady(after) {
+	if diff := cmp.Diff(before.UID, after.UID); diff != "" || !machine.IsReady(after) {
 		t.Errorf("the pod was not left as it was (-want +got):\n%s\n%s", diff, summary([]v1.Pod{*after}))
 	}
 	c.kubectl("delete", "replicaset", "taken")

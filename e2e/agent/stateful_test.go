@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -39,22 +40,18 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 2
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sh, -c, "echo $(hostname) >> /data/names; exec sleep --on-term 0 3600"]
-        volumeMounts: [{name: data, mountPath: /data}]
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [sh, -c, "echo $(hostname) >> /data/names; exec sleep --on-term 0 3600"],
+         volumeMounts: [{name: data, mountPath: /data}], resources: {limits: {memory: 64Mi}}}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {storageClassName: CLASS, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 `, "CLASS", class))
 	c.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
 	first, second := c.awaitReady("db-0"), c.awaitReady("db-1")
-	if ready := conditionOf(first, v1.PodReady).LastTransitionTime; second.CreationTimestamp.Before(&ready) {
-		t.Errorf("db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
-	}
+	ready := machine.PodCondition(first, v1.PodReady).LastTransitionTime
+	assert.True(t, !second.CreationTimestamp.Before(&ready), "db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
 	c.kubectl("delete", "pod", "db-0")
-	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
+	c.await("db-0", "to be replaced", func(pod *v1.Pod) bool { return pod.UID != first.UID && machine.IsReady(pod) })
 	assert.Deep(t, "what is on the volume", "db-0\ndb-0\n", c.kubectl("exec", "db-0", "--", "cat", "/data/names"))
 	c.kubectl("scale", "statefulset/db", "--replicas=0")
 	for gone := false; !gone; {
@@ -99,19 +96,15 @@ spec:
       nodeSelector: {kubernetes.io/hostname: NODE}
       terminationGracePeriodSeconds: 2
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sleep, --on-term, "0", "3600"]
-        resources: {limits: {memory: 64Mi}}
+      - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
 `)
 	c.kubectl("rollout", "status", "daemonset/each", "--timeout=60s")
 	c.kubectl("set", "env", "daemonset/each", "GENERATION=2")
 	c.kubectl("rollout", "status", "daemonset/each", "--timeout=60s")
 	pods := c.awaitPods("app=each", "to be one", func(pods []v1.Pod) bool { return len(pods) == 1 })
 	want := []v1.EnvVar{{Name: "GENERATION", Value: "2"}}
-	if diff := cmp.Diff(want, pods[0].Spec.Containers[0].Env); diff != "" || pods[0].Spec.NodeName != c.node.Name {
-		t.Errorf("pod of the update on node %s (-want +got):\n%s", pods[0].Spec.NodeName, diff)
-	}
+	diff := cmp.Diff(want, pods[0].Spec.Containers[0].Env)
+	assert.True(t, diff == "" && pods[0].Spec.NodeName == c.node.Name, "pod of the update on node %s (-want +got):\n%s", pods[0].Spec.NodeName, diff)
 	c.kubectl("delete", "daemonset", "each")
 	c.awaitPods("app=each", "to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
 }

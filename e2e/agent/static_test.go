@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -38,12 +39,11 @@ spec:
 	write(strings.Replace(manifest, "GENERATION", "one", 1))
 	first := c.awaitReady(name)
 	c.awaitLine(name, "one")
-	if first.Annotations[v1.MirrorPodAnnotationKey] == "" || first.Annotations["kubernetes.io/config.source"] != "file" {
-		t.Errorf("annotations of the mirror pod: %v", first.Annotations)
-	}
+	assert.True(t, first.Annotations[v1.MirrorPodAnnotationKey] != "" && first.Annotations["kubernetes.io/config.source"] == "file",
+		"annotations of the mirror pod: %v", first.Annotations)
 
 	c.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
-	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && isReady(pod) })
+	second := c.await(name, "to appear again", func(pod *v1.Pod) bool { return pod.UID != first.UID && machine.IsReady(pod) })
 	assert.Deep(t, "containers after the mirror pod was deleted", containerIDs(first), containerIDs(second))
 
 	write(strings.Replace(manifest, "GENERATION", "two", 1))

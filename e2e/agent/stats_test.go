@@ -26,16 +26,11 @@ spec:
   - {name: memory, emptyDir: {medium: Memory, sizeLimit: 8Mi}}
   - {name: host, hostPath: {path: /}}
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "seq 1 15000 >/data/file; serve --port 8080"]
-    resources: {requests: {cpu: 50m}, limits: {cpu: 500m, memory: 64Mi}}
-    volumeMounts: [{name: data, mountPath: /data}, {name: memory, mountPath: /memory}, {name: host, mountPath: /host, readOnly: true}]
-    readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
-  - name: side
-    image: TOOLBOX
-    command: [sleep, "1000000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "seq 1 15000 >/data/file; serve --port 8080"],
+     resources: {requests: {cpu: 50m}, limits: {cpu: 500m, memory: 64Mi}},
+     volumeMounts: [{name: data, mountPath: /data}, {name: memory, mountPath: /memory}, {name: host, mountPath: /host, readOnly: true}],
+     readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}}
+  - {name: side, image: TOOLBOX, command: [sleep, "1000000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // nodeAPI asks the node's API through the API server, as kubectl get --raw does.
@@ -55,17 +50,14 @@ func TestSummary(t *testing.T) {
 	assert.Must(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary")), &summary))
 	checkNodeStats(t, summary.Node)
 	pod := podStats(t, summary, c.namespace)
-	if names := containerNames(pod); !cmp.Equal(names, []string{"main", "side"}) {
-		t.Fatalf("containers %q", names)
-	}
+	names := containerNames(pod)
+	assert.Require(t, cmp.Equal(names, []string{"main", "side"}), "containers %q", names)
 	for _, used := range pod.Containers {
 		positive(t, used.Name+" cpu", used.CPU.UsageCoreNanoSeconds)
 		positive(t, used.Name+" memory", used.Memory.WorkingSetBytes)
 		positive(t, used.Name+" memory left", used.Memory.AvailableBytes)
 		positive(t, used.Name+" rootfs capacity", used.Rootfs.CapacityBytes)
-		if used.StartTime.IsZero() || used.Logs == nil {
-			t.Errorf("%s: start %v, logs %v", used.Name, used.StartTime, used.Logs)
-		}
+		assert.True(t, !used.StartTime.IsZero() && used.Logs != nil, "%s: start %v, logs %v", used.Name, used.StartTime, used.Logs)
 	}
 	positive(t, "pod cpu", pod.CPU.UsageCoreNanoSeconds)
 	positive(t, "pod memory", pod.Memory.WorkingSetBytes)
@@ -77,53 +69,42 @@ func TestSummary(t *testing.T) {
 	if data := volumes["data"]; data.UsedBytes == nil || *data.UsedBytes < 60000 || *data.UsedBytes > 200000 || *data.InodesUsed != 2 {
 		t.Errorf("volume data: %+v", data.FsStats)
 	}
-	if memory := volumes["memory"]; memory.CapacityBytes == nil || *memory.CapacityBytes != 8<<20 {
-		t.Errorf("volume memory: %+v", memory.FsStats)
-	}
-	if _, found := volumes["host"]; found || len(pod.VolumeStats) != 3 {
-		t.Errorf("volumes %+v", pod.VolumeStats)
-	}
-	if all := pod.EphemeralStorage; all.UsedBytes == nil || *all.UsedBytes < *volumes["data"].UsedBytes {
-		t.Errorf("ephemeral storage: %+v", all)
-	}
+	memory := volumes["memory"]
+	assert.True(t, memory.CapacityBytes != nil && *memory.CapacityBytes == 8<<20, "volume memory: %+v", memory.FsStats)
+	_, found := volumes["host"]
+	assert.True(t, !found && len(pod.VolumeStats) == 3, "volumes %+v", pod.VolumeStats)
+	all := pod.EphemeralStorage
+	assert.True(t, all.UsedBytes != nil && *all.UsedBytes >= *volumes["data"].UsedBytes, "ephemeral storage: %+v", all)
 
 	var little statsapi.Summary
 	assert.Must(t, json.Unmarshal([]byte(c.nodeAPI("stats/summary?only_cpu_and_memory=true")), &little))
 	pod = podStats(t, little, c.namespace)
-	if pod.CPU == nil || pod.Memory == nil || pod.Network != nil || pod.VolumeStats != nil || little.Node.Fs != nil {
-		t.Errorf("only CPU and memory: %+v", pod)
-	}
+	assert.True(t, pod.CPU != nil && pod.Memory != nil && pod.Network == nil && pod.VolumeStats == nil && little.Node.Fs == nil,
+		"only CPU and memory: %+v", pod)
 }
 
 func checkNodeStats(t *testing.T, node statsapi.NodeStats) {
 	t.Helper()
-	if node.NodeName != shared.Name || node.StartTime.IsZero() || *node.Rlimit.NumOfRunningProcesses <= 0 {
-		t.Errorf("node %+v", node)
-	}
+	assert.True(t, node.NodeName == shared.Name && !node.StartTime.IsZero() && *node.Rlimit.NumOfRunningProcesses > 0, "node %+v", node)
 	for what, figure := range map[string]*uint64{
 		"cpu": node.CPU.UsageCoreNanoSeconds, "memory": node.Memory.WorkingSetBytes, "memory left": node.Memory.AvailableBytes,
 		"file system": node.Fs.UsedBytes, "images": node.Runtime.ImageFs.CapacityBytes, "layers": node.Runtime.ContainerFs.CapacityBytes,
 	} {
 		positive(t, "the node's "+what, figure)
 	}
-	if !slices.ContainsFunc(node.SystemContainers, func(s statsapi.ContainerStats) bool { return s.Name == statsapi.SystemContainerPods }) {
-		t.Errorf("system containers %+v", node.SystemContainers)
-	}
+	assert.True(t, slices.ContainsFunc(node.SystemContainers, func(s statsapi.ContainerStats) bool { return s.Name == statsapi.SystemContainerPods }),
+		"system containers %+v", node.SystemContainers)
 }
 
 func positive(t *testing.T, what string, figure *uint64) {
 	t.Helper()
-	if figure == nil || *figure == 0 {
-		t.Errorf("%s: no figure", what)
-	}
+	assert.True(t, figure != nil && *figure != 0, "%s: no figure", what)
 }
 
 func podStats(t *testing.T, summary statsapi.Summary, namespace string) statsapi.PodStats {
 	t.Helper()
 	i := slices.IndexFunc(summary.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace == namespace })
-	if i < 0 {
-		t.Fatalf("no pod of namespace %s: %+v", namespace, summary.Pods)
-	}
+	assert.Require(t, i >= 0, "no pod of namespace %s: %+v", namespace, summary.Pods)
 	return summary.Pods[i]
 }
 
@@ -154,12 +135,9 @@ func TestMetrics(t *testing.T) {
 	}
 	c.checkFigure(resource, "pod_cpu_usage_seconds_total", "pod", "busy")
 	c.checkFigure(resource, "pod_memory_working_set_bytes", "pod", "busy")
-	if t.Failed() {
-		t.Fatalf("metrics/resource: %v", resource)
-	}
-	if resource["container_cpu_usage_seconds_total"].Metric[0].TimestampMs == nil || resource["container_start_time_seconds"].Metric[0].TimestampMs != nil {
-		t.Error("metrics/resource: CPU has no time stamp, or the start has one")
-	}
+	assert.Require(t, !t.Failed(), "metrics/resource: %v", resource)
+	assert.True(t, resource["container_cpu_usage_seconds_total"].Metric[0].TimestampMs != nil && resource["container_start_time_seconds"].Metric[0].TimestampMs == nil,
+		"metrics/resource: CPU has no time stamp, or the start has one")
 
 	cadvisor := c.scrape("metrics/cadvisor")
 	id := pod.Status.ContainerStatuses[0].ContainerID
@@ -179,9 +157,8 @@ func TestMetrics(t *testing.T) {
 		"kubelet_started_pods_total": 1, "kubelet_started_containers_total": 2, "kubelet_runtime_operations_total": 5,
 		"kubelet_http_requests_total": 3, "rest_client_requests_total": 2,
 	} {
-		if grown := value(after, name) - value(before, name); grown < least {
-			t.Errorf("%s has grown by %v, want at least %v", name, grown, least)
-		}
+		grown := value(after, name) - value(before, name)
+		assert.True(t, grown >= least, "%s has grown by %v, want at least %v", name, grown, least)
 	}
 	for _, name := range []string{
 		"kubelet_running_pods", "kubelet_running_containers", "kubelet_desired_pods", "kubelet_active_pods", "kubelet_working_pods",
@@ -195,9 +172,7 @@ func TestMetrics(t *testing.T) {
 	// The object goes before the node has removed the sandbox's record.
 	for _, path := range []string{"metrics", "metrics/resource", "metrics/cadvisor", "metrics/probes"} {
 		for began := time.Now(); strings.Contains(c.nodeAPI(path), c.namespace); time.Sleep(50 * time.Millisecond) {
-			if time.Since(began) > time.Minute {
-				t.Fatalf("%s tells of a pod that is gone", path)
-			}
+			assert.Require(t, time.Since(began) <= time.Minute, "%s tells of a pod that is gone", path)
 		}
 	}
 }
@@ -209,9 +184,7 @@ func (c *cluster) scrape(path string) families {
 	c.t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	parsed, err := parser.TextToMetricFamilies(strings.NewReader(c.nodeAPI(path)))
-	if err != nil {
-		c.t.Fatalf("%s: %v", path, err)
-	}
+	assert.Require(c.t, err == nil, "%s: %v", path, err)
 	return parsed
 }
 

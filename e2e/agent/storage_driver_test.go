@@ -42,13 +42,10 @@ type storageDriver struct {
 // newStorageDriver starts a driver on a node; spec is that of its CSIDriver, in YAML.
 func newStorageDriver(t *testing.T, node *member.Member, name, spec string) *storageDriver {
 	t.Helper()
-	local, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	local := assert.Get(localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	d := &storageDriver{t: t, name: name, node: node, local: local}
 	object := "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
-	if _, err := plane.Kubectl(t.Context(), object, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), object, "apply", "--filename=-")))
 	t.Cleanup(d.close)
 	d.run()
 	return d
@@ -63,8 +60,7 @@ func (d *storageDriver) run() {
 	registerapi.RegisterRegistrationServer(d.server, registration{driver: d})
 	for _, socket := range []string{d.socket(), d.registrationSocket()} {
 		assert.Must(d.t, os.MkdirAll(filepath.Dir(socket), 0o750), removeIfThere(socket))
-		listener, err := net.Listen("unix", socket)
-		assert.Must(d.t, err)
+		listener := assert.Get(net.Listen("unix", socket)).Must(d.t)
 		d.served.Go(func() { _ = d.server.Serve(listener) }) // until it is stopped
 	}
 	d.eventually("CSINode with the driver", func(ctx context.Context) (bool, error) {
@@ -75,9 +71,8 @@ func (d *storageDriver) run() {
 
 func (d *storageDriver) eventually(what string, condition wait.ConditionWithContextFunc) {
 	d.t.Helper()
-	if err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, condition); err != nil {
-		d.t.Fatalf("%s: %v", what, err)
-	}
+	err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, condition)
+	assert.Require(d.t, err == nil, "%s: %v", what, err)
 }
 
 func (d *storageDriver) socket() string {
@@ -96,9 +91,7 @@ func (d *storageDriver) stop() {
 
 func (d *storageDriver) close() {
 	d.stop()
-	if err := client.StorageV1().CSIDrivers().Delete(context.Background(), d.name, metav1.DeleteOptions{}); err != nil {
-		d.t.Error(err)
-	}
+	assert.NoError(d.t, client.StorageV1().CSIDrivers().Delete(context.Background(), d.name, metav1.DeleteOptions{}))
 }
 
 func (d *storageDriver) note(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -116,9 +109,7 @@ func (d *storageDriver) wantCalls(want ...string) {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !slices.Equal(d.calls, want) {
-		d.t.Errorf("calls of the driver: %q, want %q", d.calls, want)
-	}
+	assert.True(d.t, slices.Equal(d.calls, want), "calls of the driver: %q, want %q", d.calls, want)
 	d.calls = nil
 }
 
@@ -130,10 +121,9 @@ func (d *storageDriver) volume(name string, block bool) string {
 	if block {
 		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
 	}
-	made, err := d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
+	made := assert.Get(d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 64 << 20}, VolumeCapabilities: []*csi.VolumeCapability{capability},
-	})
-	assert.Must(d.t, err)
+	})).Must(d.t)
 	return made.Volume.VolumeId
 }
 
@@ -141,13 +131,10 @@ func (d *storageDriver) volume(name string, block bool) string {
 func (d *storageDriver) expand(c *cluster) {
 	d.t.Helper()
 	name := c.namespace + "-data"
-	volume, err := client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})
-	assert.Must(d.t, err)
-	if _, err := d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
+	volume := assert.Get(client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})).Must(d.t)
+	assert.Must(d.t, assert.ErrorOf(d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: 128 << 20},
-	}); err != nil {
-		d.t.Fatal(err)
-	}
+	})))
 	c.kubectl("patch", "persistentvolume", name, `--patch={"spec": {"capacity": {"storage": "128Mi"}}}`)
 	c.kubectl("patch", "persistentvolumeclaim", "data", "--subresource=status",
 		`--patch={"status": {"allocatedResources": {"storage": "128Mi"}, "allocatedResourceStatuses": {"storage": "NodeResizePending"},
@@ -167,15 +154,12 @@ type registration struct {
 	driver *storageDriver
 }
 
-// GetInfo says who the driver is.
 func (r registration) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: r.driver.name, Endpoint: r.driver.socket(), SupportedVersions: []string{"1.0.0"}}, nil
 }
 
 // NotifyRegistrationStatus takes whether the agent uses the driver.
 func (r registration) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	if !status.PluginRegistered {
-		r.driver.t.Errorf("the driver is not registered: %s", status.Error)
-	}
+	assert.True(r.driver.t, status.PluginRegistered, "the driver is not registered: %s", status.Error)
 	return &registerapi.RegistrationStatusResponse{}, nil
 }

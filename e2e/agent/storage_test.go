@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -61,11 +62,9 @@ spec:
   securityContext: {fsGroup: 1234}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    volumeMounts: [{name: data, mountPath: /data}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX,
+     command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     volumeMounts: [{name: data, mountPath: /data}], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestStorageDriver: a pod waits for the driver of its volume and has it when the driver comes. The
@@ -84,9 +83,8 @@ func TestStorageDriver(t *testing.T) {
 	})
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "one"))
 	event := c.awaitEvent("one", v1.EventTypeWarning, "FailedMount")
-	if want := "driver name storage.example.com not found in the list of registered CSI drivers"; !strings.HasSuffix(event.Message, want) {
-		t.Errorf("the event says %q, want %q", event.Message, want)
-	}
+	want := "driver name storage.example.com not found in the list of registered CSI drivers"
+	assert.True(t, strings.HasSuffix(event.Message, want), "the event says %q, want %q", event.Message, want)
 	d.run()
 	c.awaitReady("one")
 	c.awaitLine("one", "group 1234")
@@ -97,7 +95,7 @@ func TestStorageDriver(t *testing.T) {
 	}
 
 	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
-	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && machine.IsReady(pod) })
 	c.awaitLine("one", "runs 2")
 	restart(t, node)
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
@@ -114,21 +112,15 @@ func TestStorageDriver(t *testing.T) {
 // wantNothing: no volume of the driver is mounted, in use, or recorded.
 func (d *storageDriver) wantNothing() {
 	d.t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
-	assert.Must(d.t, err)
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))).Must(d.t)
 	for _, m := range mounts {
-		if strings.Contains(m.Mountpoint, "csi") {
-			d.t.Errorf("%s is still mounted", m.Mountpoint)
-		}
+		assert.True(d.t, !strings.Contains(m.Mountpoint, "csi"), "%s is still mounted", m.Mountpoint)
 	}
 	for _, pattern := range []string{"plugins/kubernetes.io/csi/" + d.name + "/*", "plugins/kubernetes.io/csi/volumeDevices/*/*"} {
-		if left, _ := filepath.Glob(filepath.Join(d.node.Root.Dir, pattern)); len(left) > 0 { // the pattern is valid
-			d.t.Errorf("left: %q", left)
-		}
+		left, _ := filepath.Glob(filepath.Join(d.node.Root.Dir, pattern)) // the pattern is valid
+		assert.True(d.t, len(left) == 0, "left: %q", left)
 	}
-	if err := d.node.AwaitNode(d.t.Context(), "no volume in use", func(n *v1.Node) bool { return len(n.Status.VolumesInUse) == 0 }); err != nil {
-		d.t.Error(err)
-	}
+	assert.NoError(d.t, d.node.AwaitNode(d.t.Context(), "no volume in use", func(n *v1.Node) bool { return len(n.Status.VolumesInUse) == 0 }))
 }
 
 // TestStorageDevice: a container gets a volume as a device, and keeps it over a kill -9 of the agent;
@@ -145,11 +137,8 @@ spec:
   terminationGracePeriodSeconds: 1
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
-    volumeDevices: [{name: data, devicePath: /dev/data}]
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"],
+     volumeDevices: [{name: data, devicePath: /dev/data}], resources: {limits: {memory: 32Mi}}}
 `
 	c.create(manifest)
 	c.awaitReady("pod")
@@ -157,7 +146,7 @@ spec:
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
 	restart(t, node)
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
-	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && machine.IsReady(pod) })
 	assert.Deep(t, "the device begins with", "hello\n", c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"))
 	d.wantCalls()
 	c.delete("pod")
@@ -202,9 +191,7 @@ func TestAttachedVolume(t *testing.T) {
 	})
 	d.wantCalls()
 	attachment.Status.Attached = true
-	if _, err := client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{})))
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.delete("pod")

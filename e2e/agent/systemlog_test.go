@@ -17,19 +17,13 @@ func TestSystemLogs(t *testing.T) {
 	file, err := os.CreateTemp("/var/log", "lp-e2e-*.log")
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })
-	if _, err := file.WriteString("of the machine"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(file.WriteString("of the machine")))
 	assert.Must(t, file.Close())
 	name := filepath.Base(file.Name())
 	for _, at := range []string{name, "?query=/" + name, "?query=" + strings.TrimSuffix(name, ".log")} {
 		got, err := plane.Kubectl(t.Context(), "", "get", "--raw", fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/%s", shared.Name, at))
-		if err != nil || got != "of the machine" {
-			t.Errorf("%s: %q, %v", at, got, err)
-		}
+		assert.True(t, err == nil && got == "of the machine", "%s: %q, %v", at, got, err)
 	}
 	_, err = plane.Kubectl(t.Context(), "", "get", "--raw", fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/?query=a&boot=1", shared.Name))
-	if err == nil || !strings.Contains(err.Error(), "must be less than 1") {
-		t.Errorf("A-NODE-3 error = %v", err)
-	}
+	assert.ErrorContains(t, "must be less than 1", err, "A-NODE-3 error =")
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -18,9 +19,8 @@ import (
 func newTakenOver(t *testing.T, configuration map[string]any) *member.Member {
 	t.Helper()
 	kubelet := plane.Binary("kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err := os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	configuration["containerRuntimeEndpoint"], configuration["enforceNodeAllocatable"] = startRuntime(t), []string{}
 	return newNode(t, member.Config{Program: kubelet, Kubelet: configuration})
 }
@@ -39,9 +39,7 @@ func succeed(t *testing.T, node *member.Member, program string) {
 func (c *cluster) unharmed(before *v1.Pod, when string) {
 	c.t.Helper()
 	now := c.awaitReady(before.Name)
-	if now.UID != before.UID {
-		c.t.Errorf("%s: pod %s is another one", when, before.Name)
-	}
+	assert.True(c.t, now.UID == before.UID, "%s: pod %s is another one", when, before.Name)
 	for i, s := range now.Status.ContainerStatuses {
 		if was := before.Status.ContainerStatuses[i]; s.RestartCount != was.RestartCount || s.ContainerID != was.ContainerID {
 			c.t.Errorf("%s: container %s of pod %s is another one: %+v", when, s.Name, before.Name, s)
@@ -81,9 +79,8 @@ func TestTakeoverOfCPUs(t *testing.T) {
 	c.awaitCPUs("later", rest)
 	c.create(strings.Replace(pinnable("refused", wholeCPU), "spec:", "spec:\n  nodeName: "+node.Name, 1))
 	refused := c.await("refused", "to be refused", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
-	if refused.Status.Reason != "UnexpectedAdmissionError" { // A-NUMA-2
-		t.Errorf("a second pod for the last CPU is refused as %s: %s", refused.Status.Reason, refused.Status.Message)
-	}
+	assert.True(t, refused.Status.Reason == "UnexpectedAdmissionError", // A-NUMA-2
+		"a second pod for the last CPU is refused as %s: %s", refused.Status.Reason, refused.Status.Message)
 	c.delete("owns")
 	c.awaitCPUs("shares", all)
 	c.create(pinnable("next", wholeCPU))
@@ -106,9 +103,8 @@ func TestTakeoverOfCPUs(t *testing.T) {
 func (c *cluster) wantGivenCPUs(when string, want int) {
 	c.t.Helper()
 	page := c.kubectl("get", "--raw", "/api/v1/nodes/"+c.node.Name+"/proxy/metrics")
-	if line := fmt.Sprintf("\nkubelet_cpu_manager_exclusive_cpu_allocation_count %d\n", want); !strings.Contains(page, line) {
-		c.t.Errorf("%s: the metrics have no line%s", when, line)
-	}
+	line := fmt.Sprintf("\nkubelet_cpu_manager_exclusive_cpu_allocation_count %d\n", want)
+	assert.True(c.t, strings.Contains(page, line), "%s: the metrics have no line%s", when, line)
 }
 
 // TestTakeoverOfClaims: lifepod takes the place of a kubelet whose pods have devices of resource claims,
@@ -129,14 +125,12 @@ func TestTakeoverOfClaims(t *testing.T) {
 	succeed(t, node, binary)
 	c.unharmed(before, "after the kubelet")
 	c.kubectl("exec", "of-kubelet", "--container=both", "--", "touch", "/tmp/end")
-	c.await("of-kubelet", "to have restarted", func(pod *v1.Pod) bool { return restarts(pod, "both") == 1 && isReady(pod) })
+	c.await("of-kubelet", "to have restarted", func(pod *v1.Pod) bool { return restarts(pod, "both") == 1 && machine.IsReady(pod) })
 	c.awaitLine("of-kubelet", "all", "--container=both")
-	if log := c.kubectl("logs", "of-kubelet", "--container=both"); strings.Count(log, "=true") != 2 { // A-DRA-7
-		t.Errorf("the container that was restarted has other devices: %s", log)
-	}
-	if strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources") {
-		t.Error("claims that the kubelet has prepared are prepared again")
-	}
+	log := c.kubectl("logs", "of-kubelet", "--container=both") // A-DRA-7
+	assert.True(t, strings.Count(log, "=true") == 2, "the container that was restarted has other devices: %s", log)
+	assert.True(t, !strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources"),
+		"claims that the kubelet has prepared are prepared again")
 	c.apply(pod("of-lifepod"))
 	later := c.awaitReady("of-lifepod")
 	d.wantPrepared(4)
@@ -147,8 +141,6 @@ func TestTakeoverOfClaims(t *testing.T) {
 	c.unharmed(later, "after lifepod")
 	c.delete("of-lifepod")
 	d.awaitPrepared(0)
-	if _, err := os.Stat(filepath.Join(node.RootDir(), "dra_manager_state")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(node.RootDir(), "dra_manager_state"))))
 	succeed(t, node, binary)
 }

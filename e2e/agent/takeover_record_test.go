@@ -38,9 +38,7 @@ func (c *cluster) newRecord() *record {
 	var informing sync.WaitGroup
 	informing.Go(func() { informer.RunWithContext(ctx) })
 	c.t.Cleanup(func() { cancel(); informing.Wait() })
-	if !cache.WaitForCacheSync(c.t.Context().Done(), informer.HasSynced) {
-		c.t.Fatal("the watch has not begun")
-	}
+	assert.Require(c.t, cache.WaitForCacheSync(c.t.Context().Done(), informer.HasSynced), "the watch has not begun")
 	return r
 }
 
@@ -126,8 +124,7 @@ func (r *record) restartsOnly(t *testing.T, from, to *v1.Pod) {
 // all lists the pods with a label as they are now, by name.
 func (c *cluster) all(selector string) map[string]*v1.Pod {
 	c.t.Helper()
-	list, err := client.CoreV1().Pods(c.namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
-	assert.Must(c.t, err)
+	list := assert.Get(client.CoreV1().Pods(c.namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})).Must(c.t)
 	byName := map[string]*v1.Pod{}
 	for i := range list.Items {
 		byName[list.Items[i].Name] = &list.Items[i]

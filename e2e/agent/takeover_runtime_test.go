@@ -11,15 +11,12 @@ import (
 // after the other. It ends with the test. The result is its endpoint.
 func startRuntime(t *testing.T) string {
 	t.Helper()
-	runtime, err := member.StartRuntime(t.Context(), binary)
-	assert.Must(t, err)
+	runtime := assert.Get(member.StartRuntime(t.Context(), binary)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the log of the runtime:\n%s", runtime.LastLines(20))
 		}
-		if err := runtime.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, runtime.Close())
 	})
 	return runtime.Endpoint()
 }

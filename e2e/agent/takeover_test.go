@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -44,15 +44,12 @@ spec:
       - {name: prepare, image: TOOLBOX, command: [sh, -c, "echo prepared > /disk/file"], resources: {limits: {memory: 32Mi}}, volumeMounts: &mounts [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}, {name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: all, mountPath: /all}]}
       - {name: sidecar, image: TOOLBOX, restartPolicy: Always, command: [serve, --port, "8081"], startupProbe: {tcpSocket: {port: 8081}, periodSeconds: 1}, resources: {limits: {memory: 32Mi}}, volumeMounts: *mounts}
       containers:
-      - name: main
-        image: TOOLBOX
-        command: [sh, -c, "echo first > /memory/file; echo hello; exec serve --port 8080"]
-        startupProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 10}
-        livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 10}
-        lifecycle: {postStart: {exec: {command: [sh, -c, "echo started >> /disk/hooks"]}}}
-        resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}
-        volumeMounts: *mounts
+      - {name: main, image: TOOLBOX, command: [sh, -c, "echo first > /memory/file; echo hello; exec serve --port 8080"],
+         startupProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 30},
+         readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1, failureThreshold: 10},
+         livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 10},
+         lifecycle: {postStart: {exec: {command: [sh, -c, "echo started >> /disk/hooks"]}}},
+         resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}, volumeMounts: *mounts}
       - {name: plain, image: TOOLBOX, command: [sleep, "3600"], securityContext: {runAsUser: 1000, runAsGroup: 1000}, resources: {limits: {memory: 32Mi}}, volumeMounts: *mounts}
       volumes:
       - {name: disk, emptyDir: {}}
@@ -93,13 +90,9 @@ metadata: {name: whole}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: TOOLBOX
-    restartPolicy: Never
-    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
-    command: [sh, -c, "while [ ! -e /v/again ]; do sleep 0.1; done; rm /v/again; exit 42"]
-    resources: {limits: {memory: 32Mi}}
-    volumeMounts: [{name: v, mountPath: /v}]
+  - {name: main, image: TOOLBOX, restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}],
+     command: [sh, -c, "while [ ! -e /v/again ]; do sleep 0.1; done; rm /v/again; exit 42"], resources: {limits: {memory: 32Mi}},
+     volumeMounts: [{name: v, mountPath: /v}]}
   - {name: other, image: TOOLBOX, command: [sleep, "3600"], resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: v, mountPath: /v}]}
   volumes: [{name: v, emptyDir: {}}]
 `
@@ -110,11 +103,8 @@ metadata: {name: leaving}
 spec:
   terminationGracePeriodSeconds: 60
   containers:
-  - name: main
-    image: TOOLBOX
-    command: [sh, -c, "trap 'exit 0' TERM; while true; do sleep 0.1; done"]
-    lifecycle: {preStop: {sleep: {seconds: 3}}}
-    resources: {limits: {memory: 32Mi}}
+  - {name: main, image: TOOLBOX, command: [sh, -c, "trap 'exit 0' TERM; while true; do sleep 0.1; done"],
+     lifecycle: {preStop: {sleep: {seconds: 3}}}, resources: {limits: {memory: 32Mi}}}
 `
 
 // static is a static pod that has crashed once; its mirror has the node's name behind its own.
@@ -125,11 +115,8 @@ metadata: {name: static, namespace: NAMESPACE, labels: {steady: "yes"}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "[ -e /v/again ] && exec serve --port 8080; touch /v/again; echo before; exit 1"]
-    resources: {limits: {memory: 32Mi}}
-    volumeMounts: [{name: v, mountPath: /v}]
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sh, -c, "[ -e /v/again ] && exec serve --port 8080; touch /v/again; echo before; exit 1"],
+     resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: v, mountPath: /v}]}
   volumes: [{name: v, emptyDir: {}}]
 `
 
@@ -139,9 +126,8 @@ spec:
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	manifests, kubelet := t.TempDir(), plane.Binary("kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err := os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	node := newNode(t, member.Config{Program: kubelet, Kubelet: map[string]any{
 		"containerRuntimeEndpoint": startRuntime(t),
 		"staticPodPath":            manifests,
@@ -157,9 +143,7 @@ func TestTakeover(t *testing.T) {
 	}
 	c.stop()
 	c.check()
-	if err := node.Run(); err != nil { // it removes the pods
-		t.Fatal(err)
-	}
+	assert.Must(t, node.Run()) // it removes the pods
 }
 
 // takeover is a node whose program is replaced.
@@ -186,7 +170,7 @@ func (c *takeover) begin() {
 	c.t.Cleanup(func() { _ = os.Remove(filepath.Join(c.manifests, "static.yaml")) }) // before the namespace goes
 	c.kubectl("wait", "--for=condition=Complete", "job/done", "--timeout=60s")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-	c.await("static-"+c.node.Name, "to run again", func(pod *v1.Pod) bool { return restarts(pod, "main") == 1 && isReady(pod) })
+	c.await("static-"+c.node.Name, "to run again", func(pod *v1.Pod) bool { return restarts(pod, "main") == 1 && machine.IsReady(pod) })
 	if c.wholly {
 		c.awaitReady("whole")
 	}
@@ -242,14 +226,10 @@ func (c *takeover) ripen() {
 func (c *takeover) works(turn int) {
 	c.t.Helper()
 	patch := fmt.Appendf(nil, `{"data":{"version":"%d"}}`, turn)
-	if _, err := client.CoreV1().ConfigMaps(c.namespace).Patch(c.t.Context(), "settings", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	if err := c.untilGone(ctx, "leaving"); err != nil {
-		c.t.Errorf("turn %d: the pod that was ending is not gone: %v", turn, err)
-	}
+	assert.Must(c.t, assert.ErrorOf(client.CoreV1().ConfigMaps(c.namespace).Patch(c.t.Context(), "settings", types.MergePatchType, patch, metav1.PatchOptions{})))
+	ctx := assert.Context(c.t, patience)
+	err := c.untilGone(ctx, "leaving")
+	assert.True(c.t, err == nil, "turn %d: the pod that was ending is not gone: %v", turn, err)
 	c.delete(fmt.Sprint("by-", turn-1))
 	c.kubectl("exec", c.web, "-c", "main", "--", "sh", "-c", fmt.Sprintf("while [ $(cat /settings/version) != %d ]; do sleep 0.1; done", turn))
 	c.awaitLine(c.web, "hello")
@@ -281,7 +261,7 @@ func (c *takeover) restartsWhole() {
 	before := c.await("whole", "to be", func(*v1.Pod) bool { return true })
 	c.kubectl("exec", "whole", "-c", "other", "--", "touch", "/v/again")
 	c.await("whole", "to restart all containers", func(pod *v1.Pod) bool {
-		return restarts(pod, "main") == restarts(before, "main")+1 && restarts(pod, "other") == restarts(before, "other")+1 && isReady(pod)
+		return restarts(pod, "main") == restarts(before, "main")+1 && restarts(pod, "other") == restarts(before, "other")+1 && machine.IsReady(pod)
 	})
 }
 
@@ -310,9 +290,8 @@ func (c *takeover) check() {
 func (c *takeover) keptFiles() {
 	c.t.Helper()
 	got := c.kubectl("exec", c.web, "-c", "main", "--", "cat", "/disk/file", "/disk/hooks", "/memory/file", "/password/word")
-	if want := "prepared\nstarted\nfirst\nsesame"; got != want {
-		c.t.Errorf("the files of the pod are %q, want %q: hooks run once, volumes are kept", got, want)
-	}
+	want := "prepared\nstarted\nfirst\nsesame"
+	assert.True(c.t, got == want, "the files of the pod are %q, want %q: hooks run once, volumes are kept", got, want)
 }
 
 func restarts(pod *v1.Pod, container string) int32 { return statusOf(pod, container).RestartCount }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,9 +41,7 @@ func TestTop(t *testing.T) {
 			}
 			lines = append(lines, strings.Join(fields[:len(strings.Fields(want.lines[0]))], " "))
 		}
-		if fmt.Sprint(lines) != fmt.Sprint(want.lines) {
-			t.Errorf("kubectl %v: %q, want lines of %q", want.args, out, want.lines)
-		}
+		assert.True(t, fmt.Sprint(lines) == fmt.Sprint(want.lines), "kubectl %v: %q, want lines of %q", want.args, out, want.lines)
 	}
 }
 
@@ -52,8 +49,7 @@ func TestTop(t *testing.T) {
 // has scraped twice only.
 func (c *cluster) awaitKubectl(args ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(c.t, patience)
 	for {
 		out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
 		if err == nil {
@@ -70,8 +66,7 @@ func (c *cluster) awaitKubectl(args ...string) string {
 // nodeAddress is where the machine can be reached.
 func nodeAddress(t *testing.T) string {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(t.Context(), shared.Name, metav1.GetOptions{})).Must(t)
 	for _, a := range node.Status.Addresses {
 		if a.Type == v1.NodeInternalIP {
 			return a.Address

@@ -36,21 +36,16 @@ func TestTraces(t *testing.T) {
 		{"CreateSandbox", "RunPodSandbox"}, {"CreateContainer", "CreateContainer"}, {"StartContainer", "StartContainer"},
 	} {
 		effect := c.awaitSpan(collector, step.name, uid)
-		if effect.Parent != start.ID || effect.Trace != start.Trace {
-			t.Errorf("A-TRC-5: %s is not below the pod's start: %+v", step.name, effect)
-		}
+		assert.True(t, effect.Parent == start.ID && effect.Trace == start.Trace, "A-TRC-5: %s is not below the pod's start: %+v", step.name, effect)
 		found := false
 		for _, call := range collector.Named("runtime.v1.RuntimeService/" + step.call) {
 			found = found || call.Parent == effect.ID && runtime.heard(step.call, "00-"+call.Trace+"-"+call.ID+"-01")
 		}
-		if !found {
-			t.Errorf("A-TRC-2: the runtime was not told that %s is part of the trace", step.call)
-		}
+		assert.True(t, found, "A-TRC-2: the runtime was not told that %s is part of the trace", step.call)
 	}
 	t.Logf("the start of the pod:\n%s", tree(collector.Spans(), start, start, ""))
-	if name := start.Resource["host.name"]; name != node.Name || start.Resource["service.name"] != "kubelet" {
-		t.Errorf("A-TRC-1: the spans are of %v", start.Resource)
-	}
+	assert.True(t, start.Resource["host.name"] == node.Name && start.Resource["service.name"] == "kubelet",
+		"A-TRC-1: the spans are of %v", start.Resource)
 	for _, name := range []string{"syncTerminatingPod", "StopContainer", "syncTerminatedPod"} {
 		c.awaitSpan(collector, name, uid) // A-TRC-6
 	}
@@ -98,10 +93,7 @@ type listener struct {
 func listenIn(t *testing.T, endpoint string) *listener {
 	t.Helper()
 	p := &listener{calls: map[string]bool{}}
-	var err error
-	if p.Relay, err = relay.Listen(endpoint, p.hear); err != nil {
-		t.Fatal(err)
-	}
+	p.Relay = assert.Get(relay.Listen(endpoint, p.hear)).Must(t)
 	assert.AtEnd(t, p.Close)
 	return p
 }

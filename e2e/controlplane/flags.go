@@ -52,7 +52,7 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--proxy-client-key-file=" + frontProxyName + ".key",
 		// There is no kube-proxy: aggregated API servers are reached at their pods.
 		"--enable-aggregator-routing",
-		"--profiling=" + strconv.FormatBool(c.parts.Profile),
+		"--profiling=false",
 	}
 	return append(flags, c.auditFlags()...)
 }

@@ -50,8 +50,7 @@ func (c *ControlPlane) Has(t *testing.T, gate string) bool {
 	if !isOther() {
 		return true
 	}
-	on, err := c.featureOn(t.Context(), gate)
-	assert.Must(t, err)
+	on := assert.Get(c.featureOn(t.Context(), gate)).Must(t)
 	return on
 }
 
@@ -61,7 +60,6 @@ func (c *ControlPlane) Needs(t *testing.T, gate string) {
 	if c.Has(t, gate) {
 		return
 	}
-	version, err := c.client.Discovery().ServerVersion()
-	assert.Must(t, err)
+	version := assert.Get(c.client.Discovery().ServerVersion()).Must(t)
 	t.Skipf("the API server %s does not have the feature %s, or has it off", version.GitVersion, gate)
 }

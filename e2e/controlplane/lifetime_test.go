@@ -52,43 +52,28 @@ func checkAllRun(t *testing.T, processes map[int]string) {
 
 func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
-	own, err := controlplane.Start(t.Context())
-	assert.Must(t, err)
+	own := assert.Get(controlplane.Start(t.Context())).Must(t)
 	assert.AtEnd(t, own.Close)
-	client, err := kubernetes.NewForConfig(own.RESTConfig())
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(own.RESTConfig())).Must(t)
 	configMaps := client.CoreV1().ConfigMaps("default")
 	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
-	if _, err := configMaps.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(configMaps.Create(t.Context(), kept, metav1.CreateOptions{})))
 
 	assert.Must(t, own.StopAPIServer())
 	if _, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("while the API server is stopped a request gave %v, want an error of the connection", err)
 	}
 	assert.Must(t, own.StartAPIServer(t.Context()))
-	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
-	assert.Must(t, err)
+	got := assert.Get(configMaps.Get(t.Context(), "kept", metav1.GetOptions{})).Must(t)
 	assert.Deep(t, "data after the API server came back", kept.Data, got.Data)
-	if err := own.StartAPIServer(t.Context()); err == nil {
-		t.Error("the API server was started twice, want an error")
-	}
+	assert.Fails(t, own.StartAPIServer(t.Context()), "the API server was started twice, want an error")
 
 	checkAllRun(t, processesIn(own.Dir()))
 	assert.Must(t, own.Close())
-	if left := processesIn(own.Dir()); len(left) > 0 {
-		t.Errorf("processes after Close: %v", left)
-	}
-	if left := state(own.Dir()).Left(); len(left) > 0 {
-		t.Errorf("left after Close: %v", left)
-	}
-	if _, err := os.Stat(own.Dir()); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there after Close: %v", err)
-	}
-	if err := own.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
+	assert.Empty(t, processesIn(own.Dir()), "processes after Close")
+	assert.Empty(t, state(own.Dir()).Left(), "left after Close")
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(own.Dir())), "the folder is still there after Close")
+	assert.NoError(t, own.Close(), "second Close")
 }
 
 // state is the state folder of lifepod up in a control plane's folder.
@@ -100,16 +85,11 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	caller := exec.Command(os.Args[0])
 	caller.Env = append(os.Environ(), startOnly+"=1", "TMPDIR="+t.TempDir())
 	caller.Stderr = os.Stderr
-	if _, err := caller.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := caller.StdoutPipe()
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(caller.StdinPipe()))
+	out := assert.Get(caller.StdoutPipe()).Must(t)
 	assert.Must(t, caller.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the caller started nothing: %v", err)
-	}
+	assert.Require(t, err == nil, "the caller started nothing: %v", err)
 	dir := strings.TrimSpace(line)
 	assert.AtEnd(t, func() error { return state(dir).RemoveCluster() })
 	processes := processesIn(dir)
@@ -117,9 +97,7 @@ func TestItDiesWithItsCaller(t *testing.T) {
 	var ends []unix.PollFd
 	for pid, name := range processes {
 		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			t.Fatalf("watch %s: %v", name, err)
-		}
+		assert.Require(t, err == nil, "watch %s: %v", name, err)
 		t.Cleanup(func() { _ = unix.Close(fd) })
 		ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}

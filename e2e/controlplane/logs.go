@@ -46,7 +46,6 @@ func complaintsIn(log []byte, most int) []string {
 	return lines[max(0, len(lines)-most):]
 }
 
-// withLogs adds the end of the logs to an error.
 func (c *ControlPlane) withLogs(err error) error {
 	errs := []error{err}
 	for _, p := range c.processes() {

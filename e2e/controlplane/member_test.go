@@ -3,7 +3,6 @@ package controlplane_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -32,29 +31,21 @@ func TestProcessThatEndsIsAnError(t *testing.T) {
 		"wait for broken to be ready: its process has ended",
 		"my flags: ", "--hostname-override=broken", "--bootstrap-kubeconfig=" + plane.Dir(), "--more\n",
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want it to have %q", err, want)
-		}
+		assert.ErrorContains(t, want, err)
 	}
 	checkConfiguration(t, m)
-	if err := m.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the state folder is still there: %v", err)
-	}
+	assert.NoError(t, m.Close())
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(dir)), "the state folder is still there")
 }
 
 func checkConfiguration(t *testing.T, m *member.Member) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(m.Root.Dir, "kubelet.yaml"))).Must(t)
 	var got struct {
 		MaxPods, Port, HealthzPort int
 		ClusterDomain, PodLogsDir  string
 	}
 	assert.Must(t, yaml.Unmarshal(text, &got))
-	if got.MaxPods != 7 || got.ClusterDomain != "example" || got.Port != m.Port || got.HealthzPort != m.HealthPort {
-		t.Errorf("configuration %+v, want maxPods 7, clusterDomain example, ports %d and %d", got, m.Port, m.HealthPort)
-	}
+	assert.True(t, got.MaxPods == 7 && got.ClusterDomain == "example" && got.Port == m.Port && got.HealthzPort == m.HealthPort,
+		"configuration %+v, want maxPods 7, clusterDomain example, ports %d and %d", got, m.Port, m.HealthPort)
 }

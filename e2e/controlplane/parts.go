@@ -4,8 +4,6 @@ package controlplane
 type Parts struct {
 	// Audit has the API server log what nodes and pods write, see AuditLog.
 	Audit bool
-	// Profile lets the API server be asked for profiles of itself, at /debug/pprof.
-	Profile bool
 	// Sync has etcd wait until the disk has what it writes, as it does for its users; tests have no use for that.
 	Sync bool
 	// QPS is how many requests in a second the scheduler and the controllers make at most; 0: as

@@ -19,8 +19,7 @@ const manyPorts = "LIFEPOD_TEST_MANY_PORTS"
 func TestPortsOfTwoProcesses(t *testing.T) {
 	if count, err := strconv.Atoi(os.Getenv(manyPorts)); err == nil {
 		for range count {
-			port, err := machine.FreePort()
-			assert.Must(t, err)
+			port := assert.Get(machine.FreePort()).Must(t)
 			fmt.Println("port", port)
 		}
 		return
@@ -28,19 +27,14 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 	const each = 150 // of 1250 there are
 	mine := map[string]bool{}
 	for range each {
-		port, err := machine.FreePort()
-		assert.Must(t, err)
-		if mine[strconv.Itoa(port)] {
-			t.Errorf("port %d was given twice", port)
-		}
+		port := assert.Get(machine.FreePort()).Must(t)
+		assert.True(t, !mine[strconv.Itoa(port)], "port %d was given twice", port)
 		mine[strconv.Itoa(port)] = true
 	}
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPortsOfTwoProcesses$")
 	other.Env = append(os.Environ(), manyPorts+"="+strconv.Itoa(each))
 	out, err := other.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, out)
 	theirs := 0
 	for line := range strings.Lines(string(out)) {
 		if port, is := strings.CutPrefix(strings.TrimSpace(line), "port "); is {
@@ -49,7 +43,5 @@ func TestPortsOfTwoProcesses(t *testing.T) {
 			}
 		}
 	}
-	if theirs != each {
-		t.Errorf("the other process was given %d ports, want %d:\n%s", theirs, each, out)
-	}
+	assert.True(t, theirs == each, "the other process was given %d ports, want %d:\n%s", theirs, each, out)
 }

@@ -13,8 +13,7 @@ import (
 
 func startShell(t *testing.T, log, script string) *machine.Process {
 	t.Helper()
-	p, err := machine.StartProcess(exec.Command("sh", "-c", script), log)
-	assert.Must(t, err)
+	p := assert.Get(machine.StartProcess(exec.Command("sh", "-c", script), log)).Must(t)
 	assert.AtEnd(t, p.Kill)
 	return p
 }
@@ -32,14 +31,8 @@ func TestLastLines(t *testing.T) {
 func TestKillEndsWhatIgnoresSignals(t *testing.T) {
 	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
 	assert.Must(t, p.Signal(syscall.SIGSTOP))
-	if p.HasEnded() {
-		t.Fatal("it has ended before it was killed")
-	}
+	assert.Require(t, !p.HasEnded(), "it has ended before it was killed")
 	assert.Must(t, p.Kill())
-	if !p.HasEnded() {
-		t.Error("Kill returned before the end")
-	}
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("a signal for what has ended: %v", err)
-	}
+	assert.True(t, p.HasEnded(), "Kill returned before the end")
+	assert.NoError(t, p.Signal(syscall.SIGTERM), "a signal for what has ended")
 }

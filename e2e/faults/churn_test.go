@@ -40,12 +40,8 @@ func TestChurn(t *testing.T) {
 	}
 	// The first cycles fill pools, caches and connections.
 	settled, last := sizes[len(sizes)/2-1], sizes[len(sizes)-1]
-	if last.goroutines > settled.goroutines+20 {
-		t.Errorf("goroutines grow: %v", sizes)
-	}
-	if last.files > settled.files+20 {
-		t.Errorf("open files grow: %v", sizes)
-	}
+	assert.True(t, last.goroutines <= settled.goroutines+20, "goroutines grow: %v", sizes)
+	assert.True(t, last.files <= settled.files+20, "open files grow: %v", sizes)
 	t.Logf("%d cycles of %d pods in %v: nothing left; after the first %v, after the last %v",
 		cycles, *churnPods, time.Since(begin).Round(time.Second), sizes[0], last)
 }
@@ -73,20 +69,17 @@ var profileTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 
 func (n *node) size(t *testing.T) (s size) {
 	t.Helper()
-	profile, err := admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
-		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())
-	assert.Must(t, err)
+	profile := assert.Get(admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
+		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())).Must(t)
 	found := profileTotal.FindSubmatch(profile)
 	if found == nil {
 		t.Fatalf("no total in %.200q", profile)
 	}
 	_, _ = fmt.Sscan(string(found[1]), &s.goroutines)
 	process := fmt.Sprintf("/proc/%d", n.Process().PID())
-	files, err := os.ReadDir(process + "/fd")
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(process + "/fd")).Must(t)
 	s.files = len(files)
-	status, err := os.ReadFile(process + "/status")
-	assert.Must(t, err)
+	status := assert.Get(os.ReadFile(process + "/status")).Must(t)
 	for line := range strings.Lines(string(status)) {
 		if rss, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			s.memory = strings.TrimSpace(rss)

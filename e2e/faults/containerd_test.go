@@ -57,9 +57,8 @@ func (n *node) restart(t *testing.T) {
 		return
 	}
 	const why = "start containerd: it ended at once (signal: killed)"
-	if end := n.Process().LastLines(20); !bytes.Contains(end, []byte(why)) {
-		t.Fatalf("the agent has ended by itself:\n%s", end)
-	}
+	end := n.Process().LastLines(20)
+	assert.Require(t, bytes.Contains(end, []byte(why)), "the agent has ended by itself:\n%s", end)
 	n.run(t)
 }
 

@@ -22,25 +22,17 @@ import (
 // proxy.
 func startBehindProxy(t *testing.T) (*node, *criProxy) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp-faults-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-faults-")).Must(t)
 	root := machine.Root{Dir: dir}
-	runtime, err := bundle.Open(t.Context(), bundle.Config{Root: dir})
-	assert.Must(t, err)
+	runtime := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: dir})).Must(t)
 	t.Cleanup(func() {
-		if err := runtime.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, runtime.Close(context.Background()))
 		for _, left := range butAddresses(root.Left()) {
 			t.Errorf("left behind: %s", left)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
-	if _, err := runtime.ImportImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(runtime.ImportImages(t.Context())))
 	proxy := newCRIProxy(t, runtime.Endpoint())
 	n := startNode(t, member.Config{Kubelet: map[string]any{"containerRuntimeEndpoint": proxy.Endpoint()}})
 	t.Cleanup(proxy.end) // else nothing could be removed
@@ -99,9 +91,8 @@ func TestHungCalls(t *testing.T) {
 	}
 	hanging := time.Now()
 	n.awaitLease(t, hanging)
-	if was := ready(); len(was) != 1 {
-		t.Errorf("the node's Ready condition was %v", was)
-	}
+	was := ready()
+	assert.True(t, len(was) == 1, "the node's Ready condition was %v", was)
 	proxy.end()
 	n.awaitGone(t, stopping)
 	n.await(t, "running", []*v1.Pod{starting}, running)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lifepod/lifepod/e2e/relay"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // fault is what happens to calls of a runtime.
@@ -49,15 +50,10 @@ type criProxy struct {
 func newCRIProxy(t *testing.T, endpoint string) *criProxy {
 	t.Helper()
 	p := &criProxy{lots: rand.New(rand.NewPCG(*seed, 5)), whole: make(chan struct{}), done: map[faultKind]int{}}
-	var err error
-	if p.Relay, err = relay.Listen(endpoint, p.handle); err != nil {
-		t.Fatal(err)
-	}
+	p.Relay = assert.Get(relay.Listen(endpoint, p.handle)).Must(t)
 	t.Cleanup(func() {
 		p.end()
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Close())
 	})
 	return p
 }

@@ -32,7 +32,6 @@ type history struct {
 	changed chan struct{} // closed at the next event
 }
 
-// podHistory is the history of one pod.
 type podHistory struct {
 	pod    *v1.Pod // as told last
 	gone   bool

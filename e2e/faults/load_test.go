@@ -61,10 +61,7 @@ func (l *load) createJob(t *testing.T) {
 		Completions: new(int32(jobPods)), Parallelism: new(int32(2)), BackoffLimit: new(int32(100)),
 		Template: v1.PodTemplateSpec{Spec: pod.Spec},
 	}}
-	var err error
-	if l.job, err = admin.BatchV1().Jobs("default").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	l.job = assert.Get(admin.BatchV1().Jobs("default").Create(t.Context(), job, metav1.CreateOptions{})).Must(t)
 }
 
 // comeAndGo creates pods and deletes each after a while.

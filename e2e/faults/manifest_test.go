@@ -68,14 +68,13 @@ func (n *node) pod(t *testing.T, name string, spec map[string]any) *v1.Pod {
 		},
 	}
 	maps.Copy(whole, spec)
-	text, err := yaml.Marshal(map[string]any{
+	text := assert.Get(yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "spec": whole,
 		"metadata": map[string]any{
 			"name": fmt.Sprintf("%s-%s", name, n.Root.Hash()), "namespace": "default",
 			"annotations": map[string]any{"restart.lifepod.dev/back-off": "none"},
 		},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	pod := &v1.Pod{}
 	assert.Must(t, yaml.UnmarshalStrict(text, pod))
 	return pod

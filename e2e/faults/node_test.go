@@ -45,8 +45,7 @@ func startNode(t *testing.T, config member.Config) *node {
 func newNode(t *testing.T, config member.Config) *node {
 	t.Helper()
 	config.Plane, config.Program = plane, program
-	m, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	m := assert.Get(member.Start(t.Context(), config)).Must(t)
 	n := &node{Member: m, t: t, dir: t.TempDir(), runtimeDir: m.Root.Dir}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.history = watch(ctx, m.Name)
@@ -56,9 +55,7 @@ func newNode(t *testing.T, config member.Config) *node {
 			n.show()
 		}
 		cancel()
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.Close())
 	})
 	return n
 }
@@ -79,8 +76,7 @@ func (n *node) judge() {
 
 // show keeps what a failure is understood by, and prints the most of it.
 func (n *node) show() {
-	dir, err := os.MkdirTemp("", "lp-faults-failed-")
-	assert.Must(n.t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-faults-failed-")).Must(n.t)
 	n.history.mu.Lock()
 	defer n.history.mu.Unlock()
 	for uid, c := range n.history.pods {
@@ -104,25 +100,19 @@ func (n *node) show() {
 }
 
 func (n *node) keep(path string, text []byte) {
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		n.t.Error(err)
-	}
+	assert.NoError(n.t, os.WriteFile(path, text, 0o600))
 }
 
-// create creates a pod on the node.
 func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
-	created, err := admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	assert.Must(t, err)
+	created := assert.Get(admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})).Must(t)
 	return created
 }
 
 // kill kills the agent.
 func (n *node) kill(t *testing.T) {
 	t.Helper()
-	if n.Process().HasEnded() {
-		t.Fatal("the agent has ended by itself")
-	}
+	assert.Require(t, !n.Process().HasEnded(), "the agent has ended by itself")
 	assert.Must(t, n.Kill())
 }
 
@@ -151,9 +141,7 @@ func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *p
 		}
 		return ""
 	})
-	if err != nil {
-		t.Fatalf("wait until pods are %s: %v", what, err)
-	}
+	assert.Require(t, err == nil, "wait until pods are %s: %v", what, err)
 }
 
 func (n *node) awaitReadyPods(t *testing.T, pods ...*v1.Pod) {
@@ -175,9 +163,7 @@ func eventually(t *testing.T, what string, ask func() (why string)) {
 		if why == "" {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("wait %v %s: %s", patience, what, why)
-		}
+		assert.Require(t, !time.Now().After(end), "wait %v %s: %s", patience, what, why)
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -205,7 +191,5 @@ func (n *node) awaitNoPods(t *testing.T) {
 		}
 		return ""
 	})
-	if err != nil {
-		t.Fatalf("wait until the API has no pods: %v", err)
-	}
+	assert.Require(t, err == nil, "wait until the API has no pods: %v", err)
 }

@@ -29,10 +29,8 @@ type network struct {
 // newNetwork listens before the API server, until the end of the test.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	server, err := url.Parse(plane.URL())
-	assert.Must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	server := assert.Get(url.Parse(plane.URL())).Must(t)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	n := &network{listener: listener, to: server.Host, whole: make(chan struct{}), open: map[net.Conn]bool{}}
 	close(n.whole)
 	var serving sync.WaitGroup
@@ -49,10 +47,8 @@ func newNetwork(t *testing.T) *network {
 // kubeconfig is the node's, through the network.
 func (n *network) kubeconfig(t *testing.T, node string) string {
 	t.Helper()
-	file, err := plane.NodeKubeconfig(node)
-	assert.Must(t, err)
-	text, err := os.ReadFile(file)
-	assert.Must(t, err)
+	file := assert.Get(plane.NodeKubeconfig(node)).Must(t)
+	text := assert.Get(os.ReadFile(file)).Must(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	through := strings.ReplaceAll(string(text), plane.URL(), "https://"+n.listener.Addr().String())
 	assert.Must(t, os.WriteFile(path, []byte(through), 0o600))

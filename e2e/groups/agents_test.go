@@ -22,10 +22,8 @@ import (
 // TestAgentsInPods: JobSet's example with an agent in each pod, and no annotation of lifepod's, does on nodes of lifepod
 // what it does on one of the kubelet: to lifepod these are pods like any other (B-GRP-1).
 func TestAgentsInPods(t *testing.T) {
-	address, err := nodes[0].Address(t.Context())
-	assert.Must(t, err)
-	served, err := agents.Serve(agents.Config{Plane: plane, Address: address, Module: controller.Module()})
-	assert.Must(t, err)
+	address := assert.Get(nodes[0].Address(t.Context())).Must(t)
+	served := assert.Get(agents.Serve(agents.Config{Plane: plane, Address: address, Module: controller.Module()})).Must(t)
 	assert.AtEnd(t, served.Close)
 	t.Run("lifepod", func(t *testing.T) { newAgentGroup(t, served, nodes...).restarts() })
 	t.Run("kubelet", func(t *testing.T) { newAgentGroup(t, served, startKubelet(t)).restarts() })
@@ -38,13 +36,11 @@ func startKubelet(t *testing.T) *member.Member {
 	if _, err := os.Stat(kubelet); err != nil {
 		t.Fatalf("%v: run `make kubelet` first", err)
 	}
-	runtime, err := member.StartRuntime(t.Context(), binary)
-	assert.Must(t, err)
+	runtime := assert.Get(member.StartRuntime(t.Context(), binary)).Must(t)
 	assert.AtEnd(t, runtime.Close)
-	node, err := member.Start(t.Context(), member.Config{
+	node := assert.Get(member.Start(t.Context(), member.Config{
 		Plane: plane, Program: kubelet, Kubelet: map[string]any{"containerRuntimeEndpoint": runtime.Endpoint()},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.AtEnd(t, func() error {
 		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
@@ -63,8 +59,7 @@ func newAgentGroup(t *testing.T, served *agents.Agents, on ...*member.Member) ag
 	for _, node := range on {
 		names = append(names, node.Name)
 	}
-	text, err := served.Into(strings.NewReplacer("STRATEGY", "InPlaceRestart", "DIR", j.dir).Replace(manifest), names)
-	assert.Must(t, err)
+	text := assert.Get(served.Into(strings.NewReplacer("STRATEGY", "InPlaceRestart", "DIR", j.dir).Replace(manifest), names)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			j.showAgents(on)
@@ -109,9 +104,7 @@ func (j agentGroup) restarts() {
 	j.kubectl("delete", "pod", gone.Name, "--wait=false")
 	last := j.awaitInstances(2, slices.DeleteFunc(slices.Clone(after), func(p v1.Pod) bool { return p.UID == gone.UID }))
 	j.Logf("one was deleted: all run again after %v", time.Since(began).Round(time.Millisecond))
-	if has(last, gone.UID) {
-		j.Errorf("%s, which was deleted, still runs", gone.Name)
-	}
+	assert.True(j, !has(last, gone.UID), "%s, which was deleted, still runs", gone.Name)
 	j.wantInPlace(before, last, workers-1)
 	j.wantStatus("2 1")
 	j.awaitRuns(3 * workers)

@@ -45,10 +45,8 @@ spec:
             restartPolicy: Never
             terminationGracePeriodSeconds: 60
             topologySpreadConstraints:
-            - maxSkew: 1
-              topologyKey: kubernetes.io/hostname
-              whenUnsatisfiable: DoNotSchedule
-              labelSelector: {matchLabels: {jobset.sigs.k8s.io/jobset-name: train}}
+            - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule,
+               labelSelector: {matchLabels: {jobset.sigs.k8s.io/jobset-name: train}}}
             volumes:
             - {name: shared, hostPath: {path: DIR, type: Directory}}
             containers:
@@ -85,9 +83,8 @@ type groupOf struct {
 
 func newGroup(t *testing.T) *groupOf {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})).Must(t)
 	j := &groupOf{T: t, namespace: made.Name, dir: t.TempDir()}
 	t.Cleanup(j.end)
 	return j
@@ -106,9 +103,8 @@ func (j *groupOf) end() {
 		}
 	}
 	_, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "jobset", "train", "--ignore-not-found", "--cascade=foreground", "--timeout=80s")
-	if err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, j.namespace, metav1.DeleteOptions{})); err != nil {
-		j.Error(err)
-	}
+	err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, j.namespace, metav1.DeleteOptions{}))
+	assert.NoError(j, err)
 }
 
 func (j *groupOf) kubectl(args ...string) string {
@@ -118,10 +114,8 @@ func (j *groupOf) kubectl(args ...string) string {
 
 func (j *groupOf) kubectlWith(stdin string, args ...string) string {
 	j.Helper()
-	ctx, cancel := context.WithTimeout(j.Context(), patience)
-	defer cancel()
-	out, err := plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)
-	assert.Must(j, err)
+	ctx := assert.Context(j, patience)
+	out := assert.Get(plane.Kubectl(ctx, stdin, append([]string{"--namespace", j.namespace}, args...)...)).Must(j)
 	return out
 }
 
@@ -171,8 +165,7 @@ func (j *groupOf) mark(name string) {
 
 func (j *groupOf) all() []v1.Pod {
 	j.Helper()
-	all, err := client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})
-	assert.Must(j, err)
+	all := assert.Get(client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})).Must(j)
 	return all.Items
 }
 
@@ -280,9 +273,8 @@ func (j *groupOf) wantStatus(want string) {
 		} `json:"status"`
 	}
 	assert.Must(j, json.Unmarshal([]byte(j.kubectl("get", "jobset", "train", "--output=json")), &object))
-	if s := object.Status; s.Current == nil || s.Previous == nil || fmt.Sprint(*s.Current, " ", *s.Previous) != want {
-		j.Errorf("the JobSet has %+v, want %s", s, want)
-	}
+	s := object.Status
+	assert.True(j, s.Current != nil && s.Previous != nil && fmt.Sprint(*s.Current, " ", *s.Previous) == want, "the JobSet has %+v, want %s", s, want)
 }
 
 func running(pods []v1.Pod) (n int) {

@@ -52,9 +52,8 @@ func TestJobSet(t *testing.T) {
 	t.Log("who takes part, as docs/groups.md has it")
 	list := j.kubectl(j.documented("kubectl get pods ")...)
 	t.Log(list)
-	if n := len(regexp.MustCompile(`(?m)^train-workers-\S+ +node-\S+ +Running +2$`).FindAllString(list, -1)); n != workers {
-		t.Errorf("%d members take part in attempt 2, want %d:\n%s", n, workers, list)
-	}
+	n := len(regexp.MustCompile(`(?m)^train-workers-\S+ +node-\S+ +Running +2$`).FindAllString(list, -1))
+	assert.True(t, n == workers, "%d members take part in attempt 2, want %d:\n%s", n, workers, list)
 }
 
 // wantRestartBy wants why and timeline to show a restart that began with a pod.
@@ -67,9 +66,7 @@ func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 		"- It began with " + pod.Name + " on " + pod.Spec.NodeName + ": worker exited 3.",
 		" until all took part in it;", " until nothing of the attempt before ran any more;", " until the barrier was lifted:", " until all ran;",
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
-			j.Errorf("kubectl lifepod why --group does not say %q", want)
-		}
+		assert.True(j, strings.Contains(strings.Join(strings.Fields(text), " "), want), "kubectl lifepod why --group does not say %q", want)
 	}
 	chart := j.plugin("timeline", "--group", "train", "--namespace", j.namespace)
 	j.Log(chart)
@@ -77,29 +74,23 @@ func (j *groupOf) wantRestartBy(pod *v1.Pod, attempt int) {
 		fmt.Sprintf("group %s/train: %d members, attempt %d ", j.namespace, workers, attempt), "attempt 0 at +0s: all run after ",
 		fmt.Sprintf(", begun by %s on %s (worker exited 3): all run after ", pod.Name, pod.Spec.NodeName),
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(chart), " "), want) {
-			j.Errorf("kubectl lifepod timeline --group does not say %q", want)
-		}
+		assert.True(j, strings.Contains(strings.Join(strings.Fields(chart), " "), want), "kubectl lifepod timeline --group does not say %q", want)
 	}
 }
 
 // plugin runs lifepod as kubectl lifepod does.
 func (j *groupOf) plugin(args ...string) string {
 	j.Helper()
-	out, err := plane.Plugin(j.Context(), binary, args...)
-	assert.Must(j, err)
+	out := assert.Get(plane.Plugin(j.Context(), binary, args...)).Must(j)
 	return out
 }
 
 // documented are the arguments of a command of docs/groups.md.
 func (j *groupOf) documented(begins string) []string {
 	j.Helper()
-	docs, err := os.ReadFile("../../docs/groups.md")
-	assert.Must(j, err)
+	docs := assert.Get(os.ReadFile("../../docs/groups.md")).Must(j)
 	_, after, found := strings.Cut(string(docs), "\n"+begins)
-	if !found {
-		j.Fatalf("docs/groups.md has no command %q", begins)
-	}
+	assert.Require(j, found, "docs/groups.md has no command %q", begins)
 	command, _, _ := strings.Cut(begins+after, "\n```")
 	command = strings.NewReplacer("\\\n", " ", "'", "").Replace(command)
 	return strings.Fields(command)[1:]
@@ -178,9 +169,7 @@ func TestDeletedInRestart(t *testing.T) {
 
 	j.kubectl("delete", "jobset", "train", "--wait=false")
 	left := j.awaitAll("to be gone but for the one that ends", func(pods []v1.Pod) bool { return len(pods) == 1 })
-	if left[0].UID != before[3].UID {
-		t.Errorf("%s is left, want %s", left[0].Name, before[3].Name)
-	}
+	assert.True(t, left[0].UID == before[3].UID, "%s is left, want %s", left[0].Name, before[3].Name)
 	j.quick(before[3].Name)
 	j.awaitAll("to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
 	j.wantRuns(workers)
@@ -193,12 +182,9 @@ func TestAlone(t *testing.T) {
 	j.grant()
 	j.apply("Recreate")
 	j.await("to run", func(pods []v1.Pod) bool { return running(pods) == workers })
-	if !j.hasEvent("NotInGroup") {
-		t.Error("B-GRP-9: there is no event")
-	}
+	assert.True(t, j.hasEvent("NotInGroup"), "B-GRP-9: there is no event")
 	for _, pod := range j.pods() {
-		if attempt, has := pod.Annotations[lifecycle.AttemptAnnotation]; has {
-			t.Errorf("B-GRP-9: %s takes part in attempt %s", pod.Name, attempt)
-		}
+		attempt, has := pod.Annotations[lifecycle.AttemptAnnotation]
+		assert.True(t, !has, "B-GRP-9: %s takes part in attempt %s", pod.Name, attempt)
 	}
 }

@@ -82,12 +82,9 @@ func (j *groupOf) wantRuns(want int) {
 // wantEvents: the pods have events for these reasons and no others.
 func (j *groupOf) wantEvents(allowed ...string) {
 	j.Helper()
-	events, err := client.CoreV1().Events(j.namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})
-	assert.Must(j, err)
+	events := assert.Get(client.CoreV1().Events(j.namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})).Must(j)
 	for _, e := range events.Items {
-		if !slices.Contains(allowed, e.Reason) {
-			j.Errorf("%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
-		}
+		assert.True(j, slices.Contains(allowed, e.Reason), "%s has the event %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // jobManifest begins an Indexed Job of the same workers, a group without a JobSet.
@@ -29,9 +31,7 @@ spec:
 func (j *groupOf) applyJob() {
 	j.Helper()
 	_, spec, found := strings.Cut(manifest, "annotations: {lifepod.dev/group: jobset}}\n")
-	if !found {
-		j.Fatal("the JobSet's manifest has no pod template")
-	}
+	assert.Require(j, found, "the JobSet's manifest has no pod template")
 	spec = strings.ReplaceAll("\n"+spec, "\n      ", "\n")
 	text := jobManifest + strings.NewReplacer("DIR", j.dir, "jobset.sigs.k8s.io/jobset-name", "lifepod.dev/group-name").Replace(spec)
 	j.Cleanup(func() {
@@ -41,9 +41,7 @@ func (j *groupOf) applyJob() {
 			pods, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "get", "pods", "--output=yaml") // what can't be had is not shown
 			j.Log(pods)
 		}
-		if _, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "job", "train", "--cascade=foreground", "--timeout=80s"); err != nil {
-			j.Error(err)
-		}
+		assert.NoError(j, assert.ErrorOf(plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "job", "train", "--cascade=foreground", "--timeout=80s")))
 	})
 	j.kubectlWith(text, "apply", "--filename=-")
 }

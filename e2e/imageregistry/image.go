@@ -74,7 +74,6 @@ type File struct {
 	Hard    bool // not a symbolic link
 }
 
-// Layer is one of files.
 func Layer(files []File, options ...tarball.LayerOption) (v1.Layer, error) {
 	slices.SortFunc(files, func(a, b File) int { // what hard links lead to comes first
 		if a.Hard != b.Hard {

@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// Config is what a controller is like.
 type Config struct {
 	Plane *controlplane.ControlPlane
 	Dir   string // an empty folder for its files
@@ -221,9 +220,6 @@ func (c *Controller) await(ctx context.Context) error {
 
 // Module is the folder of JobSet's sources.
 func (c *Controller) Module() string { return c.module }
-
-// PID is its process.
-func (c *Controller) PID() int { return c.process.PID() }
 
 // LastLines are the last ones of its log.
 func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,15 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // AwaitReady waits until the Node object says that the node is ready.
 func (m *Member) AwaitReady(ctx context.Context) error {
-	return m.AwaitNode(ctx, "to be ready", func(node *v1.Node) bool {
-		return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-			return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
-		})
-	})
+	return m.AwaitNode(ctx, "to be ready", func(node *v1.Node) bool { return machine.NodeReady(node).Status == v1.ConditionTrue })
 }
 
 // AwaitNode waits until the Node object is as wanted; what says so in the error.

@@ -22,7 +22,6 @@ import (
 // patience is how long anything may take before a test gives up.
 var patience = machine.Patience
 
-// Config is what a member is like.
 type Config struct {
 	// Plane is the cluster's control plane.
 	Plane *controlplane.ControlPlane

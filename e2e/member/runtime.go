@@ -63,7 +63,6 @@ func (r *Runtime) start(ctx context.Context) error {
 	return nil
 }
 
-// Endpoint is where it is called.
 func (r *Runtime) Endpoint() string {
 	return "unix://" + filepath.Join(r.root.RunDir(), "containerd.sock")
 }

@@ -61,33 +61,25 @@ func Start(t *testing.T, c Cluster) {
 	if _, err := os.Stat(c.Program); err != nil {
 		t.Fatalf("%v: run `make metrics-server` first", err)
 	}
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	dir := t.TempDir()
-	process, err := machine.StartProcess(exec.Command(c.Program,
+	process := assert.Get(machine.StartProcess(exec.Command(c.Program,
 		"--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig, "--authorization-kubeconfig="+c.Kubeconfig,
 		"--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
 		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=9s", "--node-selector="+c.Nodes,
-	), filepath.Join(dir, "log"))
-	assert.Must(t, err)
+	), filepath.Join(dir, "log"))).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))
 		}
-		if err := process.Kill(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, process.Kill())
 	})
 	awaitLive(t, process, port)
 	text := strings.NewReplacer("PORT", strconv.Itoa(port), "ADDRESS", c.Address).Replace(manifest)
 	t.Cleanup(func() {
-		if _, err := c.Kubectl(context.Background(), text, "delete", "--filename=-"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(c.Kubectl(context.Background(), text, "delete", "--filename=-")))
 	})
-	if _, err := c.Kubectl(t.Context(), text, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(t.Context(), text, "apply", "--filename=-")))
 }
 
 // awaitLive waits until metrics-server answers.

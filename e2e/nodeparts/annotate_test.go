@@ -21,16 +21,11 @@ func TestAnnotate(t *testing.T) {
 	n.Annotate(web, map[string]string{key: "3"})
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning}, nil)
 	n.until("the status", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
-	if got := n.read(web.Name).Annotations; got[key] != "3" || got["kept"] != "yes" {
-		t.Errorf("B-GRP-14: the object has %v", got)
-	}
+	got := n.read(web.Name).Annotations
+	assert.True(t, got[key] == "3" && got["kept"] == "yes", "B-GRP-14: the object has %v", got)
 	assert.Deep(t, "B-GRP-3 writes for a status and an annotation", int64(1), n.writes.Load())
 	patch := []byte(`{"metadata":{"annotations":{"` + key + `":"4"}}}`)
 	_, err := n.client.CoreV1().Pods(web.Namespace).Patch(t.Context(), web.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("B-GRP-14: without the status: %v, want forbidden", err)
-	}
-	if n.log.String() != "" {
-		t.Errorf("log:\n%s", n.log)
-	}
+	assert.True(t, apierrors.IsForbidden(err), "B-GRP-14: without the status: %v, want forbidden", err)
+	assert.True(t, n.log.String() == "", "log:\n%s", n.log)
 }

@@ -17,8 +17,7 @@ import (
 
 func bootstrap(t *testing.T) string {
 	t.Helper()
-	path, err := plane.BootstrapKubeconfig(t.Context())
-	assert.Must(t, err)
+	path := assert.Get(plane.BootstrapKubeconfig(t.Context())).Must(t)
 	data, err := os.ReadFile(path) // each token overwrites the file
 	assert.Must(t, err)
 	own := filepath.Join(t.TempDir(), "bootstrap.conf")
@@ -29,8 +28,7 @@ func bootstrap(t *testing.T) string {
 // requestsOf counts the certificate requests that bear a node's name.
 func requestsOf(t *testing.T, node string) []string {
 	t.Helper()
-	list, err := admin(t).CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(admin(t).CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})).Must(t)
 	var names []string
 	for _, r := range list.Items {
 		if strings.Contains(commonName(t, r.Spec.Request), node) {
@@ -52,22 +50,15 @@ func TestBootstrap(t *testing.T) {
 
 	current := filepath.Join(o.CertDir, "kubelet-client-current.pem")
 	target, err := os.Readlink(current)
-	if err != nil || !strings.HasPrefix(filepath.Base(target), "kubelet-client-2") {
-		t.Errorf("%s links to %q, %v", current, target, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(filepath.Base(target), "kubelet-client-2"), "%s links to %q, %v", current, target, err)
 	for file, mode := range map[string]os.FileMode{target: 0o600, o.Kubeconfig: 0o600} {
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v; want %o", file, info, err, mode)
-		}
+		info, err := os.Stat(file)
+		assert.True(t, err == nil && info.Mode().Perm() == mode, "%s: %v, %v; want %o", file, info, err, mode)
 	}
-	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
-	assert.Must(t, err)
-	if got := config.AuthInfos["default-auth"]; got.ClientCertificate != current || got.ClientKey != current {
-		t.Errorf("kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
-	}
-	if _, err := os.Stat(filepath.Join(o.CertDir, "kubelet-client.key.tmp")); !os.IsNotExist(err) {
-		t.Errorf("the temporary key is left: %v", err)
-	}
+	config := assert.Get(clientcmd.LoadFromFile(o.Kubeconfig)).Must(t)
+	got := config.AuthInfos["default-auth"]
+	assert.True(t, got.ClientCertificate == current && got.ClientKey == current, "kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(filepath.Join(o.CertDir, "kubelet-client.key.tmp"))), "the temporary key is left")
 
 	o.BootstrapKubeconfig = "/gone/as/kubeadm/removes/it"
 	again, _ := start(t, o)
@@ -82,8 +73,7 @@ func TestKilledBootstrap(t *testing.T) {
 	const autoApprove = "kubeadm:node-autoapprove-bootstrap"
 	path := bootstrap(t)
 	bindings := admin(t).RbacV1().ClusterRoleBindings()
-	binding, err := bindings.Get(t.Context(), autoApprove, metav1.GetOptions{})
-	assert.Must(t, err)
+	binding := assert.Get(bindings.Get(t.Context(), autoApprove, metav1.GetOptions{})).Must(t)
 	assert.Must(t, bindings.Delete(t.Context(), autoApprove, metav1.DeleteOptions{}))
 	restored := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: autoApprove}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
 	t.Cleanup(func() { restore(t, restored) })
@@ -94,12 +84,9 @@ func TestKilledBootstrap(t *testing.T) {
 	log.await(t, "waiting for the node's certificate")
 	end()
 	first := requestsOf(t, "killed")
-	if len(first) != 1 {
-		t.Fatalf("requests %v, want one", first)
-	}
+	assert.Require(t, len(first) == 1, "requests %v, want one", first)
 	keyFile := filepath.Join(o.CertDir, "kubelet-client.key.tmp")
-	key, err := os.ReadFile(keyFile)
-	assert.Must(t, err)
+	key := assert.Get(os.ReadFile(keyFile)).Must(t)
 
 	c, end := start(t, o)
 	approve(t, first[0])
@@ -113,9 +100,8 @@ func TestKilledBootstrap(t *testing.T) {
 	c, _ = start(t, o)
 	<-c.Joined()
 	expectUser(t, c, "system:node:killed")
-	if got := requestsOf(t, "killed"); !slices.Equal(got, first) {
-		t.Errorf("requests %v, want still %v", got, first)
-	}
+	got := requestsOf(t, "killed")
+	assert.True(t, slices.Equal(got, first), "requests %v, want still %v", got, first)
 }
 
 // TestAPIServerAway: the node waits until there is an API server.
@@ -124,8 +110,7 @@ func TestJoinAPIServerAway(t *testing.T) {
 	assert.Must(t, plane.StopAPIServer())
 	o, log := options(t, "early")
 	o.BootstrapKubeconfig = path
-	c, err := join.Join(o)
-	assert.Must(t, err)
+	c := assert.Get(join.Join(o)).Must(t)
 	go c.Run(t.Context())
 	log.await(t, "no certificate for the node yet")
 	assert.Must(t, plane.StartAPIServer(t.Context()))

@@ -27,8 +27,7 @@ type network struct {
 
 func newNetwork(t *testing.T, to string) *network {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	n := &network{Listener: listener, to: to, cut: make(chan struct{})}
 	n.mend()
 	t.Cleanup(func() { _ = listener.Close(); n.mend() })
@@ -92,12 +91,9 @@ func (n *network) mend() {
 // The network is cut without a word: the node notices by its Lease, drops its
 // connections, and its Lease is renewed when the network is mended.
 func TestNetworkCut(t *testing.T) {
-	file, err := plane.NodeKubeconfig("cut")
-	assert.Must(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	assert.Must(t, err)
-	server, err := url.Parse(config.Host)
-	assert.Must(t, err)
+	file := assert.Get(plane.NodeKubeconfig("cut")).Must(t)
+	config := assert.Get(clientcmd.BuildConfigFromFlags("", file)).Must(t)
+	server := assert.Get(url.Parse(config.Host)).Must(t)
 	between := newNetwork(t, server.Host)
 	config.Host = "https://" + between.Addr().String()
 	connections := connrotation.NewDialer((&net.Dialer{}).DialContext)

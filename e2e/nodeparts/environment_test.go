@@ -52,9 +52,8 @@ func TestRuntimeClass(t *testing.T) {
 	classes, err := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	assert.Must(t, err)
 	background(t, classes.Run)
-	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
-		t.Errorf("a class that is not there: %v", err)
-	}
+	_, err = classes.Handler("sandboxed")
+	assert.True(t, apierrors.IsNotFound(err), "a class that is not there: %v", err)
 	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
 	}, metav1.CreateOptions{}))
@@ -84,14 +83,10 @@ func TestProviderToken(t *testing.T) {
 	providers, request := provider(t, accounts, log)
 	machine.Until(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
 	asked := request()
-	if asked.ServiceAccountAnnotations["team"] != "shop" {
-		t.Errorf("annotations %v", asked.ServiceAccountAnnotations)
-	}
+	assert.True(t, asked.ServiceAccountAnnotations["team"] == "shop", "annotations %v", asked.ServiceAccountAnnotations)
 	claims := payload(t, asked.ServiceAccountToken)
 	for _, want := range []string{`"aud":["registry.example"]`, `"name":"web","uid":"` + string(pod.UID), `"name":"robot","uid":"` + string(account.UID)} {
-		if !strings.Contains(claims, want) {
-			t.Errorf("the token says %s, want %s in it", claims, want)
-		}
+		assert.True(t, strings.Contains(claims, want), "the token says %s, want %s in it", claims, want)
 	}
 }
 
@@ -123,13 +118,12 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
 	script := fmt.Sprintf("#!/bin/sh\ncat > %s/request\necho '%s'\n", dir, answer)
 	assert.Must(t, os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700))
-	providers, err := objects.NewCredentialProviders([]config.CredentialProvider{{
+	providers := assert.Get(objects.NewCredentialProviders([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
 			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
 		},
-	}}, dir, accounts, log)
-	assert.Must(t, err)
+	}}, dir, accounts, log)).Must(t)
 	return providers, func() (read asked) {
 		t.Helper()
 		data, err := os.ReadFile(filepath.Join(dir, "request"))
@@ -141,14 +135,10 @@ func provider(t *testing.T, accounts objects.ServiceAccounts, log *slog.Logger) 
 	}
 }
 
-// payload is what a token says.
 func payload(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("%q is no token", token)
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	assert.Must(t, err)
+	assert.Require(t, len(parts) == 3, "%q is no token", token)
+	data := assert.Get(base64.RawURLEncoding.DecodeString(parts[1])).Must(t)
 	return string(data)
 }

@@ -70,8 +70,7 @@ func options(t *testing.T, name string) (join.Options, *messages) {
 // start joins and runs; the function ends it, as a kill would.
 func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 	t.Helper()
-	c, err := join.Join(o)
-	assert.Must(t, err)
+	c := assert.Get(join.Join(o)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
@@ -83,9 +82,7 @@ func start(t *testing.T, o join.Options) (*join.Connection, func()) {
 // expectUser asks the API server who the connection is.
 func expectUser(t *testing.T, c *join.Connection, want string) {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(c.Config)
-	assert.Must(t, err)
-	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(c.Config)).Must(t)
+	answer := assert.Get(client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})).Must(t)
 	assert.Deep(t, "the API server knows", want, answer.Status.UserInfo.Username)
 }

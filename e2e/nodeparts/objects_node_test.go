@@ -35,8 +35,7 @@ type testNode struct {
 func newObjectsNode(t *testing.T) *testNode {
 	t.Helper()
 	admin := admin(t)
-	made, err := admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})).Must(t)
 	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
 		Client: clientOf(t, nodeName), Log: slog.New(slog.DiscardHandler),
@@ -101,8 +100,7 @@ func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
 		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: v.Name, MountPath: "/" + v.Name})
 	}
 	pod.Spec.Containers = []v1.Container{c}
-	pod, err := n.admin.CoreV1().Pods(n.namespace).Create(n.Context(), pod, metav1.CreateOptions{})
-	assert.Must(n, err)
+	pod = assert.Get(n.admin.CoreV1().Pods(n.namespace).Create(n.Context(), pod, metav1.CreateOptions{})).Must(n)
 	n.Register(pod)
 	return pod
 }
@@ -122,8 +120,7 @@ func (n *testNode) sources() volumes.Sources {
 func (n *testNode) read(m volumes.Mounted, volume, name string) string {
 	n.Helper()
 	path, _ := m.Path(volume)
-	content, err := os.ReadFile(filepath.Join(path, name))
-	assert.Must(n, err)
+	content := assert.Get(os.ReadFile(filepath.Join(path, name))).Must(n)
 	return string(content)
 }
 
@@ -136,10 +133,8 @@ func (n *testNode) refused(pod *v1.Pod, dir, want string) error {
 	return nil
 }
 
-// rootCertificate is some certificate.
 func (n *testNode) rootCertificate() string {
 	n.Helper()
-	root, err := n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})
-	assert.Must(n, err)
+	root := assert.Get(n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})).Must(n)
 	return root.Data["ca.crt"]
 }

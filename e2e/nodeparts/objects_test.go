@@ -23,21 +23,14 @@ func newConfigMap(name, value string) *v1.ConfigMap {
 func TestObjectsAPIServerAway(t *testing.T) {
 	n := newObjectsNode(t)
 	configMaps := n.admin.CoreV1().ConfigMaps(n.namespace)
-	if _, err := configMaps.Create(t.Context(), newConfigMap("conf", "1"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(configMaps.Create(t.Context(), newConfigMap("conf", "1"), metav1.CreateOptions{})))
 	pod := n.bind(configMapVolume("conf"))
 	dir := n.folder(pod)
-	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	assert.Must(t, err)
+	m := assert.Get(volumes.Prepare(t.Context(), pod, dir, n.sources())).Must(t)
 	assert.Must(t, plane.StopAPIServer())
-	if err := volumes.Refresh(t.Context(), pod, dir, n.sources()); err != nil {
-		t.Errorf("refresh while the API server is away: %v", err)
-	}
+	assert.NoError(t, volumes.Refresh(t.Context(), pod, dir, n.sources()), "refresh while the API server is away")
 	assert.Must(t, plane.StartAPIServer(t.Context()))
-	if _, err := configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(configMaps.Update(t.Context(), newConfigMap("conf", "2"), metav1.UpdateOptions{})))
 	n.hears("ConfigMap conf changed")
 	assert.Must(t, volumes.Refresh(t.Context(), pod, dir, n.sources()))
 	assert.Deep(t, "a is", "2", n.read(m, "conf", "a"))
@@ -59,12 +52,9 @@ func TestTrustBundles(t *testing.T) {
 	n.await("no bundle", func() error {
 		return n.refused(pod, dir, "combination of signerName and labelSelector matched zero ClusterTrustBundles")
 	})
-	if _, err := n.admin.CertificatesV1().ClusterTrustBundles().Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(n.admin.CertificatesV1().ClusterTrustBundles().Create(t.Context(), bundle, metav1.CreateOptions{})))
 	n.hears("ClusterTrustBundles changed")
-	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
-	assert.Must(t, err)
+	m := assert.Get(volumes.Prepare(t.Context(), pod, dir, n.sources())).Must(t)
 	assert.Deep(t, "anchors", bundle.Spec.TrustBundle, n.read(m, "trust", "anchors.pem"))
 }
 
@@ -76,7 +66,5 @@ func TestForbidden(t *testing.T) {
 	pod.Spec.Containers = []v1.Container{{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "conf", MountPath: "/conf"}}}}
 	n.Register(pod)
 	want := `MountVolume.SetUp failed for volume "conf" : failed to sync configmap cache: configmaps "conf" is forbidden: User "system:node:node-1" cannot list resource "configmaps"`
-	if err := n.refused(pod, n.folder(pod), want); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, n.refused(pod, n.folder(pod), want))
 }

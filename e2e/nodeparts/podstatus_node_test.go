@@ -45,8 +45,7 @@ func joinAs(t testing.TB, config publish.WriterConfig) *statusNode {
 	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-"), joined.Add(1))
 	n := &statusNode{t: t, name: name, log: &lines{}, shown: make(chan *v1.Pod, 10000)}
 	n.admin = admin(t)
-	_, err := n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, metav1.CreateOptions{})))
 	n.client = clientOf(t, n.name, func(connection *rest.Config) {
 		connection.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -128,15 +127,13 @@ func (n *statusNode) pod(name string, change ...func(*v1.Pod)) publish.Ref {
 	for _, f := range change {
 		f(pod)
 	}
-	pod, err := n.admin.CoreV1().Pods("default").Create(n.t.Context(), pod, metav1.CreateOptions{})
-	assert.Must(n.t, err)
+	pod = assert.Get(n.admin.CoreV1().Pods("default").Create(n.t.Context(), pod, metav1.CreateOptions{})).Must(n.t)
 	return publish.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 func (n *statusNode) read(name string) *v1.Pod {
 	n.t.Helper()
-	pod, err := n.admin.CoreV1().Pods("default").Get(n.t.Context(), name, metav1.GetOptions{})
-	assert.Must(n.t, err)
+	pod := assert.Get(n.admin.CoreV1().Pods("default").Get(n.t.Context(), name, metav1.GetOptions{})).Must(n.t)
 	return pod
 }
 

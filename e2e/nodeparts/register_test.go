@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -23,18 +24,14 @@ func TestJoin(t *testing.T) {
 	node := await(t, "join", "Ready, with the user's taint only", func(n *v1.Node) bool {
 		return isReady(n) && len(n.Spec.Taints) == 1
 	})
-	if node.Spec.Taints[0].Key != "dedicated" || node.Labels["disk"] != "ssd" || node.Labels["node.kubernetes.io/role"] != "test" {
-		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
-	}
+	assert.True(t, node.Spec.Taints[0].Key == "dedicated" && node.Labels["disk"] == "ssd" && node.Labels["node.kubernetes.io/role"] == "test",
+		"taints %v, labels %v", node.Spec.Taints, node.Labels)
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
 		assert.Deep(t, "declared features", []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures)
 	}
-	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
-	assert.Must(t, err)
+	out := assert.Get(plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")).Must(t)
 	for _, want := range []string{"Ready", "v1.37.2+lifepod", "containerd://2.4.2"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
-		}
+		assert.True(t, strings.Contains(out, want), "kubectl get node shows %q, want %s in it", out, want)
 	}
 	lease := leaseOf(t, "join", func(*coordinationv1.Lease) bool { return true })
 	want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "join", UID: node.UID}}
@@ -50,8 +47,8 @@ func TestStartAgain(t *testing.T) {
 	after := await(t, "again", "the second agent's status", func(n *v1.Node) bool {
 		return n.Status.DaemonEndpoints.KubeletEndpoint.Port == 10251
 	})
-	if after.UID != before.UID || readyOf(after).LastTransitionTime != readyOf(before).LastTransitionTime || !isReady(after) {
-		t.Errorf("before %v, after %v", readyOf(before), readyOf(after))
+	if after.UID != before.UID || machine.NodeReady(after).LastTransitionTime != machine.NodeReady(before).LastTransitionTime || !isReady(after) {
+		t.Errorf("before %v, after %v", machine.NodeReady(before), machine.NodeReady(after))
 	}
 }
 
@@ -61,10 +58,8 @@ func TestRuntimeLost(t *testing.T) {
 	await(t, "lost", "Ready", isReady)
 	node.runtime.set(true)
 	node.RuntimeChanged()
-	got := readyOf(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
-	if got.Reason != "KubeletNotReady" || got.Message != "container runtime is down" {
-		t.Errorf("Ready = %v", got)
-	}
+	got := machine.NodeReady(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
+	assert.True(t, got.Reason == "KubeletNotReady" && got.Message == "container runtime is down", "Ready = %v", got)
 	node.runtime.set(false)
 	node.RuntimeChanged()
 	await(t, "lost", "Ready again", isReady)
@@ -91,8 +86,7 @@ func TestAPIServerAway(t *testing.T) {
 func leaseOf(t *testing.T, name string, wanted func(*coordinationv1.Lease) bool) *coordinationv1.Lease {
 	t.Helper()
 	leases := newClient(t, plane.RESTConfig()).CoordinationV1().Leases("kube-node-lease")
-	changes, err := leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	assert.Must(t, err)
+	changes := assert.Get(leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})).Must(t)
 	defer changes.Stop()
 	timeout := time.After(patience)
 	for {

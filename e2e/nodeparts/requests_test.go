@@ -17,8 +17,7 @@ import (
 func parsed(t *testing.T, request []byte) *x509.CertificateRequest {
 	t.Helper()
 	block, _ := pem.Decode(request)
-	out, err := x509.ParseCertificateRequest(block.Bytes)
-	assert.Must(t, err)
+	out := assert.Get(x509.ParseCertificateRequest(block.Bytes)).Must(t)
 	return out
 }
 
@@ -28,14 +27,11 @@ func commonName(t *testing.T, request []byte) string { return parsed(t, request)
 func approve(t *testing.T, name string) {
 	t.Helper()
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
-	request, err := requests.Get(t.Context(), name, metav1.GetOptions{})
-	assert.Must(t, err)
+	request := assert.Get(requests.Get(t.Context(), name, metav1.GetOptions{})).Must(t)
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue, Reason: "Test", Message: "approved by the test",
 	})
-	if _, err := requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{})))
 }
 
 // awaitRequest gives the request of a signer that a node's name is on, when it is
@@ -44,8 +40,7 @@ func awaitRequest(t *testing.T, signer, node string, seen map[string]bool) *cert
 	t.Helper()
 	requests := admin(t).CertificatesV1().CertificateSigningRequests()
 	// A watch without a version begins with all that there are.
-	events, err := requests.Watch(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	events := assert.Get(requests.Watch(t.Context(), metav1.ListOptions{})).Must(t)
 	defer events.Stop()
 	for event := range events.ResultChan() {
 		request, ok := event.Object.(*certificatesv1.CertificateSigningRequest)
@@ -60,7 +55,5 @@ func awaitRequest(t *testing.T, signer, node string, seen map[string]bool) *cert
 
 func restore(t *testing.T, binding *rbacv1.ClusterRoleBinding) {
 	t.Helper()
-	if _, err := admin(t).RbacV1().ClusterRoleBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(admin(t).RbacV1().ClusterRoleBindings().Create(context.Background(), binding, metav1.CreateOptions{})))
 }

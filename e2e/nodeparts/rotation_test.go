@@ -25,26 +25,17 @@ import (
 func TestRotation(t *testing.T) {
 	o, log := options(t, "rotating")
 	o.Rotate = true
-	if _, err := plane.BootstrapKubeconfig(t.Context()); err != nil { // for the approval of rotations
-		t.Fatal(err)
-	}
-	var err error
-	if o.Kubeconfig, err = plane.NodeKubeconfig("rotating"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := join.Join(o)
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(plane.BootstrapKubeconfig(t.Context()))) // for the approval of rotations
+	o.Kubeconfig = assert.Get(plane.NodeKubeconfig("rotating")).Must(t)
+	c := assert.Get(join.Join(o)).Must(t)
 	expectUser(t, c, "system:node:rotating")
 	runToEnd(t, c)
 	log.await(t, "using new credentials")
 	expectUser(t, c, "system:node:rotating")
-	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
-	assert.Must(t, err)
-	current, err := os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))
-	assert.Must(t, err)
-	if first := config.AuthInfos["system:node:rotating"].ClientCertificateData; bytes.HasPrefix(current, first) {
-		t.Error("the current certificate is still that of the kubeconfig")
-	}
+	config := assert.Get(clientcmd.LoadFromFile(o.Kubeconfig)).Must(t)
+	current := assert.Get(os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))).Must(t)
+	assert.True(t, !bytes.HasPrefix(current, config.AuthInfos["system:node:rotating"].ClientCertificateData),
+		"the current certificate is still that of the kubeconfig")
 }
 
 func runToEnd(t *testing.T, c *join.Connection) {
@@ -60,20 +51,14 @@ func runToEnd(t *testing.T, c *join.Connection) {
 func TestServingCertificate(t *testing.T) {
 	const signer = "kubernetes.io/kubelet-serving"
 	o, log := options(t, "serving")
-	var err error
-	if o.Kubeconfig, err = plane.NodeKubeconfig("serving"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := join.Join(o)
-	assert.Must(t, err)
-	client, err := kubernetes.NewForConfig(c.Config)
-	assert.Must(t, err)
+	o.Kubeconfig = assert.Get(plane.NodeKubeconfig("serving")).Must(t)
+	c := assert.Get(join.Join(o)).Must(t)
+	client := assert.Get(kubernetes.NewForConfig(c.Config)).Must(t)
 	so := join.ServingOptions{
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: o.CertDir, NodeName: "serving", Client: client, Log: log.log(),
 	}
-	s, err := join.NewServing(so)
-	assert.Must(t, err)
+	s := assert.Get(join.NewServing(so)).Must(t)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(t.Context()) }()
 	t.Cleanup(func() { <-done })
@@ -87,16 +72,14 @@ func TestServingCertificate(t *testing.T) {
 
 	s.SetAddresses(append(addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.1.2.4"}))
 	request := awaitRequest(t, signer, "serving", seen)
-	if got := parsed(t, request.Spec.Request); !slices.ContainsFunc(got.IPAddresses, net.ParseIP("10.1.2.4").Equal) {
-		t.Errorf("the request is for %v", got.IPAddresses)
-	}
+	got := parsed(t, request.Spec.Request)
+	assert.True(t, slices.ContainsFunc(got.IPAddresses, net.ParseIP("10.1.2.4").Equal), "the request is for %v", got.IPAddresses)
 	verify(t, s, "10.1.2.3") // the old one goes on meanwhile
 	approve(t, request.Name)
 	log.await(t, "using new serving certificate")
 	verify(t, s, "10.1.2.4")
 
-	again, err := join.NewServing(so)
-	assert.Must(t, err)
+	again := assert.Get(join.NewServing(so)).Must(t)
 	verify(t, again, "10.1.2.4")
 	if got := time.Until(again.Expires()); got < 24*time.Hour {
 		t.Errorf("expires in %s", got)
@@ -114,7 +97,6 @@ func verify(t *testing.T, s *join.Serving, name string) {
 	defer func() { _, _ = near.Close(), far.Close() }()
 	server := tls.Server(far, s.TLS())
 	go func() { _ = server.HandshakeContext(t.Context()) }()
-	if err := tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context()); err != nil {
-		t.Errorf("as %s: %v", name, err)
-	}
+	err = tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context())
+	assert.True(t, err == nil, "as %s: %v", name, err)
 }

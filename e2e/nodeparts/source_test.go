@@ -46,8 +46,7 @@ func TestManyPods(t *testing.T) {
 		assert.Must(t, all.Wait())
 	}
 	create(0, count)
-	_, err := pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})))
 
 	start := time.Now()
 	n.run(n.api().Run)
@@ -100,11 +99,9 @@ spec:
   priority: 2000001000
   hostNetwork: true
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve, --port, "8080"]
-    env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: a}}}]
-    volumeMounts: [{name: secret, mountPath: /secret}, {name: host, mountPath: /host}]
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port, "8080"],
+     env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: a}}}],
+     volumeMounts: [{name: secret, mountPath: /secret}, {name: host, mountPath: /host}]}
   volumes:
   - {name: secret, secret: {secretName: key}}
   - {name: host, hostPath: {path: /etc/kubernetes}}
@@ -147,20 +144,15 @@ func TestMirrorPods(t *testing.T) {
 	}
 	n.until("mirror pod", isAnother)
 	first := static
-	shown, err := pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})
-	assert.Must(t, err)
-	if shown.UID != mirror || shown.Annotations[v1.MirrorPodAnnotationKey] != string(static) ||
-		shown.Annotations[source.WithoutDataAnnotation] != "spec.volumes[0], spec.containers[0].env[0]" || *shown.Spec.Priority != 2000001000 {
-		t.Errorf("shown: %v %v", shown.ObjectMeta, shown.Spec)
-	}
+	shown := assert.Get(pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})).Must(t)
+	assert.True(t, shown.UID == mirror && shown.Annotations[v1.MirrorPodAnnotationKey] == string(static) &&
+		shown.Annotations[source.WithoutDataAnnotation] == "spec.volumes[0], spec.containers[0].env[0]" && *shown.Spec.Priority == 2000001000, "shown: %v %v", shown.ObjectMeta, shown.Spec)
 
 	assert.Must(t, pods.Delete(t.Context(), shown.Name, metav1.DeleteOptions{}))
 	n.until("mirror pod after a delete", isAnother)
 	assert.Must(t, pods.Delete(t.Context(), shown.Name, now))
 	n.until("mirror pod after a forced delete", isAnother)
-	if static != first {
-		t.Errorf("deleting a mirror pod made a static pod of UID %s of %s", static, first)
-	}
+	assert.True(t, static == first, "deleting a mirror pod made a static pod of UID %s of %s", static, first)
 
 	n.network.cut()
 	assert.Must(t, pods.Delete(context.WithoutCancel(t.Context()), shown.Name, now))
@@ -180,18 +172,14 @@ func TestMirrorPods(t *testing.T) {
 // TestOrphanedMirrorPod: a mirror pod of a static pod that went while nobody looked (B-STA-5).
 func TestOrphanedMirrorPod(t *testing.T) {
 	n := newSourceNode(t, "orphans")
-	node, err := n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})).Must(t)
 	orphan := podOf(n.name, "orphan")
 	orphan.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
 	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: new(true)}}
-	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})))
 	n.run(n.api().Run, n.mirrors.Run)
 	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[roster.API] })
 	n.mirrors.AllHeard()
 	n.until("its end", func() bool { return n.mirrors.Count() == 0 })
-	if len(n.pods) != 0 {
-		t.Errorf("a Feed was told of %v", n.pods)
-	}
+	assert.True(t, len(n.pods) == 0, "a Feed was told of %v", n.pods)
 }

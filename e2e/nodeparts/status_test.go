@@ -69,9 +69,7 @@ func TestFull(t *testing.T) {
 	assert.Deep(t, "status", want, n.read(web.Name).Status, same)
 
 	gate := []byte(`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`)
-	if _, err := n.admin.CoreV1().Pods("default").Patch(t.Context(), web.Name, types.StrategicMergePatchType, gate, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(n.admin.CoreV1().Pods("default").Patch(t.Context(), web.Name, types.StrategicMergePatchType, gate, metav1.PatchOptions{}, "status")))
 	n.until("the gate", func(p *v1.Pod) bool { return len(p.Status.Conditions) == 7 })
 	n.Set(web, full(), func(err error) { seen <- err })
 	assert.Must(t, <-seen)
@@ -104,9 +102,7 @@ func TestTransitions(t *testing.T) {
 		return next == 20
 	})
 	for range 20 {
-		if err := <-seen; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-seen)
 	}
 }
 
@@ -119,12 +115,9 @@ func TestEndedContainer(t *testing.T) {
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: ended}}}, func(error) {})
 	n.Set(web, v1.PodStatus{Phase: v1.PodRunning, Message: "on", ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}, nil)
 	n.until("the newer status", func(p *v1.Pod) bool { return p.Status.Message == "on" })
-	if got := n.read(web.Name).Status.ContainerStatuses[0].State.Terminated; got == nil || got.ExitCode != 3 {
-		t.Errorf("the container's end is %v", got)
-	}
-	if n.log.String() != "" {
-		t.Errorf("log:\n%s", n.log)
-	}
+	got := n.read(web.Name).Status.ContainerStatuses[0].State.Terminated
+	assert.True(t, got != nil && got.ExitCode == 3, "the container's end is %v", got)
+	assert.True(t, n.log.String() == "", "log:\n%s", n.log)
 }
 
 // TestSuccessor: when a pod is deleted by force, what its worker still says does
@@ -142,14 +135,11 @@ func TestSuccessor(t *testing.T) {
 			second := n.pod("web")
 			seen := make(chan error, 1)
 			n.Set(first, v1.PodStatus{Phase: v1.PodRunning, Message: "of the first"}, func(err error) { seen <- err })
-			if err := <-seen; !errors.Is(err, publish.ErrGone) {
-				t.Errorf("the first is told %v", err)
-			}
+			assert.ErrorIs(t, publish.ErrGone, <-seen, "the first is told")
 			n.Delete(first, v1.PodStatus{Phase: v1.PodFailed})
 			n.until("the second", func(p *v1.Pod) bool { return p.UID == second.UID })
-			if got := n.read(second.Name); got.UID != second.UID || got.Status.Message != "" || got.DeletionTimestamp != nil {
-				t.Errorf("the second has %v", got.Status)
-			}
+			got := n.read(second.Name)
+			assert.True(t, got.UID == second.UID && got.Status.Message == "" && got.DeletionTimestamp == nil, "the second has %v", got.Status)
 		})
 	}
 }
@@ -184,9 +174,8 @@ func TestOutage(t *testing.T) {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "restarting"}, func(err error) { late <- err })
 	}
 	for range count {
-		if err := <-late; !errors.Is(err, publish.ErrUnseen) {
-			t.Fatalf("while the API server is away: %v", err)
-		}
+		err := <-late
+		assert.Require(t, errors.Is(err, publish.ErrUnseen), "while the API server is away: %v", err)
 	}
 	for _, ref := range refs {
 		n.Set(ref, v1.PodStatus{Phase: v1.PodRunning, Message: "after"}, nil)

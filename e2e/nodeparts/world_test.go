@@ -59,10 +59,8 @@ func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest,
 // clientOf is one with the rights of a node, as the agent's; change may change its connection.
 func clientOf(t testing.TB, node string, change ...func(*rest.Config)) kubernetes.Interface {
 	t.Helper()
-	file, err := plane.NodeKubeconfig(node)
-	assert.Must(t, err)
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	assert.Must(t, err)
+	file := assert.Get(plane.NodeKubeconfig(node)).Must(t)
+	config := assert.Get(clientcmd.BuildConfigFromFlags("", file)).Must(t)
 	for _, f := range change {
 		f(config)
 	}
@@ -73,8 +71,7 @@ func newClient(t testing.TB, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(config)).Must(t)
 	return client
 }
 
@@ -102,8 +99,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 	if change != nil {
 		change(&config)
 	}
-	node, err := register.New(config)
-	assert.Must(t, err)
+	node := assert.Get(register.New(config)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); node.Run(ctx) }()
@@ -115,8 +111,7 @@ func run(t *testing.T, name string, change func(*register.Config)) *running {
 // await watches a node until it is as wanted, and returns it.
 func await(t *testing.T, name, what string, wanted func(*v1.Node) bool) *v1.Node {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	nodes := newClient(t, plane.RESTConfig()).CoreV1().Nodes()
 	for ctx.Err() == nil {
 		changes, err := nodes.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
@@ -134,13 +129,4 @@ func await(t *testing.T, name, what string, wanted func(*v1.Node) bool) *v1.Node
 	return nil
 }
 
-func readyOf(node *v1.Node) v1.NodeCondition {
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady {
-			return c
-		}
-	}
-	return v1.NodeCondition{}
-}
-
-func isReady(node *v1.Node) bool { return readyOf(node).Status == v1.ConditionTrue }
+func isReady(node *v1.Node) bool { return machine.NodeReady(node).Status == v1.ConditionTrue }

@@ -22,8 +22,7 @@ import (
 // pods. It says so after a kill -9 of the agent, too, and the next agent goes on with the journal.
 func TestAgentsFiles(t *testing.T) {
 	const pods = 60
-	binary, err := machine.Binary("../..", t.TempDir())
-	assert.Must(t, err)
+	binary := assert.Get(machine.Binary("../..", t.TempDir())).Must(t)
 	socket, _ := serveRuntime(t)
 	client := admin(t)
 	node := startMember(t, client, member.Config{
@@ -34,11 +33,10 @@ func TestAgentsFiles(t *testing.T) {
 	for i := range pods {
 		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
-	awaitAll(t, client, ns, "Ready", pods, isReady)
+	awaitAll(t, client, ns, "Ready", pods, machine.IsReady)
 	const others = pods / 3 // what probes and looks at the runtime have open for a moment
-	if added := openFiles(t, node) - before; added > pods+others {
-		t.Errorf("%d pods have added %d open files", pods, added)
-	}
+	added := openFiles(t, node) - before
+	assert.True(t, added <= pods+others, "%d pods have added %d open files", pods, added)
 	kept := journal.Folder{Dir: rootfolder.Journal.In(node.RootDir())}
 	living := func() (n, entries int, err error) {
 		list, err := kept.Pods()
@@ -58,32 +56,25 @@ func TestAgentsFiles(t *testing.T) {
 		return n, entries, nil
 	}
 	n, entries, err := living()
-	if n != pods || err != nil {
-		t.Errorf("%d pods have a lifepod, %v", n, err)
-	}
+	assert.True(t, n == pods && err == nil, "%d pods have a lifepod, %v", n, err)
 	assert.Must(t, node.Kill())
-	if n, _, err := living(); n != 0 || err != nil {
-		t.Errorf("after a kill -9 %d pods have a lifepod, %v", n, err)
-	}
+	n, _, err = living()
+	assert.True(t, n == 0 && err == nil, "after a kill -9 %d pods have a lifepod, %v", n, err)
 	assert.Must(t, node.Run())
 	assert.Must(t, node.AwaitHealthy(t.Context()))
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		again, more, err := living()
 		return again == pods && more > entries, err
 	})
-	if err != nil {
-		t.Errorf("the next agent does not go on with all pods: %v", err)
-	}
+	assert.True(t, err == nil, "the next agent does not go on with all pods: %v", err)
 	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
-	if n, _, err := living(); n != 0 || err != nil {
-		t.Errorf("%d pods that are gone have a lifepod, %v", n, err)
-	}
+	n, _, err = living()
+	assert.True(t, n == 0 && err == nil, "%d pods that are gone have a lifepod, %v", n, err)
 }
 
 func openFiles(t *testing.T, node *member.Member) int {
 	t.Helper()
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))).Must(t)
 	return len(files)
 }

@@ -58,28 +58,22 @@ spec:
 // A JobSet on simulated nodes restarts in place as one, with the real controller: all nodes of the
 // process take part in groups by one watch.
 func TestSimulatedGroup(t *testing.T) {
-	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
-	assert.Must(t, err)
+	controller := assert.Get(jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
 		}
-		if err := controller.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, controller.Close())
 	})
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
-	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-")))
 	awaitAll(t, client, ns, "running in attempt 1", members, func(pod *v1.Pod) bool {
 		return runsIn(pod, "1") && pod.Status.ContainerStatuses[0].RestartCount == 1
 	})
@@ -87,13 +81,9 @@ func TestSimulatedGroup(t *testing.T) {
 	seen.check(t)
 	status, err := plane.Kubectl(t.Context(), "", "--namespace", ns, "get", "jobset", "train",
 		"--output=jsonpath={.status.currentInPlaceRestartAttempt} {.status.previousInPlaceRestartAttempt}")
-	if err != nil || status != "1 0" {
-		t.Errorf("the JobSet has %q, %v", status, err)
-	}
+	assert.True(t, err == nil && status == "1 0", "the JobSet has %q, %v", status, err)
 	for _, what := range [][]string{{"jobset", "train", "--cascade=orphan"}, {"jobs", "--all"}} { // the collector of garbage hears of JobSets late
-		if _, err := plane.Kubectl(t.Context(), "", append([]string{"--namespace", ns, "delete"}, what...)...); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, assert.ErrorOf(plane.Kubectl(t.Context(), "", append([]string{"--namespace", ns, "delete"}, what...)...)))
 	}
 	deleteAll(t, client, ns)
 }
@@ -104,11 +94,10 @@ func TestSimulatedMembers(t *testing.T) {
 	const size = 6
 	client := admin(t)
 	ns := namespace(t, client)
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "members-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	for i := range size - 1 {
@@ -165,7 +154,7 @@ func memberPod(i, size int) *v1.Pod {
 // runsIn says whether a pod's container runs in an attempt.
 func runsIn(pod *v1.Pod, attempt string) bool {
 	s := pod.Status.ContainerStatuses
-	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
+	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && machine.IsReady(pod)
 }
 
 // attemptOf is the attempt that a pod of a JobSet, or of a group without one, has reported.
@@ -258,9 +247,7 @@ func (h *history) check(t *testing.T) {
 	}
 	assert.Deep(t, "pods have restarted", members, len(h.writes))
 	for name, n := range h.writes {
-		if n > mostWrites {
-			t.Errorf("the status of %s was written %d times for one restart", name, n)
-		}
+		assert.True(t, n <= mostWrites, "the status of %s was written %d times for one restart", name, n)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
@@ -35,22 +36,20 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	for i := range pods {
 		create(t, client, ns, podOf(fmt.Sprintf("p%d", i), node.Name))
 	}
-	awaitAll(t, client, ns, "Ready", pods, isReady)
+	awaitAll(t, client, ns, "Ready", pods, machine.IsReady)
 	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
 	began = time.Now()
 	assert.Must(t, client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
 	t.Logf("all are gone %v after they were deleted", time.Since(began).Round(100*time.Millisecond))
-	if left := runtime.Running(); left != 0 {
-		t.Errorf("the runtime has %d containers that run", left)
-	}
+	left := runtime.Running()
+	assert.True(t, left == 0, "the runtime has %d containers that run", left)
 }
 
 // startMember starts a node whose Node is Ready. The test's end ends it, and deletes the Node.
 func startMember(t *testing.T, client kubernetes.Interface, config member.Config) *member.Member {
 	t.Helper()
-	node, err := member.Start(t.Context(), config)
-	assert.Must(t, err)
+	node := assert.Get(member.Start(t.Context(), config)).Must(t)
 	assert.AtEnd(t, func() error {
 		return errors.Join(node.Close(), client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}))
 	})
@@ -61,19 +60,14 @@ func startMember(t *testing.T, client kubernetes.Interface, config member.Config
 // serveRuntime serves a runtime without containers until the test ends, on which pods become Ready after a second.
 func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
 	t.Helper()
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
-	assert.Must(t, err)
-	runtime, err = live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})).Must(t)
+	runtime = assert.Get(live.NewRuntime(live.EndpointOptions{Scenarios: scenarios, Images: t.TempDir()})).Must(t)
 	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := live.Listen(socket)
-	assert.Must(t, err)
+	listener := assert.Get(live.Listen(socket)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := live.Serve(ctx, listener, runtime); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, live.Serve(ctx, listener, runtime))
 	})
 	t.Cleanup(func() {
 		cancel()

@@ -2,7 +2,6 @@ package simulated
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -28,9 +28,7 @@ const talks = `
 containers:
   main:
     runs:
-    - run: 1s
-      exit: 3
-      output: [{text: "first"}, {text: "about to crash", stream: stderr, at: 500ms}]
+    - {run: 1s, exit: 3, output: [{text: "first"}, {text: "about to crash", stream: stderr, at: 500ms}]}
     - run: forever
       output: [{text: "second"}, {text: "later", at: 4s}]`
 
@@ -38,9 +36,7 @@ containers:
 func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLogOptions) string {
 	t.Helper()
 	text, err := client.CoreV1().Pods(ns).GetLogs(pod, &o).DoRaw(t.Context())
-	if err != nil {
-		t.Errorf("logs %+v: %v", o, err)
-	}
+	assert.True(t, err == nil, "logs %+v: %v", o, err)
 	return string(text)
 }
 
@@ -55,7 +51,7 @@ func TestNodesAPI(t *testing.T) {
 	for _, node := range []string{"api-0", "api-2"} {
 		create(t, client, ns, podOf("on-"+node, node))
 	}
-	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return isReady(pod) && crashed(pod) })
+	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return machine.IsReady(pod) && crashed(pod) })
 
 	const pod = "on-api-2"
 	testFollow(t, client, ns, pod)
@@ -73,9 +69,8 @@ func TestNodesAPI(t *testing.T) {
 	}
 	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
 	at, text, _ := strings.Cut(line, " ")
-	if _, err := time.Parse(time.RFC3339Nano, at); err != nil || text != "later\n" {
-		t.Errorf("with its time: %q (%v)", line, err)
-	}
+	_, err = time.Parse(time.RFC3339Nano, at)
+	assert.True(t, err == nil && text == "later\n", "with its time: %q (%v)", line, err)
 	if _, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Container: "absent"}).DoRaw(t.Context()); err == nil {
 		t.Error("a container that is not there has a log")
 	}
@@ -87,24 +82,20 @@ func TestNodesAPI(t *testing.T) {
 // testFollow follows a log until what comes later comes.
 func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
-	assert.Must(t, err)
+	ctx := assert.Context(t, patience)
+	stream := assert.Get(client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)).Must(t)
 	defer func() { _ = stream.Close() }() // it has no end
 	lines := bufio.NewReader(stream)
 	for _, want := range []string{"second\n", "later\n"} {
-		if line, err := lines.ReadString('\n'); err != nil || line != want {
-			t.Fatalf("followed: %q, want %q (%v)", line, want, err)
-		}
+		line, err := lines.ReadString('\n')
+		assert.Require(t, err == nil && line == want, "followed: %q, want %q (%v)", line, want, err)
 	}
 }
 
 // testRefused asks for what needs processes.
 func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	config := plane.RESTConfig()
 	for _, what := range []string{"exec", "attach"} {
 		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).
@@ -113,19 +104,13 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 		assert.Must(t, err)
 		began := time.Now()
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
-		if err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "pods on simulated nodes have no processes"), "%s: %v", what, err)
 		t.Logf("%s is refused after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
 	}
 	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
-	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
-	assert.Must(t, err)
-	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
-	assert.Must(t, err)
-	if err := forwarder.ForwardPorts(); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no network") {
-		t.Errorf("port-forward: %v", err)
-	}
+	dialer := assert.Get(portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)).Must(t)
+	forwarder := assert.Get(portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)).Must(t)
+	assert.ErrorContains(t, "pods on simulated nodes have no network", forwarder.ForwardPorts(), "port-forward")
 }
 
 // testCertificate: the cluster has signed the certificate, so that API servers that verify it take it, and nobody else may ask.
@@ -134,16 +119,11 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 	requests, err := client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{
 		FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName,
 	})
-	if err != nil || len(requests.Items) == 0 {
-		t.Fatalf("requests of certificates: %+v, %v", requests, err)
-	}
+	assert.Require(t, err == nil && len(requests.Items) != 0, "requests of certificates: %+v, %v", requests, err)
 	for _, r := range requests.Items {
-		if len(r.Status.Certificate) == 0 {
-			t.Errorf("request %s: %+v", r.Name, r.Status)
-		}
+		assert.True(t, len(r.Status.Certificate) != 0, "request %s: %+v", r.Name, r.Status)
 	}
-	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})).Must(t)
 	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(pods), "on-api-2") {
 		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)

@@ -28,15 +28,13 @@ func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(plane.RESTConfig())).Must(t)
 	return client
 }
 
 func scenarioOf(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := file.ReadForAny(manifest.Source{Name: t.Name(), Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-	assert.Must(t, err)
+	s := assert.Get(file.ReadForAny(manifest.Source{Name: t.Name(), Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})).Must(t)
 	return s
 }
 
@@ -55,11 +53,9 @@ func podOf(name, node string) *v1.Pod {
 
 func create(t *testing.T, client kubernetes.Interface, ns string, pod *v1.Pod) {
 	t.Helper()
-	_, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})))
 }
 
-// removeNodes removes all simulated ones.
 func removeNodes(client kubernetes.Interface) error {
 	return client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: nodes.SimulatedLabel})
 }
@@ -67,8 +63,7 @@ func removeNodes(client kubernetes.Interface) error {
 // namespace makes one of its own for a test, whose service account is there.
 func namespace(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "simulated-"}}, metav1.CreateOptions{})
-	assert.Must(t, err)
+	made := assert.Get(client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "simulated-"}}, metav1.CreateOptions{})).Must(t)
 	machine.Until(t, "the namespace's service account", func() bool {
 		_, err := client.CoreV1().ServiceAccounts(made.Name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
@@ -79,8 +74,7 @@ func namespace(t *testing.T, client kubernetes.Interface) string {
 // awaitAll waits until all pods of a namespace are as wanted, and want is how many there are.
 func awaitAll(t *testing.T, client kubernetes.Interface, namespace, what string, want int, is func(*v1.Pod) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
+	ctx := assert.Context(t, 2*patience)
 	state := ""
 	for {
 		list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -104,13 +98,4 @@ func awaitAll(t *testing.T, client kubernetes.Interface, namespace, what string,
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-func isReady(pod *v1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodReady {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
 }

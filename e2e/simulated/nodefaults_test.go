@@ -43,13 +43,11 @@ nodes:
 func TestNodeFaults(t *testing.T) {
 	client := admin(t)
 	ns := namespace(t, client)
-	says, err := nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))
-	assert.Must(t, err)
-	scenarios, err := file.ScenariosOf(
+	says := assert.Get(nodefaults.Read(manifest.Source{Name: "faults", Data: []byte(nodeScenario)}, nodes.Names("faulty-", 5))).Must(t)
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: forever}]}}")},
 		file.Named{Name: ns + "/crashes", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 45s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	happened := make(chan string, 20)
 	join(t, client, nodes.Options{
 		Count: 5, Prefix: "faulty-", Pods: &live.Pods{Scenarios: scenarios},
@@ -66,7 +64,7 @@ func TestNodeFaults(t *testing.T) {
 		f.create(name, node)
 	}
 	for _, name := range []string{"steady", "crashes", "deleted", "again", "never", "ends", "lost"} {
-		f.before[name] = f.await(name, "Ready", isReady)
+		f.before[name] = f.await(name, "Ready", machine.IsReady)
 	}
 	for left := []string{
 		"faulty-0 is cut off from the API server for 1m15s", "faulty-1 is rebooted, and gone for 8s", "faulty-2 is gone for good",
@@ -120,15 +118,13 @@ func (f *simulatedNodes) create(name, node string) {
 
 func (f *simulatedNodes) node(name string) *v1.Node {
 	f.Helper()
-	node, err := f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})
-	assert.Must(f, err)
+	node := assert.Get(f.client.CoreV1().Nodes().Get(f.Context(), name, metav1.GetOptions{})).Must(f)
 	return node
 }
 
 func (f *simulatedNodes) pod(name string) *v1.Pod {
 	f.Helper()
-	pod, err := f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})
-	assert.Must(f, err)
+	pod := assert.Get(f.client.CoreV1().Pods(f.ns).Get(f.Context(), name, metav1.GetOptions{})).Must(f)
 	return pod
 }
 
@@ -160,8 +156,7 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 	f.Helper()
 	seen := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		list, err := f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
-		assert.Must(f, err)
+		list := assert.Get(f.client.CoreV1().Events(namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})).Must(f)
 		seen = ""
 		for _, e := range list.Items {
 			if e.Type == kind && e.Reason == reason && strings.Contains(e.Message, message) {
@@ -176,14 +171,10 @@ func (f *simulatedNodes) event(namespace, about, kind, reason, message string) {
 // rebooted checks the node that was rebooted, and its pods.
 func (f *simulatedNodes) rebooted(boot string) {
 	f.Helper()
-	pod := f.await("again", "running again", func(p *v1.Pod) bool { return isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 })
+	pod := f.await("again", "running again", func(p *v1.Pod) bool { return machine.IsReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 })
 	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
-	if last == nil || last.ExitCode != 255 || last.Reason != "Unknown" { // as containerd has it after a reboot
-		f.Errorf("again ended as %+v, want 255 Unknown", last)
-	}
-	if pod.Status.PodIP == f.before["again"].Status.PodIP {
-		f.Errorf("again has still the address %s", pod.Status.PodIP)
-	}
+	assert.True(f, last != nil && last.ExitCode == 255 && last.Reason == "Unknown", "again ended as %+v, want 255 Unknown", last) // as containerd has it after a reboot
+	assert.True(f, pod.Status.PodIP != f.before["again"].Status.PodIP, "again has still the address %s", pod.Status.PodIP)
 	f.event(f.ns, "again", v1.EventTypeNormal, "SandboxChanged", "") // B-RST-12
 	f.await("never", "Failed", func(p *v1.Pod) bool {                // B-RST-13
 		s := p.Status.ContainerStatuses
@@ -191,9 +182,7 @@ func (f *simulatedNodes) rebooted(boot string) {
 	})
 	f.gone("ends") // it was deleted while the node was gone
 	now := f.node("faulty-1").Status.NodeInfo.BootID
-	if now == boot {
-		f.Errorf("the node has still the boot ID %s", boot)
-	}
+	assert.True(f, now != boot, "the node has still the boot ID %s", boot)
 	f.event("default", "faulty-1", v1.EventTypeWarning, "Rebooted", "Node faulty-1 has been rebooted, boot id: "+now) // B-RST-12
 }
 
@@ -214,43 +203,33 @@ func (f *simulatedNodes) slow() {
 // unknown waits until the controller has missed a node.
 func (f *simulatedNodes) unknown(name string) {
 	f.Helper()
-	machine.Until(f, name+" to be unknown", func() bool {
-		return slices.ContainsFunc(f.node(name).Status.Conditions, func(c v1.NodeCondition) bool {
-			return c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown
-		})
-	})
+	machine.Until(f, name+" to be unknown", func() bool { return machine.NodeReady(f.node(name)).Status == v1.ConditionUnknown })
 }
 
 // cutOff checks the pods of the node that can't reach the API server.
 func (f *simulatedNodes) cutOff() {
 	f.Helper()
-	if pod := f.pod("deleted"); pod.DeletionTimestamp == nil {
-		f.Error("deleted was not deleted")
-	}
+	assert.True(f, f.pod("deleted").DeletionTimestamp != nil, "deleted was not deleted")
 	if pod := f.pod("crashes"); pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		f.Errorf("the node is cut off, and has told of a restart: %+v", pod.Status.ContainerStatuses)
 	}
-	if pod := f.pod("new"); pod.Status.StartTime != nil {
-		f.Errorf("the node is cut off, and has begun with a new pod: %+v", pod.Status)
-	}
-	f.await("steady", "marked as not ready", func(p *v1.Pod) bool { return !isReady(p) }) // by the controller
+	pod := f.pod("new")
+	assert.True(f, pod.Status.StartTime == nil, "the node is cut off, and has begun with a new pod: %+v", pod.Status)
+	f.await("steady", "marked as not ready", func(p *v1.Pod) bool { return !machine.IsReady(p) }) // by the controller
 }
 
 // back checks them when it is back: they have lived on, and what has happened is reported.
 func (f *simulatedNodes) back() {
 	f.Helper()
-	pod := f.await("steady", "Ready again", isReady)
+	pod := f.await("steady", "Ready again", machine.IsReady)
 	was, is := f.before["steady"].Status.ContainerStatuses[0], pod.Status.ContainerStatuses[0]
-	if is.RestartCount != 0 || is.ContainerID != was.ContainerID { // B-LOST-8
-		f.Errorf("the container of steady was %s, and is %s with %d restarts", was.ContainerID, is.ContainerID, is.RestartCount)
-	}
-	f.await("crashes", "Ready after a restart", func(p *v1.Pod) bool { return isReady(p) && crashed(p) })
+	assert.True(f, is.RestartCount == 0 && is.ContainerID == was.ContainerID, // B-LOST-8
+		"the container of steady was %s, and is %s with %d restarts", was.ContainerID, is.ContainerID, is.RestartCount)
+	f.await("crashes", "Ready after a restart", func(p *v1.Pod) bool { return machine.IsReady(p) && crashed(p) })
 	f.gone("deleted")
-	f.await("new", "Ready", isReady)
+	f.await("new", "Ready", machine.IsReady)
 	for _, c := range f.node("faulty-0").Status.Conditions {
-		if c.Type == v1.NodeReady && c.Status != v1.ConditionTrue { // B-LOST-2
-			f.Errorf("the node is back, and not Ready: %+v", c)
-		}
+		assert.True(f, c.Type != v1.NodeReady || c.Status == v1.ConditionTrue, "the node is back, and not Ready: %+v", c) // B-LOST-2
 	}
 }
 
@@ -258,14 +237,11 @@ func (f *simulatedNodes) back() {
 func (f *simulatedNodes) lost() {
 	f.Helper()
 	node := f.node("faulty-2")
-	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable }) {
-		f.Errorf("the taints of the node are %v", node.Spec.Taints)
-	}
-	if pod := f.pod("lost"); isReady(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
+	assert.True(f, slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable }),
+		"the taints of the node are %v", node.Spec.Taints)
+	if pod := f.pod("lost"); machine.IsReady(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		f.Errorf("the pod of the node is %+v", pod.Status)
 	}
 	lease, err := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(context.Background(), "faulty-2", metav1.GetOptions{})
-	if err != nil || time.Since(lease.Spec.RenewTime.Time) < 40*time.Second {
-		f.Errorf("the Lease of the node is %+v, %v", lease, err)
-	}
+	assert.True(f, err == nil && time.Since(lease.Spec.RenewTime.Time) >= 40*time.Second, "the Lease of the node is %+v, %v", lease, err)
 }

@@ -28,16 +28,12 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	var running sync.WaitGroup
 	ready := make(chan struct{})
 	running.Go(func() {
-		if err := nodes.Run(ctx, o, func() { close(ready) }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, nodes.Run(ctx, o, func() { close(ready) }))
 	})
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if err := removeNodes(client); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, removeNodes(client))
 	})
 	select {
 	case <-ready:
@@ -51,17 +47,15 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 // deleted.
 func TestSimulatedNodes(t *testing.T) {
 	const count, pods = 20, 200
-	scenarios, err := file.ScenariosOf(
+	scenarios := assert.Get(file.ScenariosOf(
 		file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
 		file.Named{Name: "crash", Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}, {run: forever}]}}")},
-	)
-	assert.Must(t, err)
+	)).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
 	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
-	if err != nil || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].Name != "sim-0" {
-		t.Errorf("the Lease of sim-0: %+v, %v", lease, err)
-	}
+	assert.True(t, err == nil && len(lease.OwnerReferences) == 1 && lease.OwnerReferences[0].Name == "sim-0",
+		"the Lease of sim-0: %+v, %v", lease, err)
 
 	ns := namespace(t, client)
 	began := time.Now()
@@ -74,18 +68,15 @@ func TestSimulatedNodes(t *testing.T) {
 		create(t, client, ns, pod)
 	}
 	awaitAll(t, client, ns, "Ready, the one that crashes after a restart", pods, func(pod *v1.Pod) bool {
-		return isReady(pod) && (pod.Name != "p0" || crashed(pod))
+		return machine.IsReady(pod) && (pod.Name != "p0" || crashed(pod))
 	})
 	t.Logf("%d pods on %d nodes are Ready %v after the first was created", pods, count, time.Since(began).Round(100*time.Millisecond))
 	addresses := map[string]bool{}
-	list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})).Must(t)
 	for _, pod := range list.Items {
 		addresses[pod.Status.PodIP] = true
 	}
-	if len(addresses) != pods {
-		t.Errorf("%d pods have %d addresses", pods, len(addresses))
-	}
+	assert.True(t, len(addresses) == pods, "%d pods have %d addresses", pods, len(addresses))
 	deleteAll(t, client, ns)
 }
 
@@ -111,14 +102,11 @@ func TestUnknownScenario(t *testing.T) {
 	create(t, client, ns, pod)
 	var events *v1.EventList
 	machine.Until(t, "an event", func() (is bool) {
-		var err error
-		events, err = client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
-		assert.Must(t, err)
+		events = assert.Get(client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})).Must(t)
 		return len(events.Items) > 0
 	})
 	const want = `annotation lifepod.dev/scenario: there is no scenario "absent"`
-	if got := events.Items[0].Message; !strings.Contains(got, want) {
-		t.Errorf("the event says %q, want %q", got, want)
-	}
+	got := events.Items[0].Message
+	assert.True(t, strings.Contains(got, want), "the event says %q, want %q", got, want)
 	deleteAll(t, client, ns)
 }

@@ -23,8 +23,7 @@ import (
 // Pods live sixty times as fast: five restarts of a crashing container, whose back-offs are 150s, take seconds. What the API
 // server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 1, Prefix: "fast-", Time: nodes.Time{Speed: 60}, Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -44,36 +43,27 @@ func TestSpeed(t *testing.T) {
 			continue
 		}
 		c := pod.Status.ContainerStatuses[0]
-		if c.RestartCount < restarts {
-			t.Errorf("%d restarts come after %d", c.RestartCount, restarts)
-		}
+		assert.True(t, c.RestartCount >= restarts, "%d restarts come after %d", c.RestartCount, restarts)
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "CrashLoopBackOff" {
 			backOffs = append(backOffs, strings.Fields(waiting.Message)[1])
 		}
 		ended := c.LastTerminationState.Terminated
-		if ended != nil && (ended.Reason != "Error" || ended.ExitCode != 3 || ended.FinishedAt.Before(&ended.StartedAt)) {
-			t.Errorf("it has ended as %+v", ended)
-		}
+		assert.True(t, ended == nil || ended.Reason == "Error" && ended.ExitCode == 3 && !ended.FinishedAt.Before(&ended.StartedAt),
+			"it has ended as %+v", ended)
 		if restarts = c.RestartCount; restarts >= 5 {
 			break
 		}
 	}
 	took := time.Since(began)
 	t.Logf("five restarts took %v, with back-offs of %v", took.Round(100*time.Millisecond), backOffs)
-	if restarts != 5 || took > time.Minute {
-		t.Errorf("%d restarts in %v, want 5 in seconds", restarts, took)
-	}
+	assert.True(t, restarts == 5 && took <= time.Minute, "%d restarts in %v, want 5 in seconds", restarts, took)
 	order := []string{"10s", "20s", "40s", "1m20s"} // of which short ones may be over before they are told
 	inOrder := slices.IsSortedFunc(backOffs, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
-	if !inOrder || !slices.Contains(backOffs, "1m20s") {
-		t.Errorf("the back-offs are %v, want those of %v in order", backOffs, order)
-	}
-	events, err := client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})
-	assert.Must(t, err)
+	assert.True(t, inOrder && slices.Contains(backOffs, "1m20s"), "the back-offs are %v, want those of %v in order", backOffs, order)
+	events := assert.Get(client.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{})).Must(t)
 	for _, e := range events.Items {
-		if e.FirstTimestamp.Time.Before(began) || e.LastTimestamp.Time.After(time.Now()) {
-			t.Errorf("an event was at %v and %v: %s", e.FirstTimestamp, e.LastTimestamp, e.Message)
-		}
+		assert.True(t, !e.FirstTimestamp.Time.Before(began) && !e.LastTimestamp.Time.After(time.Now()),
+			"an event was at %v and %v: %s", e.FirstTimestamp, e.LastTimestamp, e.Message)
 	}
 	deleteAll(t, client, ns)
 }
@@ -83,8 +73,7 @@ func watched(t *testing.T, client kubernetes.Interface, ns string) <-chan *v1.Po
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	watch, err := client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})
-	assert.Must(t, err)
+	watch := assert.Get(client.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{})).Must(t)
 	pods := make(chan *v1.Pod)
 	go func() {
 		defer close(pods)
@@ -157,9 +146,7 @@ func TestManualTime(t *testing.T) {
 			}
 			assert.Deep(t, fmt.Sprintf("%v later %s is", d, name), want, got)
 			for _, at := range timesOf(pod) {
-				if at.Before(began) || at.After(time.Now()) {
-					t.Errorf("%s has the time %v, want one since %v", name, at, began)
-				}
+				assert.True(t, !at.Before(began) && !at.After(time.Now()), "%s has the time %v, want one since %v", name, at, began)
 			}
 		}
 	}

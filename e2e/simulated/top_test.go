@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/metricsserver"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/sim/live"
@@ -16,14 +17,12 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
-// usesMore says what containers use.
 const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi}, {from: 1s, cpu: 1500m, memory: 3Gi}]}]}}"
 
 // TestTop: a real metrics-server reads each simulated node, although all have one address and port, and kubectl top shows
 // what the scenario says, or what pods request.
 func TestTop(t *testing.T) {
-	scenarios, err := file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "top-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -38,7 +37,7 @@ func TestTop(t *testing.T) {
 		}
 		create(t, client, ns, pod)
 	}
-	awaitAll(t, client, ns, "Ready", 3, isReady)
+	awaitAll(t, client, ns, "Ready", 3, machine.IsReady)
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
 	assert.Must(t, err)
 	metricsserver.Start(t, metricsserver.Cluster{
@@ -52,9 +51,8 @@ func TestTop(t *testing.T) {
 	t.Logf("kubectl top node:\n%s", top)
 
 	raw, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("top-2").SubResource("proxy").Suffix("metrics/resource").DoRaw(t.Context())
-	if err == nil || !strings.Contains(string(raw), "ask for /metrics/resource/NODE") {
-		t.Errorf("the path of a server of one node: %s, %v", raw, err)
-	}
+	assert.True(t, err != nil && strings.Contains(string(raw), "ask for /metrics/resource/NODE"),
+		"the path of a server of one node: %s, %v", raw, err)
 	deleteAll(t, client, ns)
 }
 
@@ -67,9 +65,7 @@ func awaitTop(t *testing.T, ns, what string, want ...string) (out string) {
 		if out, err = plane.Kubectl(t.Context(), "", args...); err == nil && shows(out, want) {
 			return out
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("kubectl top %s: %q, %v; want %q", what, out, err, want)
-		}
+		assert.Require(t, !time.Now().After(deadline), "kubectl top %s: %q, %v; want %q", what, out, err, want)
 	}
 }
 

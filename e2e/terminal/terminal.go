@@ -90,9 +90,8 @@ func (u *Terminal) AwaitMore(text string, times int) {
 		case _, more = <-u.shown:
 		case <-late:
 		}
-		if !more && strings.Count(u.Text(), text) <= times {
-			u.t.Fatalf("the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
-		}
+		assert.Require(u.t, more || strings.Count(u.Text(), text) > times,
+			"the terminal has not shown %q more than %d times, but %q", text, times, u.Text())
 	}
 }
 
@@ -125,9 +124,7 @@ func (u *Terminal) Text() string {
 // Press types.
 func (u *Terminal) Press(keys string) {
 	u.t.Helper()
-	if _, err := io.WriteString(u.keys, keys); err != nil {
-		u.t.Fatal(err)
-	}
+	assert.Must(u.t, assert.ErrorOf(io.WriteString(u.keys, keys)))
 }
 
 // Await waits until a text is shown.

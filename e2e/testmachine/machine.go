@@ -20,7 +20,6 @@ import (
 	"github.com/lifepod/lifepod/internal/logfile"
 )
 
-// Config is what a machine is made of.
 type Config struct {
 	Number       Number    // which one of two
 	Repository   string    // the sources

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/prove"
 )
 
@@ -29,8 +30,6 @@ func TestFlagsAreChecked(t *testing.T) {
 		{jobs: 1, args: []string{"138514"}, want: `unexpected argument "138514"`},
 	} {
 		err := flags{map[string]bool{test.given: true}, test.issue, test.jobs, test.limit}.check(test.args)
-		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("%+v: %v", test, err)
-		}
+		assert.True(t, (err == nil) == (test.want == "") && (err == nil || strings.HasPrefix(err.Error(), test.want)), "%+v: %v", test, err)
 	}
 }

@@ -59,7 +59,6 @@ func isText(p string) bool {
 	return slices.Contains([]string{".md", ".png", ".svg"}, path.Ext(p)) || p == "LICENSE"
 }
 
-// split says which suites the changes touch.
 func split(suites []suite, changed []string) (touched, rest []suite, err error) {
 	changed = slices.DeleteFunc(slices.Clone(changed), isText)
 	for _, s := range suites {

@@ -18,20 +18,17 @@ var unitOnly = []string{"bench", "docs", "hack", "node/localdriver/sanity", "clu
 func suitesOfFile(t *testing.T) []suite {
 	t.Helper()
 	t.Chdir("../..")
-	suites, err := load("hack/suites/suites.yaml")
-	assert.Must(t, err)
+	suites := assert.Get(load("hack/suites/suites.yaml")).Must(t)
 	return suites
 }
 
 // TestSuiteOfEachFolder: no change goes untested for want of a suite.
 func TestSuiteOfEachFolder(t *testing.T) {
 	suites := suitesOfFile(t)
-	files, err := exec.Command("git", "ls-files", "*.go").Output()
-	assert.Must(t, err)
+	files := assert.Get(exec.Command("git", "ls-files", "*.go").Output()).Must(t)
 	var own []string
 	for _, s := range suites {
-		folders, err := s.ownFolders()
-		assert.Must(t, err)
+		folders := assert.Get(s.ownFolders()).Must(t)
 		own = append(own, folders...)
 	}
 	seen := map[string]bool{}
@@ -42,31 +39,22 @@ func TestSuiteOfEachFolder(t *testing.T) {
 		}
 		seen[folder] = true
 		if isOfTests(folder) {
-			if !slices.ContainsFunc(own, func(of string) bool { return below(folder, of) }) {
-				t.Errorf("%s is part of no suite's tests", folder)
-			}
+			assert.True(t, slices.ContainsFunc(own, func(of string) bool { return below(folder, of) }), "%s is part of no suite's tests", folder)
 			continue
 		}
-		if !slices.ContainsFunc(suites, func(s suite) bool {
+		assert.True(t, slices.ContainsFunc(suites, func(s suite) bool {
 			return slices.ContainsFunc(s.Folders, func(of string) bool { return below(folder, of) })
-		}) {
-			t.Errorf("no suite of suites.yaml stands for %s", folder)
-		}
+		}), "no suite of suites.yaml stands for %s", folder)
 	}
 }
 
 // TestSuitesAreReached: each suite is a target of the Makefile, and some folder that is there leads to it.
 func TestSuitesAreReached(t *testing.T) {
 	suites := suitesOfFile(t)
-	makefile, err := os.ReadFile("Makefile")
-	assert.Must(t, err)
+	makefile := assert.Get(os.ReadFile("Makefile")).Must(t)
 	for _, s := range suites {
-		if !regexp.MustCompile(`(?m)^` + s.Target + `:`).Match(makefile) {
-			t.Errorf("the Makefile has no target %s", s.Target)
-		}
-		if s.Minutes < 1 || len(s.Folders) == 0 {
-			t.Errorf("%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
-		}
+		assert.True(t, regexp.MustCompile(`(?m)^`+s.Target+`:`).Match(makefile), "the Makefile has no target %s", s.Target)
+		assert.True(t, s.Minutes >= 1 && len(s.Folders) != 0, "%s: %d minutes, folders %q", s.Target, s.Minutes, s.Folders)
 		for _, folder := range s.Folders {
 			assert.NoError(t, assert.ErrorOf(os.Stat(folder)), s.Target)
 		}
@@ -93,20 +81,17 @@ func TestTouched(t *testing.T) {
 		{name: "how tests run", changed: []string{"hack/gotest"}, all: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if all := everything(tc.changed); all != tc.all {
-				t.Fatalf("everything: %v, want %v", all, tc.all)
-			}
+			all := everything(tc.changed)
+			assert.Require(t, all == tc.all, "everything: %v, want %v", all, tc.all)
 			touched, rest, err := split(suites, tc.changed)
 			assert.Must(t, err)
 			for _, target := range tc.want {
-				if !slices.ContainsFunc(touched, func(s suite) bool { return s.Target == target }) {
-					t.Errorf("%s is not touched: %s", target, names(touched))
-				}
+				assert.True(t, slices.ContainsFunc(touched, func(s suite) bool { return s.Target == target }),
+					"%s is not touched: %s", target, names(touched))
 			}
 			for _, target := range tc.not {
-				if !slices.ContainsFunc(rest, func(s suite) bool { return s.Target == target }) {
-					t.Errorf("%s is touched: %s", target, names(touched))
-				}
+				assert.True(t, slices.ContainsFunc(rest, func(s suite) bool { return s.Target == target }),
+					"%s is touched: %s", target, names(touched))
 			}
 		})
 	}

@@ -38,7 +38,6 @@ type part struct {
 	code int
 }
 
-// test is what is known of one test.
 type test struct {
 	name    string // "package.Test"
 	file    string // that has what is known

@@ -31,8 +31,7 @@ func TestReport(t *testing.T) {
 	} {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r, err := read(dir)
-	assert.Must(t, err)
+	r := assert.Get(read(dir)).Must(t)
 	const want = `     1m1s  build
      2m0s  unit tests: failed, exit code 1
      3m1s  together
@@ -45,7 +44,6 @@ the slowest tests:
      0.0 s  worker/probe.TestOnce/slow
 FLAKY: worker/probe.TestOnce, first failure: slow: once_test.go:7: late
 `
-	if got := r.String(); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	got := r.String()
+	assert.True(t, got == want, "got:\n%s\nwant:\n%s", got, want)
 }

@@ -63,7 +63,6 @@ func load(folder string, only []string) (declarations, error) {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// add adds the declarations of a file.
 func (d declarations) add(file string, data []byte) error {
 	if generated.Match(data) {
 		return nil

@@ -145,9 +145,8 @@ func TestItems(t *testing.T) {
 	missing := []string{"R2: no declaration in pkg/kubelet/none.go", "R2: no lost in pkg/kubelet/sync.go"}
 	assert.Deep(t, "wrong", missing, c.wrong)
 	c.new = c.old
-	if items, err := c.items(); err != nil || len(items) > 0 {
-		t.Errorf("a version differs from itself: %v, %v", items, err)
-	}
+	items, err = c.items()
+	assert.True(t, err == nil && len(items) == 0, "a version differs from itself: %v, %v", items, err)
 }
 
 func TestDecisions(t *testing.T) {
@@ -157,20 +156,17 @@ func TestDecisions(t *testing.T) {
 		return readDecisions(file)
 	}
 	for _, text := range []string{"gate: {later: {A: why}}", "gate: {done: {A: }}", "gate: {done: {A: why}, not needed: {A: why}}"} {
-		if d, err := read(text); err == nil {
-			t.Errorf("%s: %v, want an error", text, d)
-		}
+		d, err := read(text)
+		assert.True(t, err != nil, "%s: %v, want an error", text, d)
 	}
-	d, err := read("gate: {done: {A: followed}}\nnew: {not needed: {p f: only moved}}\n")
-	assert.Must(t, err)
+	d := assert.Get(read("gate: {done: {A: followed}}\nnew: {not needed: {p f: only moved}}\n")).Must(t)
 	items := []item{{kind: "gate", name: "A", text: "x\n"}, {kind: "gate", name: "B", text: "y\n"}, {kind: "new", name: "p f", text: "z\n"}}
 	for all, want := range map[bool]string{
 		false: "gate B\n    y\n",
 		true:  "gate A\n    done: followed\n    x\ngate B\n    y\nnew p f\n    not needed: only moved\n    z\n",
 	} {
 		var printed strings.Builder
-		if open := d.print(&printed, items, all); open != 1 || printed.String() != want {
-			t.Errorf("all %v: %d open, printed:\n%s", all, open, &printed)
-		}
+		open := d.print(&printed, items, all)
+		assert.True(t, open == 1 && printed.String() == want, "all %v: %d open, printed:\n%s", all, open, &printed)
 	}
 }

@@ -2,11 +2,13 @@
 package assert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -110,4 +112,43 @@ func AtEnd(t testing.TB, do func() error) {
 			t.Error(err)
 		}
 	})
+}
+
+// True reports what is not so. The words say what there is instead.
+func True(t testing.TB, is bool, format string, words ...any) {
+	t.Helper()
+	if !is {
+		t.Errorf(format, words...)
+	}
+}
+
+// Require ends the test if something is not so: what follows needs it. The words say what there is instead.
+func Require(t testing.TB, is bool, format string, words ...any) {
+	t.Helper()
+	if !is {
+		t.Fatalf(format, words...)
+	}
+}
+
+// Got is what a call has returned.
+type Got[T any] struct {
+	value T
+	err   error
+}
+
+// Get keeps what a call returns, for Must.
+func Get[T any](value T, err error) Got[T] { return Got[T]{value, err} }
+
+// Must ends the test if the call has failed, and returns its value.
+func (g Got[T]) Must(t testing.TB) T {
+	t.Helper()
+	Must(t, g.err)
+	return g.value
+}
+
+// Context is the test's, and ends after a time, too.
+func Context(t testing.TB, within time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	t.Cleanup(cancel)
+	return ctx
 }

@@ -88,6 +88,12 @@ func Take() *Process {
 	return &Process{os.NewFile(readyFile, "ready")}
 }
 
+// Has says whether a process, and not one that it has started, runs in the background.
+func Has(pid int) bool {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // as it was at its start
+	return err == nil && strings.Contains("\x00"+string(environment), "\x00"+variable+"=1\x00")
+}
+
 // Ready tells who waits, who may be gone.
 func (p *Process) Ready(value any) {
 	_ = json.NewEncoder(p.ready).Encode(value)

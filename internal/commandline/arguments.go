@@ -1,12 +1,15 @@
 package commandline
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Arguments wants at least and at most so many arguments; a most below 0 is any number.
@@ -50,21 +53,32 @@ func Error(root *cobra.Command, err error) error {
 	return err
 }
 
-// Instead is a command's annotation with what to type in its place for verbs that
-// other programs have: verb=advice, separated by newlines.
-const Instead = "lifepod.dev/instead"
+// instead has what to type in the place of commands and flags that other programs have: names, =, and the advice, in which VERB is the
+// name.
+//
+//go:embed instead.txt
+var instead string
+
+// adviceFor is what to type instead; empty if nothing is known of a name.
+func adviceFor(name string) string {
+	for line := range strings.Lines(instead) {
+		names, advice, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if slices.Contains(strings.Fields(names), name) {
+			return strings.ReplaceAll(advice, "VERB", name)
+		}
+	}
+	return ""
+}
 
 // unknownCommand says which commands may be meant.
 func unknownCommand(above *cobra.Command, name string) error {
-	for line := range strings.Lines(above.Annotations[Instead]) {
-		if verb, advice, _ := strings.Cut(strings.TrimSpace(line), "="); verb == name {
-			return fmt.Errorf("unknown command %q: %s", name, advice)
-		}
+	if advice := adviceFor(name); advice != "" && !above.HasParent() && above.Name() == "lifepod" {
+		return fmt.Errorf("unknown command %q: %s", name, advice)
 	}
-	above.SuggestionsMinimumDistance = 2
-	near := above.SuggestionsFor(name)
-	if begun := slices.DeleteFunc(slices.Clone(near), func(command string) bool { return !strings.HasPrefix(command, name) }); len(begun) > 0 {
-		near = begun // whoever types log means logs, not top
+	all := names(above)
+	near := slices.DeleteFunc(slices.Clone(all), func(command string) bool { return !strings.HasPrefix(command, name) })
+	if len(near) == 0 { // whoever types log means logs, not top
+		near = plain.NearestNames(name, all, 3)
 	}
 	if len(near) > 0 {
 		for i := range near {
@@ -72,7 +86,7 @@ func unknownCommand(above *cobra.Command, name string) error {
 		}
 		return fmt.Errorf("unknown command %q: did you mean %s?", name, strings.Join(near, " or "))
 	}
-	if all := names(above); len(all) <= fewCommands {
+	if len(all) <= fewCommands {
 		return fmt.Errorf("unknown command %q: want %s %s", name, above.CommandPath(), strings.Join(all, ", "))
 	}
 	return fmt.Errorf("unknown command %q: %s --help lists them", name, above.CommandPath())

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Completer completes arguments or values of flags.
@@ -27,10 +29,20 @@ func CompleteFlags(command *cobra.Command, byName map[string]Completer) {
 	}
 }
 
+// everywhere are the values of flags that are alike in all commands.
+var everywhere = map[string][]cobra.Completion{
+	"color":     plain.Colouring,
+	"log-level": {"debug", "info", "warn", "error"},
+	"runtime":   {"runc", "crun"},
+}
+
 // completerOf is what completes a flag; nil: the shell's own, with files.
 func completerOf(f *pflag.Flag, byName map[string]Completer) Completer {
 	if by := byName[f.Name]; by != nil {
 		return by
+	}
+	if list := everywhere[f.Name]; list != nil {
+		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 	}
 	kind, usage := pflag.UnquoteUsage(f)
 	switch {

@@ -31,9 +31,12 @@ func FlagError(command *cobra.Command, err error) error {
 }
 
 func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
-	name := absent.GetSpecifiedName()
-	if shorthands := absent.GetSpecifiedShortnames(); shorthands != "" {
-		return fmt.Errorf("unknown flag -%s: %s --help lists the flags", name, command.CommandPath())
+	name, dashes := absent.GetSpecifiedName(), "--"
+	if absent.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	if advice := adviceFor(dashes + name); advice != "" && fits(advice, command) {
+		return fmt.Errorf("unknown flag %s%s: %s", dashes, name, advice)
 	}
 	var known []string
 	command.Flags().VisitAll(func(f *pflag.Flag) {
@@ -41,10 +44,18 @@ func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
 			known = append(known, f.Name)
 		}
 	})
-	if near := plain.Nearest(name, known); near != "" {
+	if near := plain.Nearest(name, known); near != "" && dashes == "--" {
 		return fmt.Errorf("unknown flag --%s: did you mean --%s?", name, near)
 	}
-	return fmt.Errorf("unknown flag --%s: %s --help lists the flags", name, command.CommandPath())
+	return fmt.Errorf("unknown flag %s%s: %s --help lists the flags", dashes, name, command.CommandPath())
+}
+
+// fits says whether advice is for a command: it names one of its flags, or is about manifests, which two commands have.
+func fits(advice string, command *cobra.Command) bool {
+	if meant, is := strings.CutPrefix(advice, "did you mean --"); is {
+		return command.Flag(strings.FieldsFunc(meant, func(r rune) bool { return strings.ContainsRune("?= ", r) })[0]) != nil
+	}
+	return command.Name() == "run" || command.Name() == "sim"
 }
 
 // wantValue says what a flag takes.

@@ -4,16 +4,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 )
 
-// CheckOutput refuses an output format that the command does not have.
+// CheckOutput refuses an output format that the command does not have. One that ends in = has a value.
 func CheckOutput(output string, known ...string) error {
-	if output == "" || slices.Contains(known, output) {
-		return nil
+	var forms []string
+	for _, k := range known {
+		value, has := strings.CutPrefix(output, k)
+		if output == "" || has && (value != "") == strings.HasSuffix(k, "=") {
+			return nil
+		}
+		forms = append(forms, strings.Replace(k, "=", "=…", 1))
 	}
-	return fmt.Errorf("unknown output %q: want %s", output, OneOf(known))
+	return fmt.Errorf("unknown output %q: want %s", output, OneOf(forms))
 }
 
 // Logger logs to stderr what is of a level, the value of --log-level, or above.

@@ -2,9 +2,9 @@ package contract
 
 import (
 	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Plain is the contract's Markdown as text for a terminal of a width: wrapped, with
@@ -36,7 +36,7 @@ func plainBlock(block string, width int) string {
 	flush := func() {
 		if len(paragraph) > 0 {
 			text := strings.Join(paragraph, " ")
-			out = append(out, wrap(inline(text), width, listItem.FindString(text)))
+			out = append(out, plain.Wrap(inline(text), width, strings.Repeat(" ", len(listItem.FindString(text)))))
 		}
 		paragraph = nil
 	}
@@ -61,31 +61,6 @@ func inline(markdown string) string {
 	return emphasis.ReplaceAllString(linkText.ReplaceAllString(markdown, "$1"), "$2")
 }
 
-// wrap breaks a text into lines; those after the first are indented by the length of
-// the mark that the text begins with.
-func wrap(text string, width int, mark string) string {
-	var out strings.Builder
-	indent := strings.Repeat(" ", len(mark))
-	used := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > width:
-			out.WriteString("\n" + indent)
-			used = len(indent)
-		default:
-			out.WriteByte(' ')
-			used++
-		}
-		out.WriteString(word)
-		used += n
-	}
-	return out.String()
-}
-
-const columnGap = "  "
-
 // table aligns a table. If it is wider than the terminal, the widest columns wrap.
 func table(markdown string, width int) string {
 	var rows [][]string
@@ -105,62 +80,5 @@ func table(markdown string, width int) string {
 			rows = append(rows, cells)
 		}
 	}
-	widths := columnWidths(rows, width)
-	var out []string
-	for _, cells := range rows {
-		out = append(out, tableRow(cells, widths)...)
-	}
-	return strings.Join(out, "\n")
-}
-
-// leastColumn is how narrow a column gets at most.
-const leastColumn = 12
-
-func columnWidths(rows [][]string, width int) []int {
-	var widths []int
-	for _, cells := range rows {
-		for i, cell := range cells {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for {
-		sum := len(columnGap) * (len(widths) - 1)
-		for _, w := range widths {
-			sum += w
-		}
-		widest := slices.Max(widths)
-		if sum <= width || widest <= leastColumn {
-			return widths
-		}
-		widths[slices.Index(widths, widest)]--
-	}
-}
-
-// tableRow is one row, in as many lines as its longest cell needs.
-func tableRow(cells []string, widths []int) []string {
-	var columns [][]string
-	height := 1
-	for i, cell := range cells {
-		lines := strings.Split(wrap(cell, widths[i], ""), "\n")
-		columns, height = append(columns, lines), max(height, len(lines))
-	}
-	var out []string
-	for n := range height {
-		var line strings.Builder
-		for i, lines := range columns {
-			text := ""
-			if n < len(lines) {
-				text = lines[n]
-			}
-			line.WriteString(text)
-			if i < len(columns)-1 {
-				line.WriteString(strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0)) + columnGap)
-			}
-		}
-		out = append(out, strings.TrimRight(line.String(), " "))
-	}
-	return out
+	return strings.Join((&plain.Table{Gap: "  ", Columns: width}).Lines(rows), "\n")
 }

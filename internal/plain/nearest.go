@@ -22,7 +22,7 @@ func NearestNames(name string, known []string, most int) []string {
 	}
 	var all []near
 	for _, k := range known[:min(len(known), maxKnown)] {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d <= max(2, len(name)/3) {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d <= max(2, len(name)/3) && 2*d <= len(name) {
 			all = append(all, near{k, d})
 		}
 	}

@@ -9,9 +9,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/why"
 )
 
 // Cluster is what is known of the pods that a cluster has, with the rights of whoever asks: get
@@ -43,6 +45,29 @@ func (c *Cluster) Pods() ([]journal.Pod, error) {
 		pods = append(pods, one)
 	}
 	return pods, nil
+}
+
+// Object is one of the pods that Pods has listed; nil: there is none.
+func (c *Cluster) Object(uid string) *v1.Pod { return c.objects[uid] }
+
+// Objects are what the cluster has beside pods, those with these labels.
+func (c *Cluster) Objects(selector labels.Selector) (*why.Objects, error) {
+	labeled := metav1.ListOptions{LabelSelector: selector.String()}
+	replicaSets, e1 := c.Client.AppsV1().ReplicaSets(c.Namespace).List(c.Context, labeled)
+	statefulSets, e2 := c.Client.AppsV1().StatefulSets(c.Namespace).List(c.Context, labeled)
+	daemonSets, e3 := c.Client.AppsV1().DaemonSets(c.Namespace).List(c.Context, labeled)
+	jobs, e4 := c.Client.BatchV1().Jobs(c.Namespace).List(c.Context, labeled)
+	claims, e5 := c.Client.CoreV1().PersistentVolumeClaims(c.Namespace).List(c.Context, labeled)
+	services, e6 := c.Client.CoreV1().Services(c.Namespace).List(c.Context, labeled)
+	endpoints, e7 := c.Client.DiscoveryV1().EndpointSlices(c.Namespace).List(c.Context, metav1.ListOptions{})
+	events, e8 := c.Client.CoreV1().Events(c.Namespace).List(c.Context, metav1.ListOptions{FieldSelector: "involvedObject.kind!=Pod"})
+	if err := errors.Join(e1, e2, e3, e4, e5, e6, e7, e8); err != nil {
+		return &why.Objects{}, err
+	}
+	return &why.Objects{
+		ReplicaSets: replicaSets.Items, StatefulSets: statefulSets.Items, DaemonSets: daemonSets.Items, Jobs: jobs.Items,
+		Claims: claims.Items, Services: services.Items, Slices: endpoints.Items, Events: events.Items,
+	}, nil
 }
 
 // Read returns what is known of one of the pods that Pods has listed.

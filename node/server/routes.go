@@ -59,7 +59,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) journal() http.Handler {
 	if s.Folders.Journal == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			refuse(w, http.StatusNotImplemented, "this node keeps no journal of its pods")
+			refuse(w, http.StatusNotFound, "this node keeps no journal of its pods")
 		})
 	}
 	return remote.Handler(journal.Folder{Dir: s.Folders.Journal})

@@ -119,6 +119,7 @@ func TestContents(t *testing.T) {
 	for _, want := range []string{
 		"-rwxr-xr-x root/root", "./usr/bin/lifepod\n", "./usr/bin/kubectl-lifepod -> lifepod\n", "./usr/lib/systemd/system/lifepod-agent.service\n", "./usr/lib/systemd/system/lifepod-up.service\n", "./etc/default/lifepod\n",
 		"./usr/share/doc/lifepod/examples/10-kubeadm.conf\n", "./usr/share/doc/lifepod/copyright\n", "./usr/share/man/man1/lifepod.1.gz\n",
+		"./usr/bin/kubectl_complete-lifepod\n", "./usr/share/bash-completion/completions/lifepod\n", "./usr/share/zsh/vendor-completions/_lifepod\n", "./usr/share/fish/vendor_completions.d/lifepod.fish\n",
 	} {
 		if !strings.Contains(listed, want) {
 			t.Errorf("%q is missing in\n%s", want, listed)

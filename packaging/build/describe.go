@@ -45,6 +45,10 @@ func describe(root, made, version string, binary binary, when time.Time) *nfpm.I
 		at(source("copyright"), "/usr/share/doc/lifepod/copyright", 0o644),
 		at(source("lintian-overrides"), "/usr/share/lintian/overrides/lifepod", 0o644),
 		at(filepath.Join(made, "changelog.gz"), "/usr/share/doc/lifepod/changelog.gz", 0o644),
+		at(source("kubectl_complete-lifepod"), "/usr/bin/kubectl_complete-lifepod", 0o755),
+		at(filepath.Join(made, "lifepod.bash"), "/usr/share/bash-completion/completions/lifepod", 0o644),
+		at(filepath.Join(made, "_lifepod"), "/usr/share/zsh/vendor-completions/_lifepod", 0o644),
+		at(filepath.Join(made, "lifepod.fish"), "/usr/share/fish/vendor_completions.d/lifepod.fish", 0o644),
 		at(filepath.Join(made, "lifepod.1.gz"), "/usr/share/man/man1/lifepod.1.gz", 0o644),
 		{
 			Source: source("default"), Destination: "/etc/default/lifepod", Type: files.TypeConfigNoReplace,

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 var described = regexp.MustCompile(`^v?([0-9][0-9A-Za-z.]*)(?:-([0-9A-Za-z.]+?))??(?:-([0-9]+)-g([0-9a-f]+))?(-dirty)?$`)
@@ -39,10 +42,23 @@ func changelog(version string, when time.Time) string {
 		version, homepage, maintainer, when.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
 }
 
-// generate writes the compressed files.
+// completions writes the scripts by which shells ask lifepod what completes a line: they know nothing but its name.
+func completions(into string) error {
+	lifepod := &cobra.Command{Use: "lifepod"}
+	return errors.Join(
+		lifepod.GenBashCompletionFileV2(filepath.Join(into, "lifepod.bash"), true),
+		lifepod.GenZshCompletionFile(filepath.Join(into, "_lifepod")),
+		lifepod.GenFishCompletionFile(filepath.Join(into, "lifepod.fish"), true),
+	)
+}
+
+// generate writes the files that are made.
 func generate(root, into, changelog string) error {
 	manual, err := os.ReadFile(filepath.Join(root, "packaging", "files", "lifepod.1"))
 	if err != nil {
+		return err
+	}
+	if err := completions(into); err != nil {
 		return err
 	}
 	for name, content := range map[string][]byte{"changelog.gz": []byte(changelog), "lifepod.1.gz": manual} {

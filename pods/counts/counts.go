@@ -48,7 +48,6 @@ var (
 	journalBuckets = []float64{.00001, .000025, .00005, .0001, .00025, .0005, .001, .0025, .005, .01, .1, 1}
 )
 
-// New begins to count.
 func New() *Counts {
 	c := &Counts{
 		starts:         histograms("lifepod_pod_start_duration_seconds", "Duration in seconds from lifepod's first sight of a new pod to a milestone of its start.", startBuckets, "milestone"),

@@ -7,11 +7,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -41,9 +44,48 @@ type Formatter struct {
 	JSON    bool
 	Verbose bool   // rules and Kubernetes Events as well
 	Pod     string // of JSON lines; empty where there is one
+	Explain *Rules // what rules say when they come for the first time; nil: nothing is explained
 
-	attempts attempts
+	attempts   attempts
+	milestones map[string]bool // of statuses that were told
 }
+
+// Rules are the openings of the contract's rules that have not been quoted yet.
+type Rules struct {
+	mu       sync.Mutex
+	openings map[string]string // by number; guarded by mu
+}
+
+// NewRules are all of them.
+func NewRules() (*Rules, error) {
+	rules, err := contract.Rules()
+	if err != nil {
+		return nil, err
+	}
+	openings := map[string]string{}
+	for _, r := range rules {
+		openings[r.Number] = r.Opening
+	}
+	return &Rules{openings: openings}, nil
+}
+
+// quote is what a rule says, indented; empty if it was quoted before.
+func (r *Rules) quote(number string) string {
+	if r == nil {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opening := r.openings[number]
+	if opening == "" {
+		return ""
+	}
+	delete(r.openings, number)
+	text := "    " + strings.ReplaceAll(number+"\n"+contract.Plain(opening, explainWidth), "\n", "\n    ")
+	return strings.ReplaceAll(text, "\n    \n", "\n\n") + "\n"
+}
+
+const explainWidth = 76
 
 // Encode is a line as JSON.
 func (t *Formatter) Encode(at time.Time, l Line) string {
@@ -72,7 +114,29 @@ func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.Verbose {
 		text += "  [" + r.Rule + "]"
 	}
-	return t.Milestone(at, text)
+	return t.Milestone(at, text) + t.Explain.quote(r.Rule)
+}
+
+// Status is what a status tells first, which no report does: with Verbose, that the pod is Pending, and when it is Initialized.
+func (t *Formatter) Status(at time.Time, s *v1.PodStatus) (text string) {
+	if !t.Verbose || t.JSON {
+		return ""
+	}
+	tell := func(holds bool, what, rule string) {
+		if !holds || t.milestones[what] {
+			return
+		}
+		if t.milestones == nil {
+			t.milestones = map[string]bool{}
+		}
+		t.milestones[what] = true
+		text += t.Milestone(at, "pod "+what+"  ["+rule+"]") + t.Explain.quote(rule)
+	}
+	tell(s.Phase == v1.PodPending, "Pending", "A-PHASE-5")
+	for _, c := range s.Conditions {
+		tell(c.Type == v1.PodInitialized && c.Status == v1.ConditionTrue, "Initialized", "A-COND-4")
+	}
+	return text
 }
 
 // Milestone is a line of text: elapsed time, what, why. A message may have several, such as

@@ -12,7 +12,6 @@ import (
 	"github.com/lifepod/lifepod/timeline/draw"
 )
 
-// ChartFormats of charts.
 var ChartFormats = []string{"timeline", "svg", "html"}
 
 // CheckChart refuses a format that is not for where it goes.
@@ -28,7 +27,6 @@ func isTerminal(out io.Writer) bool {
 	return is && term.IsTerminal(int(file.Fd()))
 }
 
-// WriteChart writes a life in a format.
 func WriteChart(out io.Writer, format string, life *sim.Life) error {
 	charts := []*timeline.Chart{timeline.Of(life.Record(), sim.Began.Add(life.Until))}
 	switch format {

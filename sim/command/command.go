@@ -89,7 +89,6 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 	return command
 }
 
-// lifeFlags are those of a life.
 func (o *options) lifeFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.scenario, "scenario", "", "the `file` that says what happens; its JSON schema is printed by lifepod sim schema")
 	flags.Uint64Var(&o.seed, "seed", 1, "begin of everything that is drawn by chance: a `number`")

@@ -73,23 +73,17 @@ func inOrder(got, of []milestone) (texts []string) {
 // it: the same milestones in the same order.
 func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 	files, err := filepath.Glob(examples + "*.yaml")
-	if err != nil || len(files) < 12 {
-		t.Fatalf("%d examples, %v", len(files), err)
-	}
+	assert.Require(t, err == nil && len(files) >= 12, "%d examples, %v", len(files), err)
 	for _, file := range files {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			real := milestones(string(text), shown)
 			want := inOrder(slices.Clone(real), real)
-			if len(want) < 5 {
-				t.Fatalf("%s shows %d milestones", file, len(want))
-			}
+			assert.Require(t, len(want) >= 5, "%s shows %d milestones", file, len(want))
 			_, stderr, code := simulate(t, file, "--scenario", examples+"scenarios/"+name)
-			if diff := cmp.Diff(want, inOrder(milestones(stderr, printed), real)); diff != "" || code != 0 {
-				t.Errorf("exit code %d; on real containers (-), simulated (+):\n%s", code, diff)
-			}
+			diff := cmp.Diff(want, inOrder(milestones(stderr, printed), real))
+			assert.True(t, diff == "" && code == 0, "exit code %d; on real containers (-), simulated (+):\n%s", code, diff)
 		})
 	}
 }
@@ -114,12 +108,8 @@ events:
 	}
 	for _, output := range []string{"json", "html", "timeline", "svg"} {
 		first := run("7", output)
-		if again := run("7", output); first != again {
-			t.Errorf("-o %s: seed 7 gives another output the second time", output)
-		}
-		if first == run("8", output) {
-			t.Errorf("-o %s: seed 8 gives what seed 7 gives", output)
-		}
+		assert.True(t, first == run("7", output), "-o %s: seed 7 gives another output the second time", output)
+		assert.True(t, first != run("8", output), "-o %s: seed 8 gives what seed 7 gives", output)
 	}
 }
 
@@ -136,12 +126,10 @@ func TestAssertionsDecideTheExitCode(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	_, stderr, code := simulate(t, append(args, "--seed", "4", "--assert", "restarts(worker) <= 1")...)
-	if want := `assertion "restarts(worker) <= 1" fails at +10.267s, seed 4: restarts are 2`; code != ExitAsserted || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want 1 and %q:\n%s", code, want, stderr)
-	}
-	if _, stderr, code := simulate(t, append(args, "--assert", "restarts(wroker) <= 1")...); code != ExitError || !strings.Contains(stderr, "no container wroker") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	want := `assertion "restarts(worker) <= 1" fails at +10.267s, seed 4: restarts are 2`
+	assert.True(t, code == ExitAsserted && strings.Contains(stderr, want), "exit code %d, want 1 and %q:\n%s", code, want, stderr)
+	_, stderr, code = simulate(t, append(args, "--assert", "restarts(wroker) <= 1")...)
+	assert.True(t, code == ExitError && strings.Contains(stderr, "no container wroker"), "exit code %d: %s", code, stderr)
 }
 
 // What containers write can't make a terminal obey.
@@ -155,33 +143,26 @@ containers:
     - {run: 10s, output: [{text: "\x1b[2Jgone\nand\r more"}]}
 `)
 	stdout, stderr, code := simulate(t, examples+"crashloop.yaml", "--scenario", scenario)
-	if want := "^[[2Jgone\nand\\r more\n"; stdout != want || code != 0 {
-		t.Errorf("exit code %d, %q, want %q\n%s", code, stdout, want, stderr)
-	}
+	want := "^[[2Jgone\nand\\r more\n"
+	assert.True(t, stdout == want && code == 0, "exit code %d, %q, want %q\n%s", code, stdout, want, stderr)
 }
 
 // What a change changes is shown, and decides the exit code, as with diff.
 func TestDiff(t *testing.T) {
-	text, err := os.ReadFile(examples + "crashloop.yaml")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(examples + "crashloop.yaml")).Must(t)
 	never := write(t, strings.Replace(string(text), "restartPolicy: OnFailure", "restartPolicy: Never", 1))
 	scenario := examples + "scenarios/crashloop.yaml"
 	stdout, stderr, code := simulate(t, "diff", examples+"crashloop.yaml", never, "--scenario", scenario)
-	if code != ExitDiffer || stderr != "" {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	assert.True(t, code == ExitDiffer && stderr == "", "exit code %d: %s", code, stderr)
 	for _, want := range []string{
 		"  +0.135s pod Ready\n- +0.175s worker exited 1 → restart now (restartPolicy OnFailure, 1st failure)\n",
 		"+ +0.175s worker exited 1 → not restarted (restartPolicy Never)\n",
 		"Succeeded after 10.458s → Failed after 0.288s", "restarts of worker   2 → 0\n",
 	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("%q is missing:\n%s", want, stdout)
-		}
+		assert.True(t, strings.Contains(stdout, want), "%q is missing:\n%s", want, stdout)
 	}
-	if stdout, stderr, code := simulate(t, "diff", never, never); code != 0 || !strings.Contains(stdout, "live alike") {
-		t.Errorf("exit code %d of the same manifest twice: %s%s", code, stdout, stderr)
-	}
+	stdout, stderr, code = simulate(t, "diff", never, never)
+	assert.True(t, code == 0 && strings.Contains(stdout, "live alike"), "exit code %d of the same manifest twice: %s%s", code, stdout, stderr)
 	if _, stderr, code := simulate(t, "diff", never, examples+"hello.yaml", "--scenario", scenario); code != ExitError || !strings.Contains(stderr, "hello.yaml: scenario: ") {
 		t.Errorf("exit code %d of a scenario for the first pod only: %s", code, stderr)
 	}
@@ -216,8 +197,6 @@ func TestScenarioErrorsNameTheLine(t *testing.T) {
 	} {
 		path := write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+scenario)
 		_, stderr, code := simulate(t, examples+"crashloop.yaml", "--scenario", path)
-		if code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("%s\ngot  %d %s\nwant %s", scenario, code, stderr, want)
-		}
+		assert.True(t, code == ExitError && strings.Contains(stderr, want), "%s\ngot  %d %s\nwant %s", scenario, code, stderr, want)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,33 +15,37 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the commands in docs/sim.md print into it")
-
-const document = "docs/sim.md"
+var rewrite = flag.Bool("rewrite", false, "write what the commands in docs/sim.md and docs/guide print into them")
 
 // session is a command line in the documentation, and what it prints.
 var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n")
 
-// What docs/sim.md shows is what the commands in it print.
+// What docs/sim.md and the guide show is what the commands in them print.
 func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile(document)
+	english, err := filepath.Glob("docs/guide/*.md")
+	assert.Must(t, err)
+	chinese, err := filepath.Glob("docs/zh/guide/*.md")
 	assert.Must(t, err)
 	sessions := 0
-	now := session.ReplaceAllStringFunc(string(text), func(block string) string {
-		sessions++
-		parts := session.FindStringSubmatch(block)
-		printed := both(t, words(parts[1]))
-		if diff := cmp.Diff(parts[2], printed); diff != "" && !*rewrite {
-			t.Errorf("lifepod sim %s (-documentation +printed):\n%s", parts[1], diff)
+	for _, document := range slices.Concat(english, chinese, []string{"docs/sim.md"}) {
+		text, err := os.ReadFile(document)
+		assert.Must(t, err)
+		now := session.ReplaceAllStringFunc(string(text), func(block string) string {
+			sessions++
+			parts := session.FindStringSubmatch(block)
+			printed := both(t, words(parts[1]))
+			if diff := cmp.Diff(parts[2], printed); diff != "" && !*rewrite {
+				t.Errorf("%s: lifepod sim %s (-documentation +printed):\n%s", document, parts[1], diff)
+			}
+			return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
+		})
+		if *rewrite {
+			assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
 		}
-		return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
-	})
-	if sessions < 5 {
-		t.Fatalf("%s has %d sessions", document, sessions)
 	}
-	if *rewrite {
-		assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
+	if sessions < 25 {
+		t.Fatalf("the documentation has %d sessions", sessions)
 	}
 }
 
@@ -61,8 +67,7 @@ func both(t *testing.T, args []string) string {
 	c.SetOut(&out)
 	c.SetErr(&out)
 	c.SetArgs(args)
-	if err := c.ExecuteContext(t.Context()); err != nil {
-		t.Errorf("%v: %v", args, err)
-	}
+	err := c.ExecuteContext(t.Context())
+	assert.True(t, err == nil, "%v: %v", args, err)
 	return out.String()
 }

@@ -43,14 +43,11 @@ func TestWhatHappensIsPrinted(t *testing.T) {
 	} {
 		_, stderr, code := simulate(t, webPod(t), "--scenario", scenarioOf(t, "events: ["+says+"]\n"))
 		for _, line := range want {
-			if !strings.Contains(stderr, line+"\n") || code != 0 {
-				t.Errorf("%s: exit code %d, want the line %q:\n%s", says, code, line, stderr)
-			}
+			assert.True(t, strings.Contains(stderr, line+"\n") && code == 0, "%s: exit code %d, want the line %q:\n%s", says, code, line, stderr)
 		}
 		stdout, _, _ := simulate(t, webPod(t), "-o", "json", "--scenario", scenarioOf(t, "events: ["+says+"]\n"))
-		if got := strings.Count(stdout, `"type":"scenario"`); got < len(want) {
-			t.Errorf("%s: %d lines of JSON of what the scenario has happen, want %d:\n%s", says, got, len(want), stdout)
-		}
+		got := strings.Count(stdout, `"type":"scenario"`)
+		assert.True(t, got >= len(want), "%s: %d lines of JSON of what the scenario has happen, want %d:\n%s", says, got, len(want), stdout)
 	}
 }
 
@@ -68,9 +65,8 @@ func TestTimeThatHasPassed(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if diff := cmp.Diff(printed(usual), strings.Join(lines, "")); diff != "" {
-		t.Errorf("as usual (-), with the clock set (+):\n%s", diff)
-	}
+	diff := cmp.Diff(printed(usual), strings.Join(lines, ""))
+	assert.True(t, diff == "", "as usual (-), with the clock set (+):\n%s", diff)
 	for line := range strings.Lines(printed(set, "-o", "json")) {
 		var l struct {
 			Time    string  `json:"time"`
@@ -78,16 +74,11 @@ func TestTimeThatHasPassed(t *testing.T) {
 			What    string  `json:"what"`
 		}
 		assert.Must(t, json.Unmarshal([]byte(line), &l))
-		if l.Elapsed < 0 || l.Elapsed > 120 {
-			t.Errorf("%v s have passed: %s", l.Elapsed, line)
-		}
-		if l.What == "exited 1" && !strings.HasPrefix(l.Time, "2025-12-31T23:00:04") {
-			t.Errorf("the wall clock is not set back: %s", line)
-		}
+		assert.True(t, l.Elapsed >= 0 && l.Elapsed <= 120, "%v s have passed: %s", l.Elapsed, line)
+		assert.True(t, l.What != "exited 1" || strings.HasPrefix(l.Time, "2025-12-31T23:00:04"), "the wall clock is not set back: %s", line)
 	}
-	if diff := cmp.Diff(printed(usual, "-o", "timeline"), printed(set, "-o", "timeline")); diff != "" {
-		t.Errorf("the chart as usual (-), with the clock set (+):\n%s", diff)
-	}
+	diff = cmp.Diff(printed(usual, "-o", "timeline"), printed(set, "-o", "timeline"))
+	assert.True(t, diff == "", "the chart as usual (-), with the clock set (+):\n%s", diff)
 }
 
 // A pod that was looked at for too short a time is not said to have missed what it had more time for.
@@ -100,8 +91,7 @@ func TestWithinTheTimeThatWasLookedAt(t *testing.T) {
 	} {
 		scenario := scenarioOf(t, "containers: {main: {runs: [{run: 5m, exit: 0}]}}\n"+says+"\n")
 		_, stderr, code := simulate(t, job, "--scenario", scenario, "--assert", "Succeeded within 1h")
-		if failed := code == ExitAsserted; failed != (want != "") || !strings.HasSuffix(stderr, want) {
-			t.Errorf("%s: exit code %d, want the end %q:\n%s", says, code, want, stderr)
-		}
+		failed := code == ExitAsserted
+		assert.True(t, failed == (want != "") && strings.HasSuffix(stderr, want), "%s: exit code %d, want the end %q:\n%s", says, code, want, stderr)
 	}
 }

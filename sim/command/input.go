@@ -37,7 +37,6 @@ const UID types.UID = "00000000-0000-4000-8000-000000000000"
 
 var errStdinTwice = errors.New("-: standard input can be read once only: the others are to be files")
 
-// Read reads all of it.
 func (f Files) Read() (in Input, err error) {
 	if f.stdinTwice() {
 		return in, errStdinTwice

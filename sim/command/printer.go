@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/run/story"
@@ -21,8 +20,7 @@ type printer struct {
 	format         story.Formatter
 	stdout, stderr io.Writer
 	unprefixed     bool
-	rules          map[string]string // openings by number, of those not explained yet; nil: nothing is explained
-	failed         error             // of the first write that failed
+	failed         error // of the first write that failed
 }
 
 func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
@@ -30,18 +28,11 @@ func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
 		format: story.Formatter{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain},
 		stdout: o.stdout, stderr: o.stderr, unprefixed: story.Unprefixed(pod),
 	}
-	if !o.explain || p.format.JSON {
-		return p, nil
+	var err error
+	if o.explain {
+		p.format.Explain, err = story.NewRules()
 	}
-	rules, err := contract.Rules()
-	if err != nil {
-		return nil, err
-	}
-	p.rules = map[string]string{}
-	for _, r := range rules {
-		p.rules[r.Number] = r.Opening
-	}
-	return p, nil
+	return p, err
 }
 
 func (p *printer) write(w io.Writer, text string) {
@@ -60,11 +51,12 @@ func (p *printer) print(text string) {
 	p.write(p.stderr, text)
 }
 
-// Status shows a status.
 func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	if p.format.JSON {
 		p.print(p.format.Encode(at, story.Line{Type: "status", Status: &status}))
+		return
 	}
+	p.print(p.format.Status(at, &status))
 }
 
 // Event shows a Kubernetes Event.
@@ -72,15 +64,8 @@ func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
 	p.print(p.format.Event(at, e))
 }
 
-// Report shows a line of the story, and what its rule says when it comes for the first time.
-func (p *printer) Report(at time.Time, r lifecycle.Report) {
-	text := p.format.Report(at, r)
-	p.print(text)
-	if opening := p.rules[r.Rule]; opening != "" && text != "" {
-		delete(p.rules, r.Rule)
-		p.print(quoteRule(r.Rule + "\n" + contract.Plain(opening, explainWidth)))
-	}
-}
+// Report shows a line of the story.
+func (p *printer) Report(at time.Time, r lifecycle.Report) { p.print(p.format.Report(at, r)) }
 
 // Happened shows what the scenario has happen around the pod.
 func (p *printer) Happened(at time.Time, w lifecycle.Words) {
@@ -93,13 +78,6 @@ func (p *printer) Happened(at time.Time, w lifecycle.Words) {
 
 // ClockSet moves the beginning with the wall clock: what is shown is the time that has passed since.
 func (p *printer) ClockSet(by time.Duration) { p.format.Began = p.format.Began.Add(by) }
-
-const explainWidth = 76
-
-// quoteRule indents a rule as lifepod why --rule quotes it.
-func quoteRule(text string) string {
-	return "    " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n    "), "\n    \n", "\n\n") + "\n"
-}
 
 // Output shows what a container writes at once: a line, or several.
 func (p *printer) Output(at time.Time, container, stream, text string) {

@@ -20,9 +20,8 @@ func TestBadSpeed(t *testing.T) {
 		command.SilenceErrors, command.SilenceUsage = true, true
 		command.SetArgs([]string{"--kubeconfig", "/absent", "--speed=" + speed})
 		want := "--speed " + speed + ": want a number above 0, at most 1000"
-		if err := command.Execute(); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("--speed %s: %v, want %s", speed, err, want)
-		}
+		err := command.Execute()
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "--speed %s: %v, want %s", speed, err, want)
 	}
 }
 
@@ -40,8 +39,7 @@ func TestRefusalsNameTheLine(t *testing.T) {
 		serve: "scenario: " + file + ":5: events[1]: a CRI runtime can't do that: ",
 	} {
 		command.SilenceErrors, command.SilenceUsage = true, true
-		if err := command.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", command.Name(), err, want)
-		}
+		err := command.ExecuteContext(t.Context())
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s: %v, want %s", command.Name(), err, want)
 	}
 }

@@ -17,12 +17,10 @@ func TestDowntimeOfAPodThatIsNeverReady(t *testing.T) {
 	scenario := write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{ready: forever}]}}\n")
 	args := []string{pod, "--scenario", scenario, "--assert", "downtime <= 1s"}
 	want := `lifepod: assertion "downtime <= 1s" fails at +3600.000s, seed 1: the pod never was Ready`
-	if _, stderr, code := simulate(t, args...); code != ExitAsserted || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want 1 and %q: %s", code, want, stderr)
-	}
-	if _, stderr, code := simulate(t, append(args, "--runs", "4")...); code != ExitAsserted || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want 1 and %q: %s", code, want, stderr)
-	}
+	_, stderr, code := simulate(t, args...)
+	assert.True(t, code == ExitAsserted && strings.Contains(stderr, want), "exit code %d, want 1 and %q: %s", code, want, stderr)
+	_, stderr, code = simulate(t, append(args, "--runs", "4")...)
+	assert.True(t, code == ExitAsserted && strings.Contains(stderr, want), "exit code %d, want 1 and %q: %s", code, want, stderr)
 }
 
 // Assertions that fail are in -o json, of several lives all of them with their seeds. As text the first are said, and how to learn
@@ -35,25 +33,21 @@ func TestFailedAssertionsInJSON(t *testing.T) {
 		`{"time":"2026-01-01T00:00:10.458Z","elapsedSeconds":10.458,"type":"assertion","assertion":"ends Failed","atSeconds":10.458,"seed":7,"why":"the pod is Succeeded"}`,
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if diff := cmp.Diff(want, lines[max(0, len(lines)-2):]); diff != "" || code != ExitAsserted {
-		t.Errorf("exit code %d, (-want +got)\n%s%s", code, diff, stderr)
-	}
+	diff := cmp.Diff(want, lines[max(0, len(lines)-2):])
+	assert.True(t, diff == "" && code == ExitAsserted, "exit code %d, (-want +got)\n%s%s", code, diff, stderr)
 	stdout, stderr, code = simulate(t, append(args, "-o", "json", "--runs", "4", "--seed", "7")...)
 	var s sim.Statistics
-	if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != ExitAsserted {
-		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &s)
+	assert.Require(t, err == nil && code == ExitAsserted, "exit code %d, %v: %s%s", code, err, stdout, stderr)
 	var seeds []uint64
 	for _, b := range s.Breaches {
 		seeds = append(seeds, b.Seed)
 	}
 	assert.Deep(t, "seeds", []uint64{7, 7, 8, 8, 9, 9, 10, 10}, seeds)
-	if first := (sim.Breach{Assertion: "restarts(worker) <= 1", At: 10.267, Seed: 7, Why: "restarts are 2"}); s.Breaches[0] != first {
-		t.Errorf("%+v", s.Breaches[0])
-	}
-	if s.RestartCount == nil || len(s.RestartCount.Histogram) != 1 || s.RestartCount.Histogram[0].Lives != 4 {
-		t.Errorf("restarts are %+v", s.RestartCount)
-	}
+	first := (sim.Breach{Assertion: "restarts(worker) <= 1", At: 10.267, Seed: 7, Why: "restarts are 2"})
+	assert.True(t, s.Breaches[0] == first, "%+v", s.Breaches[0])
+	assert.True(t, s.RestartCount != nil && len(s.RestartCount.Histogram) == 1 && s.RestartCount.Histogram[0].Lives == 4,
+		"restarts are %+v", s.RestartCount)
 	_, stderr, _ = simulate(t, append(args, "--runs", "4")...)
 	if end := "lifepod: 3 more failures: -o json lists all of them with their seeds\nlifepod: assertions fail in 4 of 4 lives; --seed N shows one of them\n"; !strings.HasSuffix(stderr, end) || strings.Count(stderr, "lifepod: assertion \"") != 5 {
 		t.Errorf("want five failures and %s\ngot %s", end, stderr)
@@ -68,9 +62,7 @@ func TestAssertionsThatCantBeRead(t *testing.T) {
 		`scenario.yaml:5: assert[1]: "Ready in 3s" is no assertion: want one such as Ready within 30s, `,
 		`scenario.yaml:6: assert[2]: "restarts(wroker) <= 1": the pod has no container wroker: there are worker`,
 	} {
-		if code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("exit code %d, want %s\ngot %s", code, want, stderr)
-		}
+		assert.True(t, code == ExitError && strings.Contains(stderr, want), "exit code %d, want %s\ngot %s", code, want, stderr)
 	}
 	if _, stderr, _ := simulate(t, examples+"crashloop.yaml", "--assert", "Ready in 3s"); !strings.HasPrefix(stderr, `lifepod: --assert: "Ready in 3s" is no assertion`) {
 		t.Error(stderr)
@@ -92,9 +84,8 @@ func TestSeedsHaveAnEnd(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	want := "--seed 18446744073709551614: want 18446744073709551613 or less, for --runs 3"
-	if _, stderr, code := simulate(t, append(args, "3")...); code != ExitError || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want %s: %s", code, want, stderr)
-	}
+	_, stderr, code := simulate(t, append(args, "3")...)
+	assert.True(t, code == ExitError && strings.Contains(stderr, want), "exit code %d, want %s: %s", code, want, stderr)
 }
 
 // A second Pod is refused in the name of the command that was called.

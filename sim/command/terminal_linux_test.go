@@ -21,8 +21,7 @@ func TestPicturesAreNotForATerminal(t *testing.T) {
 		c.SetOut(theirs)
 		c.SetArgs([]string{examples + "hello.yaml", "-o", format})
 		err := c.ExecuteContext(t.Context())
-		if want := "-o " + format + " is not for a terminal"; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		want := "-o " + format + " is not for a terminal"
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 	}
 }

@@ -26,14 +26,11 @@ func runtimeOf(t *testing.T, texts map[string]string) *crifake.Runtime {
 	t.Helper()
 	var list []file.Named
 	for name, text := range texts {
-		says, err := file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-		assert.Must(t, err)
+		says := assert.Get(file.ReadForAny(manifest.Source{Name: name, Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})).Must(t)
 		list = append(list, file.Named{Name: name, From: name, Scenario: says})
 	}
-	scenarios, err := file.ScenariosOf(list...)
-	assert.Must(t, err)
-	r, err := NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(list...)).Must(t)
+	r := assert.Get(NewRuntime(EndpointOptions{Scenarios: scenarios, Images: "/images"})).Must(t)
 	return r
 }
 
@@ -44,26 +41,20 @@ func sandboxOf(name, dir string, annotations map[string]string) *runtimeapi.PodS
 	}
 }
 
-// begin runs a sandbox with the container main of some attempt.
 func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (container string) {
 	t.Helper()
 	config.Metadata.Attempt = attempt
-	s, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-	assert.Must(t, err)
-	c, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
+	s := assert.Get(r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})).Must(t)
+	c := assert.Get(r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: config, Config: &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: attempt}, LogPath: "main.log", Labels: config.Labels,
-	}})
-	assert.Must(t, err)
-	if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
-		t.Fatal(err)
-	}
+	}})).Must(t)
+	assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId})))
 	return c.ContainerId
 }
 
 func statusOf(t *testing.T, r runtimeapi.RuntimeServiceClient, id string) *runtimeapi.ContainerStatus {
 	t.Helper()
-	out, err := r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
-	assert.Must(t, err)
+	out := assert.Get(r.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})).Must(t)
 	return out.Status
 }
 
@@ -86,31 +77,26 @@ containers:
 		}{{5 * time.Second, 3, "Error"}, {2 * time.Second, 137, "OOMKilled"}} {
 			id := begin(t, r, sandboxOf("web-1", dir, nil), uint32(attempt)) //nolint:gosec // two
 			time.Sleep(want.after - 100*time.Millisecond)
-			if s := statusOf(t, r, id); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
-				t.Errorf("attempt %d is %v before its end", attempt, s.State)
-			}
+			s := statusOf(t, r, id)
+			assert.True(t, s.State == runtimeapi.ContainerState_CONTAINER_RUNNING, "attempt %d is %v before its end", attempt, s.State)
 			time.Sleep(200 * time.Millisecond)
 			if s := statusOf(t, r, id); s.State != runtimeapi.ContainerState_CONTAINER_EXITED || s.ExitCode != want.code || s.Reason != want.reason {
 				t.Errorf("attempt %d: %v %d %s, want exit %d %s", attempt, s.State, s.ExitCode, s.Reason, want.code, want.reason)
 			}
 		}
 		log, err := os.ReadFile(filepath.Join(dir, "main.log"))
-		if err != nil || !strings.HasSuffix(string(log), " stdout F hello\n") || strings.Contains(string(log), "never") {
-			t.Errorf("the log is %q, %v", log, err)
-		}
+		assert.True(t, err == nil && strings.HasSuffix(string(log), " stdout F hello\n") && !strings.Contains(string(log), "never"),
+			"the log is %q, %v", log, err)
 		id := begin(t, r, sandboxOf("web-1", dir, nil), 2)
 		began := time.Now()
-		if _, err := r.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 7}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(r.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 7})))
 		if took := time.Since(began); took < 7*time.Second || statusOf(t, r, id).ExitCode != 137 {
 			t.Errorf("what ignores its stop signal ended after %v with %d", took, statusOf(t, r, id).ExitCode)
 		}
 		other := begin(t, r, sandboxOf("other", dir, nil), 0)
 		time.Sleep(time.Hour)
-		if s := statusOf(t, r, other); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
-			t.Errorf("a container of which nothing is said is %v after an hour", s.State)
-		}
+		s := statusOf(t, r, other)
+		assert.True(t, s.State == runtimeapi.ContainerState_CONTAINER_RUNNING, "a container of which nothing is said is %v after an hour", s.State)
 	})
 }
 
@@ -123,9 +109,7 @@ images: {app: {pull: 3s, failures: 1, error: no such image, bytes: 5}}
 calls: [{call: CreateSandbox, times: 1, fail: no room}]
 `})
 		config := sandboxOf("web", t.TempDir(), nil)
-		if _, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config}); err == nil || !strings.Contains(err.Error(), "no room") {
-			t.Errorf("the first sandbox: %v, want no room", err)
-		}
+		assert.ErrorContains(t, "no room", assert.ErrorOf(r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})), "the first sandbox")
 		id := begin(t, r, config, 0)
 		run := func() (*runtimeapi.ExecSyncResponse, error) {
 			return r.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"check"}, Timeout: 1})
@@ -145,20 +129,13 @@ calls: [{call: CreateSandbox, times: 1, fail: no room}]
 		spec := &runtimeapi.ImageSpec{Image: "app:latest"}
 		began := time.Now()
 		_, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
-		if err == nil || !strings.Contains(err.Error(), "no such image") || time.Since(began) < time.Second {
-			t.Errorf("the first pull: %v after %v", err, time.Since(began))
-		}
-		if _, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec}); err != nil {
-			t.Errorf("the second pull: %v", err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "no such image") && time.Since(began) >= time.Second,
+			"the first pull: %v after %v", err, time.Since(began))
+		assert.NoError(t, assert.ErrorOf(r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec})), "the second pull")
 		image, err := r.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: spec})
-		if err != nil || image.Image.GetSize() != 5 {
-			t.Errorf("the image: %v, %v", image, err)
-		}
+		assert.True(t, err == nil && image.Image.GetSize() == 5, "the image: %v, %v", image, err)
 		carried, err := r.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: "lifepod.dev/toolbox:1"}})
-		if err != nil || carried.Image == nil {
-			t.Errorf("a carried image: %v, %v", carried, err)
-		}
+		assert.True(t, err == nil && carried.Image != nil, "a carried image: %v, %v", carried, err)
 	})
 }
 
@@ -168,9 +145,7 @@ func TestUnknownScenario(t *testing.T) {
 		r := runtimeOf(t, map[string]string{"crash": "containers: {main: {runs: [{exit: 1}]}}"})
 		config := sandboxOf("web", t.TempDir(), map[string]string{file.Annotation: "crush"})
 		_, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-		if err == nil || !strings.Contains(err.Error(), `there is no scenario "crush"; did you mean crash?`) {
-			t.Errorf("the sandbox: %v", err)
-		}
+		assert.ErrorContains(t, `there is no scenario "crush"; did you mean crash?`, err, "the sandbox")
 	})
 }
 
@@ -188,9 +163,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 	assert.Must(t, err)
 	err = scenario.Errors(says, CheckForEndpoint)
 	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not refused: %v", want, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q is not refused: %v", want, err)
 	}
 }
 
@@ -202,21 +175,15 @@ func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := Serve(ctx, listener, runtimeOf(t, map[string]string{"": "containers: {main: {runs: [{exit: 7, run: 1ms}]}}"})); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, Serve(ctx, listener, runtimeOf(t, map[string]string{"": "containers: {main: {runs: [{exit: 7, run: 1ms}]}}"})))
 	})
 	defer serving.Wait()
 	defer cancel()
-	if _, err := Listen(socket); err == nil || !strings.Contains(err.Error(), "another runtime listens there") {
-		t.Errorf("a second runtime: %v", err)
-	}
+	assert.ErrorContains(t, "another runtime listens there", assert.ErrorOf(Listen(socket)), "a second runtime")
 	client, err := cri.Dial(socket)
 	assert.Must(t, err)
 	defer func() { _ = client.Close() }()
-	if _, err := client.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(client.Check(t.Context())))
 	events, err := client.Runtime.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})
 	assert.Must(t, err)
 	first := make(chan *runtimeapi.ContainerEventResponse, 1)
@@ -236,13 +203,11 @@ func TestServe(t *testing.T) {
 	begin(t, client.Runtime, sandboxOf("web", t.TempDir(), nil), 0)
 	select {
 	case event := <-first:
-		if got := event.ContainersStatuses[0]; got.ExitCode != 7 {
-			t.Errorf("the event says %v", got)
-		}
+		got := event.ContainersStatuses[0]
+		assert.True(t, got.ExitCode == 7, "the event says %v", got)
 	case <-time.After(30 * time.Second):
 		t.Error("there is no event of the exit")
 	}
-	if _, err := client.Runtime.Attach(t.Context(), &runtimeapi.AttachRequest{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("attach: %v, want Unimplemented", err)
-	}
+	_, err = client.Runtime.Attach(t.Context(), &runtimeapi.AttachRequest{})
+	assert.True(t, status.Code(err) == codes.Unimplemented, "attach: %v, want Unimplemented", err)
 }

@@ -73,7 +73,6 @@ type log struct {
 	reported bool
 }
 
-// All gives out what there is.
 func (l *log) All(to *podlog.Lines) {
 	l.give(to)
 	to.Flush()

@@ -73,7 +73,6 @@ type simulated struct {
 	ended bool
 }
 
-// time is what the pods live by.
 func (s *Pods) time() worker.Virtual { return worker.Clock{Virtual: s.Time}.Time() }
 
 // Simulate makes what carries a pod's effects out; it is for worker.Engine.

@@ -50,12 +50,11 @@ func (n *newest) main() (phase v1.PodPhase, restarts int32) {
 func TestWorkerLeadsASimulatedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code := int32(3)
-		scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+		scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 			{Run: scenario.Fixed(time.Second), Exit: &code, Output: []scenario.Output{{Text: "hello"}}},
 			{Run: scenario.Fixed(time.Second), Exit: &code},
 			{Stop: &scenario.Stop{Ignore: true}},
-		}}}}})
-		assert.Must(t, err)
+		}}}}})).Must(t)
 		said := ""
 		pods := &Pods{Scenarios: scenarios, Output: func(pod *v1.Pod, container, stream, text string) {
 			said += pod.Name + " " + container + " " + stream + " " + text
@@ -93,10 +92,9 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 // Pods whose time is moved on by hand have done all that is due when Advance returns, and nothing more: all of them, each time.
 func TestManualTime(t *testing.T) {
 	code, manual := int32(3), NewManual()
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
 		{Run: scenario.Fixed(time.Second), Exit: &code},
-	}}}}})
-	assert.Must(t, err)
+	}}}}})).Must(t)
 	pods := &Pods{Scenarios: scenarios, Time: manual}
 	engine := &worker.Engine{
 		Simulated: pods.Simulate, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(), Log: slog.New(slog.DiscardHandler),
@@ -112,9 +110,7 @@ func TestManualTime(t *testing.T) {
 		}
 		workers[i] = engine.NewWorker(pod, &sinks[i])
 		running.Go(func() {
-			if err := workers[i].Run(context.Background()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, workers[i].Run(context.Background()))
 			workers[i].Close()
 		})
 	}

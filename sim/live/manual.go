@@ -22,13 +22,11 @@ type Manual struct {
 	quiet  chan struct{} // closed when nothing is; nil: nobody waits for that
 }
 
-// NewManual begins one.
 func NewManual() *Manual {
 	now := time.Now().Truncate(time.Second)
 	return &Manual{base: now, now: now}
 }
 
-// Now is what time it is.
 func (m *Manual) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,12 +32,8 @@ func TestAdvance(t *testing.T) {
 	want := []string{"0s settle", "500ms settle", "1s first", "1s settle", "1.5s second", "1.5s settle", "2s third", "2s fourth", "2s settle"}
 	assert.Deep(t, "", want, got)
 	assert.Deep(t, "after all it is", 5500*time.Millisecond, m.Now().Sub(begin))
-	if first.Stop() {
-		t.Error("a timer that has come is stopped")
-	}
-	if err := m.Advance(-1, settle); err == nil || !strings.Contains(err.Error(), "time does not go back") {
-		t.Errorf("advance by -1: %v", err)
-	}
+	assert.True(t, !first.Stop(), "a timer that has come is stopped")
+	assert.ErrorContains(t, "time does not go back", m.Advance(-1, settle), "advance by -1")
 }
 
 // Time stays where it is if what is to be done there can't be.
@@ -52,9 +47,8 @@ func TestAdvanceFails(t *testing.T) {
 		}
 		return failed
 	}
-	if err := m.Advance(time.Minute, settle); !errors.Is(err, failed) || m.Now().Sub(begin) != time.Second {
-		t.Errorf("%v, %v after the begin", err, m.Now().Sub(begin))
-	}
+	err := m.Advance(time.Minute, settle)
+	assert.True(t, errors.Is(err, failed) && m.Now().Sub(begin) == time.Second, "%v, %v after the begin", err, m.Now().Sub(begin))
 }
 
 // What is due at once is left to do until it is done.
@@ -66,14 +60,10 @@ func TestAwaitQuiet(t *testing.T) {
 			time.Sleep(time.Second)
 			done = true
 		})
-		if err := m.AwaitQuiet(t.Context()); err != nil || !done {
-			t.Errorf("done %v, %v", done, err)
-		}
+		err := m.AwaitQuiet(t.Context())
+		assert.True(t, err == nil && done, "done %v, %v", done, err)
 		m.Busy(1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := m.AwaitQuiet(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("with something left to do: %v", err)
-		}
+		ctx := assert.Context(t, time.Minute)
+		assert.ErrorIs(t, context.DeadlineExceeded, m.AwaitQuiet(ctx), "with something left to do")
 	})
 }

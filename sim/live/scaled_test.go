@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Timers come after a fraction of their duration, and never before their time.
@@ -18,17 +20,14 @@ func TestScaledTimers(t *testing.T) {
 				came := make(chan time.Time)
 				s.AfterFunc(time.Hour, func() { came <- s.Now() }).Reset(d)
 				at := <-came
-				if late := at.Sub(began) - d; late < 0 || late > 10*time.Microsecond {
-					t.Errorf("at speed %v a timer of %v comes after %v", speed, d, at.Sub(began))
-				}
+				late := at.Sub(began) - d
+				assert.True(t, late >= 0 && late <= 10*time.Microsecond, "at speed %v a timer of %v comes after %v", speed, d, at.Sub(began))
 				want := time.Duration(float64(d) / speed)
-				if took := time.Since(real); took < want || took > want+10*time.Microsecond {
-					t.Errorf("at speed %v a timer of %v takes %v, want %v", speed, d, took, want)
-				}
+				took := time.Since(real)
+				assert.True(t, took >= want && took <= want+10*time.Microsecond, "at speed %v a timer of %v takes %v, want %v", speed, d, took, want)
 			}
-			if !s.AfterFunc(time.Hour, func() { t.Error("a timer comes that was stopped") }).Stop() {
-				t.Error("a timer that was set can't be stopped")
-			}
+			assert.True(t, s.AfterFunc(time.Hour, func() { t.Error("a timer comes that was stopped") }).Stop(),
+				"a timer that was set can't be stopped")
 		}
 	})
 }
@@ -38,9 +37,8 @@ func TestScaledReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		start, s := time.Now(), NewScaled(60)
-		if got := s.Now(); got.Nanosecond() != 0 || start.Sub(got) > time.Second {
-			t.Errorf("it begins at %v, in real time %v", got, start)
-		}
+		got := s.Now()
+		assert.True(t, got.Nanosecond() == 0 && start.Sub(got) <= time.Second, "it begins at %v, in real time %v", got, start)
 		begin := s.Now()
 		time.Sleep(10 * time.Second)
 		for _, tc := range []struct {
@@ -58,27 +56,21 @@ func TestScaledReal(t *testing.T) {
 			}
 		}
 		before := begin.Add(-time.Hour)
-		if !s.Real(before).Equal(before) || !s.Of(before).Equal(before) {
-			t.Error("what was before the begin has another time")
-		}
+		assert.True(t, s.Real(before).Equal(before) && s.Of(before).Equal(before), "what was before the begin has another time")
 		if got, want := s.Of(start.Add(10*time.Second)), begin.Add(10*time.Minute); got.Sub(want).Abs() > time.Microsecond {
 			t.Errorf("10s after the start it is %v, want %v", got, want)
 		}
-		if got := s.Of(start.Add(-time.Millisecond)); got.After(begin) {
-			t.Errorf("before the begin it is %v, which is after it", got)
-		}
+		got = s.Of(start.Add(-time.Millisecond))
+		assert.True(t, !got.After(begin), "before the begin it is %v, which is after it", got)
 	})
 }
 
 func TestCheckSpeed(t *testing.T) {
 	for _, good := range []float64{0.01, 1, 60, Fastest} {
-		if err := CheckSpeed(good); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, CheckSpeed(good))
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), Fastest + 1} {
-		if err := CheckSpeed(bad); err == nil || !strings.Contains(err.Error(), "want a number above 0, at most 1000") {
-			t.Errorf("%v: %v", bad, err)
-		}
+		err := CheckSpeed(bad)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "want a number above 0, at most 1000"), "%v: %v", bad, err)
 	}
 }

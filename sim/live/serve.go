@@ -68,8 +68,8 @@ func Listen(endpoint string) (net.Listener, error) {
 // Serve serves a runtime until ctx ends; then calls under way are given up.
 func Serve(ctx context.Context, listener net.Listener, runtime *crifake.Runtime) error {
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(mostBytes), grpc.MaxSendMsgSize(mostBytes))
-	runtimeapi.RegisterRuntimeServiceServer(server, runtimeService{containerCalls{of: runtime}, runtime})
-	runtimeapi.RegisterImageServiceServer(server, imageService{of: runtime})
+	register(server, runtimeapi.RuntimeService_ServiceDesc, runtime)
+	register(server, runtimeapi.ImageService_ServiceDesc, runtime)
 	defer context.AfterFunc(ctx, server.Stop)()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)

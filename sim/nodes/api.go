@@ -46,7 +46,6 @@ func Loopback() Serve {
 	return Serve{IP: ip, Bind: ip.String(), SelfSigned: true, Open: true}
 }
 
-// APIConfig is what the API needs.
 type APIConfig struct {
 	Serve   Serve
 	Cluster *rest.Config         // the API server, whose side of this machine Serve.IP is unless it is said
@@ -57,7 +56,6 @@ type APIConfig struct {
 	Log     *slog.Logger
 }
 
-// API is that of all nodes.
 type API struct {
 	config  APIConfig
 	server  *server.Server
@@ -69,7 +67,6 @@ type API struct {
 	homes map[string]*member // of pods that were asked for, by name or UID
 }
 
-// member is one of the nodes.
 type member struct {
 	name  string
 	pods  *pods.Shell
@@ -198,7 +195,6 @@ type everyNode struct {
 	*live.Logs
 }
 
-// Pods are those of all nodes.
 func (e everyNode) Pods() (list []*v1.Pod) {
 	for _, n := range e.api.known() {
 		list = append(list, n.list()...)
@@ -214,12 +210,10 @@ func (n *member) list() (list []*v1.Pod) {
 	return list
 }
 
-// Pod finds one by its name.
 func (e everyNode) Pod(namespace, name string) (*v1.Pod, bool) {
 	return e.api.find(namespace+"/"+name, func(n *member) (*v1.Pod, bool) { return n.pods.Pod(namespace, name) })
 }
 
-// PodByUID finds one by its UID.
 func (e everyNode) PodByUID(uid types.UID) (*v1.Pod, bool) {
 	return e.api.find(string(uid), func(n *member) (*v1.Pod, bool) { return n.pods.PodByUID(uid) })
 }

@@ -35,7 +35,6 @@ type Certificate struct {
 	CertificateOptions
 }
 
-// CertificateOptions say what a certificate is for.
 type CertificateOptions struct {
 	IP   net.IP // where the API is
 	Node string // in whose name the cluster is asked

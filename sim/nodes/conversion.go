@@ -211,7 +211,6 @@ func (c *Conversion) StatusesOf(own publish.Statuses) pods.Statuses {
 	return statuses{own, c}
 }
 
-// EventsOf is the same for events.
 func (c *Conversion) EventsOf(own publish.Events) pods.Events {
 	if c == nil {
 		return own

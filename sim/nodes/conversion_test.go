@@ -22,9 +22,7 @@ func TestToReal(t *testing.T) {
 			first := &v1.PodStatus{StartTime: started.DeepCopy()}
 			shown := time.Now()
 			c.toReal("u1", first)
-			if !first.StartTime.Time.Equal(shown) {
-				t.Errorf("%s: it has started at %v, want %v", name, first.StartTime, shown)
-			}
+			assert.True(t, first.StartTime.Time.Equal(shown), "%s: it has started at %v, want %v", name, first.StartTime, shown)
 			time.Sleep(10 * time.Second)
 			assert.Must(t, manual.Advance(10*time.Minute, func() error { return nil }))
 			ended := metav1.NewTime(of.Now().Truncate(time.Second))
@@ -33,13 +31,10 @@ func TestToReal(t *testing.T) {
 			}}}
 			c.toReal("u1", second)
 			is := second.ContainerStatuses[0].State.Terminated
-			if !second.StartTime.Time.Equal(shown) || !is.StartedAt.Time.Equal(shown) || !is.FinishedAt.Time.Equal(time.Now()) {
-				t.Errorf("%s: later it has started at %v, run since %v, and ended at %v", name, second.StartTime, is.StartedAt, is.FinishedAt)
-			}
+			assert.True(t, second.StartTime.Time.Equal(shown) && is.StartedAt.Time.Equal(shown) && is.FinishedAt.Time.Equal(time.Now()),
+				"%s: later it has started at %v, run since %v, and ended at %v", name, second.StartTime, is.StartedAt, is.FinishedAt)
 			c.toReal("u1", second) // what is reported already
-			if len(c.realTimes["u1"]) > 2 {
-				t.Errorf("%s: %d times are kept", name, len(c.realTimes["u1"]))
-			}
+			assert.True(t, len(c.realTimes["u1"]) <= 2, "%s: %d times are kept", name, len(c.realTimes["u1"]))
 		}
 	})
 }
@@ -57,24 +52,19 @@ func TestDeletion(t *testing.T) {
 		}
 		asked(30)
 		first := c.toVirtual(pod).DeletionTimestamp
-		if want := fast.Now().Add(30 * time.Second); !first.Time.Equal(want) {
-			t.Errorf("its grace ends at %v, want %v", first, want)
-		}
+		want := fast.Now().Add(30 * time.Second)
+		assert.True(t, first.Time.Equal(want), "its grace ends at %v, want %v", first, want)
 		time.Sleep(200 * time.Millisecond)
-		if again := c.toVirtual(pod).DeletionTimestamp; !again.Equal(first) {
-			t.Errorf("said again it ends at %v, want %v", again, first)
-		}
+		again := c.toVirtual(pod).DeletionTimestamp
+		assert.True(t, again.Equal(first), "said again it ends at %v, want %v", again, first)
 		asked(5)
 		if got, want := c.toVirtual(pod).DeletionTimestamp.Sub(first.Time), 12*time.Second-25*time.Second; got != want {
 			t.Errorf("with a shorter grace it ends %v later, want %v", got, want)
 		}
 		time.Sleep(10 * time.Second)
 		late := NewConversion(fast).toVirtual(pod).DeletionTimestamp // by a node that hears of it now
-		if left := late.Sub(fast.Now()); left > -9*time.Minute || left < -11*time.Minute {
-			t.Errorf("of a grace that was over ten minutes ago %v are left", left)
-		}
-		if pod.DeletionTimestamp.Equal(late) {
-			t.Error("the source's pod is changed")
-		}
+		left := late.Sub(fast.Now())
+		assert.True(t, left <= -9*time.Minute && left >= -11*time.Minute, "of a grace that was over ten minutes ago %v are left", left)
+		assert.True(t, !pod.DeletionTimestamp.Equal(late), "the source's pod is changed")
 	})
 }

@@ -34,7 +34,6 @@ func (g *gate) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 	})
 }
 
-// Leave ends that.
 func (g *gate) Leave(uid types.UID) {
 	g.groups.Leave(uid)
 	g.mu.Lock()

@@ -26,7 +26,6 @@ func NewLink(to http.RoundTripper) *Link {
 	return l
 }
 
-// Cut cuts it.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +45,6 @@ func (l *Link) now() context.Context {
 	return l.whole
 }
 
-// RoundTrip makes a request.
 func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 	whole := l.now()
 	if whole.Err() != nil {

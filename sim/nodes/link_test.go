@@ -1,7 +1,6 @@
 package nodes_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -41,9 +40,7 @@ func TestLink(t *testing.T) {
 		}
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		if err == nil && string(text) != "answer" {
-			t.Errorf("the answer is %q", text)
-		}
+		assert.True(t, err != nil || string(text) == "answer", "the answer is %q", text)
 		return err
 	}
 	assert.Must(t, answers())
@@ -64,15 +61,9 @@ func TestLink(t *testing.T) {
 	<-under
 	l.Cut()
 	for range 2 {
-		if err := <-ended; err == nil {
-			t.Error("a request that was under way has not failed")
-		}
+		assert.Fails(t, <-ended, "a request that was under way has not failed")
 	}
-	if err := answers(); !errors.Is(err, syscall.ENETUNREACH) {
-		t.Errorf("a request without a link: %v", err)
-	}
+	assert.ErrorIs(t, syscall.ENETUNREACH, answers(), "a request without a link")
 	l.Mend()
-	if err := answers(); err != nil {
-		t.Errorf("after it was mended: %v", err)
-	}
+	assert.NoError(t, answers(), "after it was mended")
 }

@@ -45,7 +45,6 @@ type parts struct {
 	disk    *disk // nil: it is never rebooted
 }
 
-// New is the machine of a node with its faults.
 func (s *Shared) New(name string, f nodefaults.Faults) (*Machine, error) {
 	m := &Machine{Name: name, Client: s.Client, Groups: s.Groups, Simulate: s.Pods.Simulate, Events: f.Events}
 	if f.Slow == 0 && f.Events == nil {

@@ -37,21 +37,16 @@ func TestDisk(t *testing.T) {
 		t.Errorf("after a reboot: rebooted is %t, %v", again, err)
 	}
 	list, useless, err := d.All()
-	if err != nil || len(list) != 1 || list[0].Pod.Name != "a" || list[0].Source != roster.API || list[0].Checkpoint.Sandbox.Attempt != 3 {
-		t.Errorf("kept are %+v, %v", list, err)
-	}
-	if len(useless) != 1 || !errors.Is(useless["b"], fs.ErrNotExist) {
-		t.Errorf("of no use are %v", useless)
-	}
+	assert.True(t, err == nil && len(list) == 1 && list[0].Pod.Name == "a" && list[0].Source == roster.API && list[0].Checkpoint.Sandbox.Attempt == 3,
+		"kept are %+v, %v", list, err)
+	assert.True(t, len(useless) == 1 && errors.Is(useless["b"], fs.ErrNotExist), "of no use are %v", useless)
 	// The next agent's: it goes on from what is there.
 	assert.Must(t, d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("a")}).Keep())
-	if r, err := d.Load("a"); err != nil || r.Checkpoint.Sandbox.Attempt != 3 {
-		t.Errorf("kept again: %+v, %v", r, err)
-	}
+	r, err := d.Load("a")
+	assert.True(t, err == nil && r.Checkpoint.Sandbox.Attempt == 3, "kept again: %+v, %v", r, err)
 	assert.Must(t, d.Forget("a"))
-	if r, err := d.Load("a"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("forgotten: %+v, %v", r, err)
-	}
+	r, err = d.Load("a")
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "forgotten: %+v, %v", r, err)
 }
 
 // machineGroups note who has joined.

@@ -28,13 +28,11 @@ type Manual struct {
 	nodes  map[string]manualNode // by name
 }
 
-// manualNode is one of the nodes.
 type manualNode struct {
 	pods     *pods.Shell
 	statuses publish.Statuses
 }
 
-// NewManual is for the nodes of one Begin.
 func NewManual() *Manual { return &Manual{time: live.NewManual(), nodes: map[string]manualNode{}} }
 
 func (m *Manual) begin(client kubernetes.Interface) (live.VirtualTime, error) {

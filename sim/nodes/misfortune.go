@@ -43,14 +43,12 @@ func (n *node) live(ctx context.Context, known func()) {
 	<-on.over
 }
 
-// running is a node that runs.
 type running struct {
 	node *node
 	end  context.CancelFunc
 	over chan struct{} // closed when nothing of it runs any more
 }
 
-// begin lets the node run.
 func (n *node) begin(ctx context.Context, known func()) *running {
 	ctx, end := context.WithCancel(ctx)
 	on := &running{n, end, make(chan struct{})}

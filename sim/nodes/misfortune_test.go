@@ -104,9 +104,7 @@ func (c *clusterOf) write(w http.ResponseWriter, r *http.Request, name string) {
 			err = json.Unmarshal(after, node)
 		}
 	}
-	if err != nil {
-		c.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
-	}
+	assert.True(c, err == nil, "%s %s: %v", r.Method, r.URL.Path, err)
 	if r.Method == http.MethodPost && c.nodes[node.Name] != nil {
 		status := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "nodes"}, node.Name).Status()
 		answer(w, http.StatusConflict, &status)
@@ -141,8 +139,7 @@ func (c *clusterOf) answers(name string) bool {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // a test's own server
 	}}
 	port := c.node(name).Status.DaemonEndpoints.KubeletEndpoint.Port
-	response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))
-	assert.Must(c, err)
+	response := assert.Get(client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, UsagePath(name)))).Must(c)
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK
 }
@@ -151,9 +148,7 @@ func (c *clusterOf) answers(name string) bool {
 func (c *clusterOf) await(what string, so func() bool) {
 	c.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("%s: not after a minute", what)
-		}
+		assert.Require(c, !time.Now().After(deadline), "%s: not after a minute", what)
 	}
 }
 
@@ -182,8 +177,7 @@ func TestMisfortunes(t *testing.T) {
 	defer server.Close()
 	defer server.CloseClientConnections()
 	names := Names("bad-", 4)
-	says, err := nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)
-	assert.Must(t, err)
+	says := assert.Get(nodefaults.Read(manifest.Source{Name: "misfortunes", Data: []byte(misfortunes)}, names)).Must(t)
 	var mu sync.Mutex
 	happened := map[string][]string{}
 	options := Options{
@@ -222,19 +216,15 @@ func TestMisfortunes(t *testing.T) {
 	c.await("it has another boot ID", func() bool { return c.node("bad-0").Status.NodeInfo.BootID != boot })
 
 	for node, what := range map[string]string{"bad-1": "is gone for good", "bad-2": "is cut off from the API server for 1h0m0s"} {
-		if !was(node, what)() || c.answers(node) || c.node(node) == nil {
-			t.Errorf("%s: told %q, want %q; found %v, its Node %v", node, happened[node], what, c.answers(node), c.node(node) != nil)
-		}
+		assert.True(t, was(node, what)() && !c.answers(node) && c.node(node) != nil,
+			"%s: told %q, want %q; found %v, its Node %v", node, happened[node], what, c.answers(node), c.node(node) != nil)
 	}
-	if !was("bad-3")() || !c.answers("bad-3") {
-		t.Errorf("the node to which nothing happens: told %q, found %v", happened["bad-3"], c.answers("bad-3"))
-	}
+	assert.True(t, was("bad-3")() && c.answers("bad-3"),
+		"the node to which nothing happens: told %q, found %v", happened["bad-3"], c.answers("bad-3"))
 	cancel()
 	select {
 	case err := <-over:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Error("the nodes do not end")
 	}

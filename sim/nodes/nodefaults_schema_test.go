@@ -28,9 +28,8 @@ func TestNodeFaultsSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 	types := map[string]reflect.Type{
 		"entry": reflect.TypeFor[nodefaults.Entry](), "event": reflect.TypeFor[nodefaults.Event](), "down": reflect.TypeFor[scenario.Down](), "nothing": reflect.TypeFor[scenario.Nothing](),
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(schema.Defs))); diff != "" {
-		t.Fatalf("types (-types +schema):\n%s", diff)
-	}
+	diff := cmp.Diff(slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(schema.Defs)))
+	assert.Require(t, diff == "", "types (-types +schema):\n%s", diff)
 	for name, of := range types {
 		compareSchema(t, name, schema.Defs[name], of)
 	}
@@ -53,13 +52,9 @@ func compareSchema(t *testing.T, name string, schema schemaNode, of reflect.Type
 			required = append(required, field)
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(schema.Properties))); diff != "" {
-		t.Errorf("%s: fields (-type +schema):\n%s", name, diff)
-	}
-	if diff := cmp.Diff(required, schema.Required); diff != "" {
-		t.Errorf("%s: required (-type +schema):\n%s", name, diff)
-	}
-	if schema.Additional != false {
-		t.Errorf("%s: the schema allows other fields", name)
-	}
+	diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(schema.Properties)))
+	assert.True(t, diff == "", "%s: fields (-type +schema):\n%s", name, diff)
+	diff = cmp.Diff(required, schema.Required)
+	assert.True(t, diff == "", "%s: required (-type +schema):\n%s", name, diff)
+	assert.True(t, schema.Additional == false, "%s: the schema allows other fields", name)
 }

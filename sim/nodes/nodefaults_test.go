@@ -27,7 +27,7 @@ func readFaults(text string, nodes int) (*nodefaults.Scenario, error) {
 
 // Shares are of all nodes, each node has its first entry, and the seed says which ones they are.
 func TestNodeFaultsEachNodeHasItsFirstEntry(t *testing.T) {
-	s, err := readFaults(`
+	s := assert.Get(readFaults(`
 nodes:
 - names: sim-1?
   slow: 3
@@ -39,8 +39,7 @@ nodes:
   events:
   - {at: 5m, reboot: {for: 10s}}
   - {at: "uniform(1m,2m)", partition: {}}
-`, 200)
-	assert.Must(t, err)
+`, 200)).Must(t)
 	faults := s.Of(nodeNames(200), 7)
 	var slow, lost, both []int
 	for i, f := range faults {
@@ -52,35 +51,25 @@ nodes:
 			assert.Deep(t, fmt.Sprintf("sim-%d", i), []nodefaults.Happening{{Kind: nodefaults.Loss, At: time.Minute}}, f.Events)
 		case f.Slow == 10:
 			both = append(both, i)
-			if len(f.Events) != 2 || f.Events[0].Kind != nodefaults.Partition || f.Events[0].For != time.Minute ||
-				f.Events[0].At < time.Minute || f.Events[0].At > 2*time.Minute || f.Events[1] != (nodefaults.Happening{Kind: nodefaults.Reboot, At: 5 * time.Minute, For: 10 * time.Second}) {
-				t.Errorf("sim-%d: %+v", i, f)
-			}
+			assert.True(t, len(f.Events) == 2 && f.Events[0].Kind == nodefaults.Partition && f.Events[0].For == time.Minute &&
+				f.Events[0].At >= time.Minute && f.Events[0].At <= 2*time.Minute && f.Events[1] == (nodefaults.Happening{Kind: nodefaults.Reboot, At: 5 * time.Minute, For: 10 * time.Second}), "sim-%d: %+v", i, f)
 		case f.Slow != 0 || f.Events != nil:
 			t.Errorf("sim-%d: %+v", i, f)
 		}
 	}
-	if want := []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}; !slices.Equal(slow, want) {
-		t.Errorf("slow are %v, want %v", slow, want)
-	}
-	if len(lost) != 2 || len(both) != 3 {
-		t.Errorf("of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
-	}
-	if diff := cmp.Diff(faults, s.Of(nodeNames(200), 7)); diff != "" {
-		t.Errorf("the same seed (-first +second):\n%s", diff)
-	}
-	if cmp.Equal(faults, s.Of(nodeNames(200), 8)) {
-		t.Error("another seed has the same faults")
-	}
-	if got := (*nodefaults.Scenario)(nil).Of(nodeNames(2), 1); !cmp.Equal(got, make([]nodefaults.Faults, 2)) {
-		t.Errorf("without a scenario: %+v", got)
-	}
+	want := []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+	assert.True(t, slices.Equal(slow, want), "slow are %v, want %v", slow, want)
+	assert.True(t, len(lost) == 2 && len(both) == 3, "of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
+	diff := cmp.Diff(faults, s.Of(nodeNames(200), 7))
+	assert.True(t, diff == "", "the same seed (-first +second):\n%s", diff)
+	assert.True(t, !cmp.Equal(faults, s.Of(nodeNames(200), 8)), "another seed has the same faults")
+	got := (*nodefaults.Scenario)(nil).Of(nodeNames(2), 1)
+	assert.True(t, cmp.Equal(got, make([]nodefaults.Faults, 2)), "without a scenario: %+v", got)
 }
 
 // A share of all nodes is had although earlier entries have some of them, as far as there are others.
 func TestNodeFaultsShareOfWhatIsLeft(t *testing.T) {
-	s, err := readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)
-	assert.Must(t, err)
+	s := assert.Get(readFaults(`nodes: [{share: 60%, slow: 2}, {share: 30%, slow: 3}, {share: 50%, slow: 4}]`, 10)).Must(t)
 	count := map[float64]int{}
 	for _, f := range s.Of(nodeNames(10), 1) {
 		count[f.Slow]++
@@ -114,8 +103,7 @@ func TestNodeFaultsMistakes(t *testing.T) {
 			t.Errorf("%s\nis no mistake", text)
 			continue
 		}
-		if got := strings.TrimPrefix(err.Error(), "node scenario: "); got != want {
-			t.Errorf("%s\ngives %s\nwant  %s", text, got, want)
-		}
+		got := strings.TrimPrefix(err.Error(), "node scenario: ")
+		assert.True(t, got == want, "%s\ngives %s\nwant  %s", text, got, want)
 	}
 }

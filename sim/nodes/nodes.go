@@ -21,10 +21,8 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes/nodefaults"
 )
 
-// SimulatedLabel is on the Node of each simulated node.
 const SimulatedLabel = "lifepod.dev/simulated"
 
-// Options are what the nodes are like.
 type Options struct {
 	API   *rest.Config // of somebody who may do what nodes may do, of all of them
 	Count int
@@ -48,7 +46,6 @@ type Faults struct {
 	Tell func(node, what string)
 }
 
-// Names are those of count nodes whose names begin with a prefix.
 func Names(prefix string, count int) []string {
 	names := make([]string, count)
 	for i := range names {
@@ -57,7 +54,6 @@ func Names(prefix string, count int) []string {
 	return names
 }
 
-// Size is what each node has.
 type Size struct {
 	CPUs        int   // 0: 32
 	MemoryBytes int64 // 0: 256 GiB

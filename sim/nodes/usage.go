@@ -20,7 +20,6 @@ import (
 // have one address and port.
 const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
 
-// UsagePath is the path of a node.
 func UsagePath(node string) string { return "/metrics/resource/" + node }
 
 // Meter says what nodes and their pods use.
@@ -33,7 +32,6 @@ type Meter struct {
 	nodes map[string]*measuredNode
 }
 
-// measuredNode is one of the nodes.
 type measuredNode struct {
 	name    string
 	pods    func() []*v1.Pod // as the API server has them

@@ -20,10 +20,9 @@ func TestWhichScenario(t *testing.T) {
 		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	s, err := file.ReadScenarios([]string{
+	s := assert.Get(file.ReadScenarios([]string{
 		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	for _, test := range []struct{ namespace, name, annotation, want string }{
 		{"default", "web", "", "1s"},
 		{"default", "web", "crash", "2s"},
@@ -36,23 +35,17 @@ func TestWhichScenario(t *testing.T) {
 			annotations[file.Annotation] = test.annotation
 		}
 		says, err := s.Of(test.namespace, test.name, annotations)
-		if err != nil {
-			t.Errorf("%+v: %v", test, err)
-		}
+		assert.True(t, err == nil, "%+v: %v", test, err)
 		assert.Deep(t, fmt.Sprintf("%+v: the run is", test), test.want, says.Of("main", 0).Run.String())
 	}
 	says, err := s.Of("default", "web", map[string]string{file.Annotation: "training/*"})
-	if err == nil || says == nil {
-		t.Errorf("a pattern is no name: %v, %v", says, err)
-	}
+	assert.True(t, err != nil && says != nil, "a pattern is no name: %v, %v", says, err)
 	var none *file.Scenarios
-	if says, err := none.Of("default", "web", nil); says == nil || err != nil {
-		t.Errorf("without scenarios: %v, %v", says, err)
-	}
+	says, err = none.Of("default", "web", nil)
+	assert.True(t, says != nil && err == nil, "without scenarios: %v, %v", says, err)
 	all, crash := filepath.Join(dir, "all"), filepath.Join(dir, "crash")
 	for _, wrong := range [][]string{{"a/b/c=" + all}, {"[=" + all}, {all, crash}, {"absent"}} {
-		if _, err := file.ReadScenarios(wrong); err == nil {
-			t.Errorf("%q is read", strings.Join(wrong, " "))
-		}
+		_, err := file.ReadScenarios(wrong)
+		assert.True(t, err != nil, "%q is read", strings.Join(wrong, " "))
 	}
 }

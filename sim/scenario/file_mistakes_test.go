@@ -194,8 +194,7 @@ func read(t *testing.T, says string, pod *v1.Pod) string {
 
 func podOf(t *testing.T) *v1.Pod {
 	t.Helper()
-	set, err := manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(aPod)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(aPod)}}, manifest.Options{})).Must(t)
 	return set.Pod
 }
 
@@ -204,12 +203,10 @@ func TestFileMistakes(t *testing.T) {
 	pod, schema := podOf(t), schemaOf(t)
 	for _, m := range mistakes {
 		got := read(t, m.says, pod)
-		if want := "scenario: s.yaml:3: " + m.want; !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
-			t.Errorf("%s\ngives %s\nwant  %s", m.says, got, want)
-		}
-		if refused := refuses(t, schema, header+m.says); refused == m.beyond {
-			t.Errorf("%s\nthe schema refuses it: %t, want %t", m.says, refused, !m.beyond)
-		}
+		want := "scenario: s.yaml:3: " + m.want
+		assert.True(t, strings.HasPrefix(got, want) && !strings.Contains(got, "\n"), "%s\ngives %s\nwant  %s", m.says, got, want)
+		refused := refuses(t, schema, header+m.says)
+		assert.True(t, refused != m.beyond, "%s\nthe schema refuses it: %t, want %t", m.says, refused, !m.beyond)
 	}
 }
 
@@ -230,12 +227,9 @@ func TestFileNoMistakes(t *testing.T) {
 		"calls: [{call: StartContainer, container: main, times: 1, fail: broken}, {call: StartContainer, takes: 1s}, {call: Probe, hang: true, from: 1s, until: 5s}]",
 		"events: [{at: exp(1m), delete: {graceSeconds: 0}}, {at: 0s, agentCrash: {for: forever}}, {at: 1s, setClock: {by: -1h}}]",
 	} {
-		if got := read(t, says, pod); got != "" {
-			t.Errorf("%s\ngives %s", says, got)
-		}
-		if refuses(t, schema, header+says) {
-			t.Errorf("%s\nis refused by the schema", says)
-		}
+		got := read(t, says, pod)
+		assert.True(t, got == "", "%s\ngives %s", says, got)
+		assert.True(t, !refuses(t, schema, header+says), "%s\nis refused by the schema", says)
 	}
 }
 
@@ -244,15 +238,12 @@ func TestExamplesFitTheSchema(t *testing.T) {
 	schema := schemaOf(t)
 	for pattern, least := range map[string]int{"../../examples/scenarios/*.yaml": 12, "../../docs/sim/resizes.yaml": 1} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) < least {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
+		assert.Require(t, err == nil && len(files) >= least, "%s: %d files, %v", pattern, len(files), err)
 		for _, path := range files {
 			text, err := os.ReadFile(path)
 			assert.Must(t, err)
-			if _, err := file.ReadForAny(manifest.Source{Name: path, Data: text}); err != nil || refuses(t, schema, string(text)) {
-				t.Errorf("%s: %v, or the schema refuses it", path, err)
-			}
+			_, err = file.ReadForAny(manifest.Source{Name: path, Data: text})
+			assert.True(t, err == nil && !refuses(t, schema, string(text)), "%s: %v, or the schema refuses it", path, err)
 		}
 	}
 }
@@ -271,12 +262,9 @@ func schemaOf(t *testing.T) *validate.SchemaValidator {
 	var whole map[string]any
 	assert.Must(t, json.Unmarshal([]byte(scenario.Schema), &whole))
 	defs, is := whole["$defs"].(map[string]any)
-	if !is {
-		t.Fatal("the schema has no definitions")
-	}
+	assert.Require(t, is, "the schema has no definitions")
 	delete(whole, "$defs")
-	text, err := json.Marshal(olderForm(whole, defs))
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(olderForm(whole, defs))).Must(t)
 	schema := &spec.Schema{}
 	assert.Must(t, json.Unmarshal(text, schema))
 	return validate.NewSchemaValidator(schema, nil, "", strfmt.Default)

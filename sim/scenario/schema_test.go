@@ -44,13 +44,11 @@ func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		t.Errorf("the schema does not have %s", name)
 	}
 	calls := schema.Defs["call"].Properties["call"].Enum
-	if diff := cmp.Diff(Calls, calls); diff != "" {
-		t.Errorf("calls (-known +schema):\n%s", diff)
-	}
+	diff := cmp.Diff(Calls, calls)
+	assert.True(t, diff == "", "calls (-known +schema):\n%s", diff)
 	signals := schema.Defs["run"].Properties["signal"].Enum
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(Signals)), slices.Sorted(slices.Values(signals))); diff != "" {
-		t.Errorf("signals (-known +schema):\n%s", diff)
-	}
+	diff = cmp.Diff(slices.Sorted(maps.Keys(Signals)), slices.Sorted(slices.Values(signals)))
+	assert.True(t, diff == "", "signals (-known +schema):\n%s", diff)
 }
 
 // node is a part of a JSON schema.
@@ -71,13 +69,9 @@ func compare(t *testing.T, name string, schema node, of reflect.Type) {
 			required = append(required, field)
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(schema.Properties))); diff != "" {
-		t.Errorf("%s: fields (-type +schema):\n%s", name, diff)
-	}
-	if diff := cmp.Diff(required, schema.Required); diff != "" {
-		t.Errorf("%s: required (-type +schema):\n%s", name, diff)
-	}
-	if schema.Additional != false {
-		t.Errorf("%s: the schema allows other fields", name)
-	}
+	diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(schema.Properties)))
+	assert.True(t, diff == "", "%s: fields (-type +schema):\n%s", name, diff)
+	diff = cmp.Diff(required, schema.Required)
+	assert.True(t, diff == "", "%s: required (-type +schema):\n%s", name, diff)
+	assert.True(t, schema.Additional == false, "%s: the schema allows other fields", name)
 }

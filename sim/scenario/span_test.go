@@ -29,14 +29,11 @@ func TestSpansAreDistributedAsTheySay(t *testing.T) {
 		var sum time.Duration
 		for range n {
 			d := s.Draw(dice, 0)
-			if d < want.min || d > want.max {
-				t.Fatalf("%s gives %v", text, d)
-			}
+			assert.Require(t, d >= want.min && d <= want.max, "%s gives %v", text, d)
 			sum += d
 		}
-		if mean := sum / n; (mean - want.mean).Abs() > want.mean/50 {
-			t.Errorf("%s: the mean is %v, want about %v", text, mean, want.mean)
-		}
+		mean := sum / n
+		assert.True(t, (mean-want.mean).Abs() <= want.mean/50, "%s: the mean is %v, want about %v", text, mean, want.mean)
 	}
 }
 
@@ -72,9 +69,8 @@ func TestWhatIsNoSpan(t *testing.T) {
 			t.Errorf("%q is %+v", text, s)
 			continue
 		}
-		if why, is := errors.AsType[unreadable](err); !is || why.Reason() != want {
-			t.Errorf("%q: %q, want %q", text, err, want)
-		}
+		why, is := errors.AsType[unreadable](err)
+		assert.True(t, is && why.Reason() == want, "%q: %q, want %q", text, err, want)
 	}
 }
 
@@ -87,22 +83,17 @@ func TestBounds(t *testing.T) {
 		"weibull(2,1s)":  {0, Forever},
 		"forever":        {Forever, Forever},
 	} {
-		s, err := ParseSpan(text)
-		assert.Must(t, err)
+		s := assert.Get(ParseSpan(text)).Must(t)
 		least, most := s.Bounds(0)
-		if got := [2]time.Duration{least, most}; got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
+		assert.Equal(t, want, [2]time.Duration{least, most}, "%s", text)
 		dice := rand.New(rand.NewPCG(1, 2))
 		for range 1000 {
-			if d := s.Draw(dice, 0); d < least || d > most {
-				t.Fatalf("%s gives %v", text, d)
-			}
+			d := s.Draw(dice, 0)
+			assert.Require(t, d >= least && d <= most, "%s gives %v", text, d)
 		}
 	}
-	if least, most := (*Span)(nil).Bounds(time.Second); least != time.Second || most != time.Second {
-		t.Errorf("no Span: %v to %v, want the usual second", least, most)
-	}
+	least, most := (*Span)(nil).Bounds(time.Second)
+	assert.True(t, least == time.Second && most == time.Second, "no Span: %v to %v, want the usual second", least, most)
 }
 
 // A Signed is as long as a Span can be, in both directions.
@@ -118,8 +109,6 @@ func TestSigned(t *testing.T) {
 		} else {
 			got = time.Duration(s).String()
 		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		assert.Equal(t, want, got, "%s", text)
 	}
 }

@@ -53,8 +53,7 @@ type Span struct {
 // New serves until the test ends.
 func New(t testing.TB) *Collector {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	c, server := &Collector{Endpoint: l.Addr().String(), metrics: map[string]Metric{}}, grpc.NewServer()
 	collectorapi.RegisterTraceServiceServer(server, c)
 	metricsapi.RegisterMetricsServiceServer(server, &metricsService{of: c})
@@ -141,7 +140,6 @@ func (c *Collector) Spans() []Span {
 	return slices.Clone(c.spans)
 }
 
-// Named are those of a name.
 func (c *Collector) Named(name string) []Span {
 	return slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.Name != name })
 }

@@ -21,7 +21,6 @@ type metricsService struct {
 	of *Collector
 }
 
-// Export takes metrics.
 func (s *metricsService) Export(_ context.Context, r *metricsapi.ExportMetricsServiceRequest) (*metricsapi.ExportMetricsServiceResponse, error) {
 	s.of.takeMetrics(r)
 	return &metricsapi.ExportMetricsServiceResponse{}, nil

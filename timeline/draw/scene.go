@@ -204,5 +204,4 @@ func noteText(n timeline.Note) string {
 // TextY is the base line of a lane's label.
 func (l Lane) TextY() int { return l.Y + laneHeight/2 + 4 }
 
-// Below is where a lane ends.
 func (l Lane) Below() int { return l.Y + laneHeight }

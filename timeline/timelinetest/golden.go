@@ -19,7 +19,6 @@ func Golden(t *testing.T, name string, got []byte) {
 		assert.Must(t, os.MkdirAll("testdata", 0o755))
 		assert.Must(t, os.WriteFile(path, got, 0o600))
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(t, err)
+	want := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Deep(t, path, string(want), string(got))
 }

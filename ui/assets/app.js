@@ -9,16 +9,17 @@ const byID = (id) => document.getElementById(id);
 const main = byID("main");
 const state = { overview: null, shown: null, route: null, part: null, moved: false, tones: new Map() };
 
-// routeOf reads the address: #/, #/deployments, #/pod/UID, #/pod/UID/log.
+// routeOf reads the address: #/, #/?of=…&is=…&q=… (linkTo), #/deployments?q=…, #/pod/UID, #/pod/UID/log.
 const routeOf = () => {
-  const [first = "", uid = "", view = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [first = "", uid = "", view = ""] = path.split("/").map(decodeURIComponent), { of, is, q } = Object.fromEntries(new URLSearchParams(search));
   if (first === "pod" && uid) {
     return { view: "pod", uid, part: view, query: "?" + new URLSearchParams({ pod: uid }) };
   }
-  return Object.hasOwn(views.tables, first) ? { view: "table", table: first, query: "?" + new URLSearchParams({ table: first }) } : { view: "list", query: "" };
+  return Object.hasOwn(views.tables, first) ? { view: "table", table: first, q, query: "?" + new URLSearchParams({ table: first }) } : { view: "list", of, is, q, query: "" };
 };
 
-const titleOf = ({ view, table }) => (view === "pod" ? state.shown?.name ?? "Pod" : view === "table" ? views.tables[table] : "Pods") + " · lifepod";
+const titleOf = ({ view, table, of }) => (view === "pod" ? state.shown?.name ?? "Pod" : view === "table" ? views.tables[table] : of ?? "Pods") + " · lifepod";
 
 // part is the log or the console of the pod that is shown, which look after themselves.
 const partOf = ({ part, uid }, can) => {
@@ -42,8 +43,8 @@ const podContent = (route) => {
 const render = () => {
   const { route, overview } = state;
   show(byID("nav"), views.nav(route, overview?.cluster));
-  const content = route.view === "pod" ? podContent(route) : route.view === "table" ? views.table(route.table, state.shown)
-    : overview ? views.list(overview) : [h("h1", { tabindex: "-1" }, "Pods"), h("p", { class: "sub" }, "Looking …")];
+  const content = route.view === "pod" ? podContent(route) : route.view === "table" ? views.table(route, state.shown, overview)
+    : overview ? views.list(overview, route) : [h("h1", { tabindex: "-1" }, "Pods"), h("p", { class: "sub" }, "Looking …")];
   show(main, content);
   const place = main.querySelector(".pod-part");
   if (place && state.shown?.can) {
@@ -119,10 +120,15 @@ const go = () => {
     state.shown = null;
     listen();
   }
-  state.moved = Boolean(before);
+  const place = ({ query, part, of }) => [query, part, of].join(" ");
+  state.moved = Boolean(before) && place(before) !== place(state.route);
   render();
+  const search = byID("search");
+  if (search && search !== document.activeElement) {
+    search.value = state.route.q ?? "";
+  }
   byID("nav").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  before && scrollTo(0, 0);
+  state.moved && scrollTo(0, 0);
 };
 
 // ask sends a request that changes a pod; it throws what the server says.
@@ -184,10 +190,26 @@ const actions = {
   "close-rule": () => byID("rule").close(),
 };
 
-document.addEventListener("click", (event) => {
-  const target = event.target.closest("[data-do]");
-  target && actions[target.dataset.do](event, target);
-});
-document.addEventListener("visibilitychange", listen);
-addEventListener("hashchange", go);
-go();
+export const start = () => {
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-do]");
+    target && actions[target.dataset.do](event, target);
+  });
+  document.addEventListener("input", ({ target }) => {
+    if (target.id === "search") {
+      history.replaceState(null, "", views.linkTo(state.route, { q: target.value }));
+      state.route = routeOf();
+      render();
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const search = byID("search");
+    if (event.key === "/" && search && !event.target.closest("input, select, dialog")) {
+      event.preventDefault();
+      search.select();
+    }
+  });
+  document.addEventListener("visibilitychange", listen);
+  addEventListener("hashchange", go);
+  go();
+};

@@ -9,8 +9,10 @@ const words = (bar) => [bar.title, ...(bar.detail ?? []).map((note) => note.text
 const barOf = (bar, key) => h("g", { class: "bar", role: "img", tabindex: "0", "aria-label": words(bar), "data-key": key, "data-hint": true },
   h("rect", { class: bar.class + (bar.critical ? " on-path" : "") + (bar.open ? " open" : ""), x: bar.x, width: bar.width, y: bar.y, height: bar.height, rx: 2 }),
   bar.critical && h("line", { class: "path", x1: bar.x, x2: bar.end, y1: bar.y + bar.height + pathBelow, y2: bar.y + bar.height + pathBelow }),
-  bar.inside && h("svg", { x: bar.x, y: 0, overflow: "visible" }, h("text", { class: "inside " + bar.class + "-text", x: 6, y: bar.y + bar.height - 3 }, bar.inside)),
-  bar.failed && h("svg", { x: bar.end, y: bar.y, overflow: "visible" }, h("path", { class: "bad", d: "M-4 3L4 11M4 3L-4 11" })));
+  bar.inside && h("svg", { x: bar.x, y: 0, overflow: "visible" }, h("text", { class: "inside " + bar.class + "-text", x: 6, y: bar.y + bar.height - 3 }, bar.inside)));
+
+// failures are drawn over all bars of a lane: each is at the place where the next one begins.
+const failures = (bars) => bars.filter((bar) => bar.failed).map((bar) => h("svg", { class: "failure", x: bar.end, y: bar.y, overflow: "visible", "aria-hidden": "true" }, h("path", { class: "bad", d: "M-4 3L4 11M4 3L-4 11" })));
 
 const dotOf = (dot, key) => h("svg", { class: "dot", x: dot.x, y: dot.y, overflow: "visible", role: "img", tabindex: "0", "aria-label": dot.title, "data-key": key, "data-hint": true },
   dot.bad ? h("path", { class: "bad", d: "M-4 -4L4 4M4 -4L-4 4" }) : h("circle", { class: "mark", r: 4 }));
@@ -27,7 +29,7 @@ export const chart = (scene) => h("div", { class: "chart" },
       (scene.links ?? []).map((link) => h("line", { class: "path", x1: link.x, x2: link.x, y1: link.from, y2: link.to })),
       scene.lanes.map((lane, i) => h("g", { "data-key": "lane" + i },
         h("line", { class: "grid", x1: 0, x2: "100%", y1: lane.y + 30, y2: lane.y + 30 }),
-        (lane.bars ?? []).map((bar, j) => barOf(bar, "bar" + j)),
+        (lane.bars ?? []).map((bar, j) => barOf(bar, "bar" + j)), failures(lane.bars ?? []),
         (lane.dots ?? []).map((dot, j) => dotOf(dot, "dot" + j)))))));
 
 // strip is a pod's life in one lane, a picture beside its name.

@@ -3,26 +3,31 @@
 import { h } from "./dom.js";
 import { chart, strip, shares, legend } from "./chart.js";
 
-export const tables = { allpods: "All pods", deployments: "Deployments", jobs: "Jobs", services: "Services", nodes: "Nodes", events: "Events" };
+export const tables = { deployments: "Deployments", statefulsets: "StatefulSets", daemonsets: "DaemonSets", jobs: "Jobs", services: "Services", claims: "Claims", nodes: "Nodes", events: "Events" };
+const tones = { bad: "failing", wait: "waiting", good: "ready", done: "done", gone: "gone" };
+const mostCards = 200, mostTroubles = 3, mostNames = 2;
 
+// linkTo is the address of a list with some of the route changed: of which object, in which state (is), found by which words (q).
+export const linkTo = (route, change) => {
+  const { table = "", of, is, q } = { ...route, ...change };
+  const query = new URLSearchParams(Object.entries({ of, is, q }).filter(([, value]) => value));
+  return "#/" + table + (query.size > 0 ? "?" + query : "");
+};
 const podLink = (uid, view) => "#/pod/" + encodeURIComponent(uid) + (view ? "/" + view : "");
-const status = (row) => h("span", { class: "status " + row.tone }, h("span", { class: "sign", "aria-hidden": "true" }), row.status);
+const matches = (text, q = "") => q.toLowerCase().split(/\s+/).every((word) => text.toLowerCase().includes(word));
+const sign = () => h("span", { class: "sign", "aria-hidden": "true" });
+const status = (row) => h("span", { class: "status " + row.tone }, sign(), row.status);
 
 export const nav = (route, cluster) => h("ul", {},
   h("li", {}, h("a", { href: "#/", "aria-current": route.view === "list" ? "page" : null }, "Pods")),
   cluster && Object.entries(tables).map(([name, text]) => h("li", {}, h("a", { href: "#/" + name, "aria-current": route.table === name ? "page" : null }, text))));
 
-const podCard = (row) => h("li", { class: "pod", "data-key": row.uid },
-  h("a", { class: "name", href: podLink(row.uid) }, h("span", { class: "namespace" }, row.namespace + "/"), row.name),
-  status(row),
-  h("dl", { class: "facts" },
-    [["Ready", row.ready], ["Restarts", row.restarts], ["Age", row.age], ["IP", row.ip]].filter(([, text]) => text && text !== "<none>").map(([term, text]) => h("div", {}, h("dt", {}, term), h("dd", {}, text)))),
-  row.strip && strip(row.strip, "Life of " + row.name));
+const restarts = (row, word) => row.restarts + word + (row.restarted ? ", last\u00a0" + row.restarted.replace(" ", "\u00a0") : "");
 
-const goneCard = (row) => h("li", { class: "pod", "data-key": row.uid },
+const card = (row, ...facts) => h("li", { class: "pod", "data-key": row.uid },
   h("a", { class: "name", href: podLink(row.uid) }, h("span", { class: "namespace" }, row.namespace + "/"), row.name),
   status(row),
-  h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Gone for"), h("dd", {}, row.age))),
+  h("dl", { class: "facts" }, facts.filter(([, text]) => text !== "<none>").map(([term, text]) => h("div", {}, h("dt", {}, term), h("dd", {}, text)))),
   row.strip && strip(row.strip, "Life of " + row.name));
 
 const counted = (pods) => {
@@ -33,25 +38,55 @@ const counted = (pods) => {
   return pods.length + (pods.length === 1 ? " pod, " : " pods, ") + (good === pods.length ? "all as they should be" : pods.length - good + " to look at");
 };
 
-export const list = (overview) => [
-  h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Pods"), h("p", { class: "sub" }, counted(overview.pods))),
-  (overview.warnings ?? []).map((text) => h("p", { class: "card warning" }, text)),
-  overview.troubles && h("section", { class: "card why", "aria-labelledby": "why-title" },
-    h("h2", { id: "why-title" }, "What is not as it should be"),
-    h("ul", {}, overview.troubles.map((trouble) => h("li", {},
-      h("p", { class: "who" }, trouble.pods.map((pod, i) => [i > 0 && ", ", h("a", { href: podLink(pod.uid) }, pod.name)])),
-      h("p", {}, trouble.text))))),
-  overview.pods.length === 0 && h("div", { class: "card empty" },
-    h("p", {}, "Start one, and it appears here:"), h("pre", { tabindex: "0" }, "lifepod run examples/hello.yaml")),
-  h("ul", { class: "pods", "aria-label": "Pods" }, overview.pods.map(podCard)),
-  overview.gone && h("section", { "aria-labelledby": "gone-title" }, h("h2", { id: "gone-title" }, "Gone"),
-    h("p", { class: "sub" }, "What the journal has of them stays for some days."),
-    h("ul", { class: "pods gone", "aria-label": "Pods that are gone" }, overview.gone.map(goneCard)))];
+const search = (route, what) => h("label", { class: "search" }, h("span", { class: "unseen" }, "Search"),
+  h("input", { id: "search", type: "search", value: route.q, placeholder: "Search " + what + "  /", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", "data-own": true, "data-key": "search " + what }));
 
-const grid = (label, columns, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label + ", table" },
+const filters = (route, pods, gone) => h("div", { class: "filters", "data-key": "filters" },
+  h("nav", { class: "chips", "aria-label": "States" }, h("ul", {}, [["", "All"], ...Object.entries(tones)].map(([is, text]) => {
+    const count = is === "gone" ? gone.length : pods.filter((pod) => !is || pod.tone === is).length;
+    return (count > 0 || is === (route.is ?? "")) && h("li", { class: is, "data-key": is }, h("a", { href: linkTo(route, { is }), "aria-current": is === (route.is ?? "") ? "true" : null }, is && sign(), text + " " + count));
+  }))), search(route, "name, state, label"));
+
+const troubleItem = ({ pods = [], of, text, tone }) => h("li", { class: tone },
+  h("p", { class: "who" }, sign(), pods.length === 0 ? h("a", { href: linkTo({}, { of }) }, of) : pods.slice(0, mostNames).map((pod, i) => [i > 0 && ", ", h("a", { href: podLink(pod.uid) }, pod.name)]),
+    pods.length > mostNames && [" and ", h(of ? "a" : "span", { href: of && linkTo({}, { of }) }, pods.length - mostNames + " more")]),
+  h("p", { class: "what" }, text));
+
+const troublesCard = (all) => all.length > 0 && h("section", { class: "card why", "data-key": "troubles", "aria-labelledby": "why-title" },
+  h("h2", { id: "why-title" }, "What is not as it should be", ["bad", "wait"].map((tone) => [tone, all.filter((trouble) => trouble.tone === tone).length]).filter(([, n]) => n > 0).map(([tone, n]) =>
+    h("span", { class: "count " + tone }, n + " " + tones[tone]))),
+  h("ul", {}, all.slice(0, mostTroubles).map(troubleItem)),
+  all.length > mostTroubles && h("details", { "data-key": "more" }, h("summary", {}, all.length - mostTroubles + " more"), h("ul", {}, all.slice(mostTroubles).map(troubleItem))));
+
+// list has the pods of this machine and of a cluster, all or those of an object.
+export const list = (overview, route) => {
+  const within = (rows = []) => rows.filter((row) => !route.of || (row.of ?? []).includes(route.of) || "Pod " + row.namespace + "/" + row.name === route.of);
+  const found = (row, is) => (!route.is || route.is === is) && matches([row.namespace + "/" + row.name, row.status, row.labels, ...(row.of ?? [])].join(" "), route.q);
+  const all = within(overview.pods), allGone = within(overview.gone);
+  const pods = all.filter((row) => found(row, row.tone)), gone = allGone.filter((row) => found(row, "gone"));
+  const uids = new Set([...pods, ...gone].map((row) => row.uid));
+  const troubles = (overview.troubles ?? []).filter((one) => (one.pods ? one.pods.some((pod) => uids.has(pod.uid)) : route.of ? one.of === route.of : !route.is && matches(one.of, route.q)));
+  return [
+    route.of && h("p", { class: "crumbs" }, h("a", { href: "#/" }, "All pods")),
+    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, route.of ?? "Pods"), h("p", { class: "sub" }, counted(all))),
+    (overview.warnings ?? []).map((text) => h("p", { class: "card warning" }, text)),
+    (all.length + allGone.length > 1 || route.is || route.q) && filters(route, all, allGone),
+    troublesCard(troubles),
+    overview.pods.length === 0 && h("div", { class: "card empty" },
+      h("p", {}, "Start one, and it appears here:"), h("pre", { tabindex: "0" }, "lifepod run examples/hello.yaml")),
+    all.length > 0 && pods.length + gone.length === 0 && h("p", { class: "card empty" }, "No pod is like that."),
+    h("ul", { class: "pods", "aria-label": "Pods" }, pods.slice(0, mostCards).map((row) => card(row, ["Ready", row.ready], ["Restarts", restarts(row, "")], ["Age", row.age], ["IP", row.ip]))),
+    pods.length > mostCards && h("p", { class: "sub" }, pods.length - mostCards + " more: search for them."),
+    gone.length > 0 && h("section", { "data-key": "gone", "aria-labelledby": "gone-title" }, h("h2", { id: "gone-title" }, "Gone"),
+      h("p", { class: "sub" }, "What the journal has of them stays for some days."),
+      h("ul", { class: "pods gone", "aria-label": "Pods that are gone" }, gone.map((row) => card(row, ["Gone for", row.age]))))];
+};
+
+// grid is a table; hrefs are where the cells lead that name what a row is about.
+const grid = (label, columns, rows, hrefs = []) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label + ", table" },
   h("table", {}, h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => (i === 0 && cell
-      ? h("th", { scope: "row", "data-label": columns[i] }, cell) : h("td", { "data-label": columns[i] }, cell))))))));
+    h("tbody", {}, rows.map((row, r) => h("tr", {}, row.map((cell, i) => h(i === 0 && cell ? "th" : "td", { scope: i === 0 && cell ? "row" : null, "data-label": columns[i] },
+      hrefs[r] && (columns[i] === "Name" || columns[i] === "Object") ? h("a", { href: hrefs[r] }, cell) : cell)))))));
 
 const whyCard = (pod) => pod.standing && h("section", { class: "card why", "aria-labelledby": "why-title" },
   h("h2", { id: "why-title" }, "Why"),
@@ -79,9 +114,9 @@ const actions = (pod) => h("div", { class: "buttons" },
   pod.can.stop && button("Stop …", "stop", { class: "danger" }));
 
 export const podHead = (pod, view) => [
-  h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Pods"), " / ", pod.namespace),
+  h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Pods"), " / ", h("a", { href: linkTo({}, { q: pod.namespace + "/" }) }, pod.namespace)),
   h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, pod.name), status(pod), actions(pod)),
-  pod.headline && h("p", { class: "sub" }, [pod.headline, pod.ready + " ready", pod.restarts + " restarts", "age " + pod.age, pod.ip !== "<none>" && pod.ip].filter(Boolean).join(" · ")),
+  pod.headline && h("p", { class: "sub" }, [pod.headline, pod.ready + " ready", restarts(pod, pod.restarts === 1 ? "\u00a0restart" : "\u00a0restarts"), "age " + pod.age, pod.ip !== "<none>" && pod.ip].filter(Boolean).join(" · ")),
   pod.notice && h("p", { class: "card warning" }, pod.notice),
   h("nav", { class: "tabs", "aria-label": "Views of " + pod.name }, h("ul", {},
     [["", "Overview"], ["log", "Log"], ["console", "Console"]].filter(([name]) => name === "" || (name === "log" ? pod.can.log : pod.can.exec)).map(([name, text]) =>
@@ -90,15 +125,24 @@ export const podHead = (pod, view) => [
 export const podBody = (pod) => [
   whyCard(pod), timelineCard(pod.timeline),
   pod.containers && h("section", { class: "card", "aria-labelledby": "containers-title" }, h("h2", { id: "containers-title" }, "Containers"),
-    grid("Containers", ["Name", "Kind", "Ready", "Restarts", "State"], pod.containers)),
+    grid("Containers", ["Name", "Kind", "Ready", "Restarts", "State"], pod.containers.map((row) => row.map((cell, i) => (i === 3 ? cell.replace(" ", "\u00a0") : cell))))),
   pod.conditions && h("section", { class: "card", "aria-labelledby": "conditions-title" }, h("h2", { id: "conditions-title" }, "Conditions"),
     grid("Conditions", ["Type", "Status", "Since", "Reason"], pod.conditions)),
   pod.events && h("section", { class: "card", "aria-labelledby": "events-title" }, h("h2", { id: "events-title" }, "Events"),
     grid("Events", ["Last", "Type", "Reason", "Of", "Message"], pod.events.toReversed()))];
 
-export const table = (name, data) => [
-  h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, tables[name]), data?.rows && h("p", { class: "sub" }, data.rows.length + (data.more ? ", there are more" : ""))),
-  !data && h("p", { class: "sub" }, "Asking the API server …"),
-  data?.error && h("p", { class: "card warning" }, (data.forbidden ? "You may not see this: " : "") + data.error),
-  data?.rows && (data.rows.length > 0 ? h("section", { class: "card", "aria-label": tables[name] }, grid(tables[name], data.columns, data.rows))
-    : h("p", { class: "card empty" }, "There is none."))];
+// about is where a row of a table leads: to a pod, or to the pods of what it is about; null: it has none.
+const about = (of, overview) => {
+  const pod = of.startsWith("Pod ") && [...overview?.pods ?? [], ...overview?.gone ?? []].find((row) => "Pod " + row.namespace + "/" + row.name === of);
+  return pod ? podLink(pod.uid) : /^(Pod|Deployment|ReplicaSet|StatefulSet|DaemonSet|Job|Service|PersistentVolumeClaim|Node) /.test(of) ? linkTo({}, { of }) : null;
+};
+
+export const table = (route, data, overview) => {
+  const name = tables[route.table], rows = (data?.rows ?? []).map((row, i) => [row, data.about?.[i] ?? ""]).filter(([row]) => matches(row.join(" "), route.q));
+  return [
+    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, name), data?.rows && h("p", { class: "sub" }, data.rows.length + (data.more ? ", there are more" : "")), (data?.rows?.length > 1 || route.q) && search(route, name)),
+    !data && h("p", { class: "sub" }, "Asking the API server …"),
+    data?.error && h("p", { class: "card warning" }, (data.forbidden ? "You may not see this: " : "") + data.error),
+    data?.rows && (rows.length > 0 ? h("section", { class: "card", "aria-label": name }, grid(name, data.columns, rows.map(([row]) => row), rows.map(([, of]) => about(of, overview))))
+      : h("p", { class: "card empty" }, "There is none."))];
+};

@@ -92,6 +92,7 @@ func Open(t *testing.T, address string) *Page {
 				p.complaints = append(p.complaints, e.Entry.Text)
 			case log.SourceNetwork:
 				p.lost = append(p.lost, e.Entry.URL+": "+e.Entry.Text)
+			default:
 			}
 		}
 	})

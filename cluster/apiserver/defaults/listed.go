@@ -19,7 +19,6 @@ func (c clusterRoles) modifyRole(name string, client kubernetes.Interface) recon
 	return &listedRole{RuleOwnerModifier: reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()}, there: c.roles[name]}
 }
 
-// Get is the role.
 func (l *listedRole) Get(namespace, name string) (reconciliation.RuleOwner, error) {
 	switch {
 	case l.asked:
@@ -32,7 +31,6 @@ func (l *listedRole) Get(namespace, name string) (reconciliation.RuleOwner, erro
 	return reconciliation.ClusterRoleRuleOwner{ClusterRole: l.there}, nil
 }
 
-// listedBinding is the same for a binding.
 type listedBinding struct {
 	reconciliation.RoleBindingModifier
 	there *rbacv1.ClusterRoleBinding
@@ -43,7 +41,6 @@ func (c clusterRoles) modifyBinding(name string, client kubernetes.Interface) re
 	return &listedBinding{RoleBindingModifier: reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()}, there: c.bindings[name]}
 }
 
-// Get is the binding.
 func (l *listedBinding) Get(namespace, name string) (reconciliation.RoleBinding, error) {
 	switch {
 	case l.asked:

@@ -32,8 +32,7 @@ func both(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, client
 
 func get(t *testing.T, client *http.Client, url string) *http.Response {
 	t.Helper()
-	response, err := client.Get(url)
-	assert.Must(t, err)
+	response := assert.Get(client.Get(url)).Must(t)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -55,14 +54,11 @@ func TestAnswers(t *testing.T) {
 		w.Header().Set("Head", "after")
 		_, _ = io.WriteString(w, "made")
 	}, func(t *testing.T, client *http.Client, url string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/pods?dryRun=All", strings.NewReader("a pod"))
-		assert.Must(t, err)
+		request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/pods?dryRun=All", strings.NewReader("a pod"))).Must(t)
 		request.Header.Set("Of", "me")
-		response, err := client.Do(request)
-		assert.Must(t, err)
+		response := assert.Get(client.Do(request)).Must(t)
 		defer response.Body.Close()
-		got, err := io.ReadAll(response.Body)
-		assert.Must(t, err)
+		got := assert.Get(io.ReadAll(response.Body)).Must(t)
 		s.Status, s.Head, s.Got = response.StatusCode, response.Header.Get("Head"), string(got)
 		want := seen{
 			Method: "POST", URI: "/api/v1/pods?dryRun=All", Path: "/api/v1/pods", Query: "dryRun=All", Proto: "HTTP/2.0", Of: "me", Body: "a pod",
@@ -76,9 +72,8 @@ func TestAnswers(t *testing.T) {
 func TestSaysNothing(t *testing.T) {
 	both(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, client *http.Client, url string) {
 		response := get(t, client, url)
-		if body, err := io.ReadAll(response.Body); response.StatusCode != http.StatusOK || len(body) > 0 || err != nil {
-			t.Errorf("%s, %q, %v", response.Status, body, err)
-		}
+		body, err := io.ReadAll(response.Body)
+		assert.True(t, response.StatusCode == http.StatusOK && len(body) == 0 && err == nil, "%s, %q, %v", response.Status, body, err)
 	})
 }
 
@@ -103,18 +98,13 @@ func TestStreams(t *testing.T) {
 		for _, text := range []string{"one", "another"} {
 			more <- text
 			got := make([]byte, len(text))
-			if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != text {
-				t.Fatalf("%q, %v, want %q", got, err, text)
-			}
+			_, err := io.ReadFull(response.Body, got)
+			assert.Require(t, err == nil && string(got) == text, "%q, %v, want %q", got, err, text)
 		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, response.Body.Close())
 		select {
 		case err := <-ended:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("the handler's request ended with %v", err)
-			}
+			assert.ErrorIs(t, context.Canceled, err, "the handler's request ended with")
 		case <-time.After(time.Minute):
 			t.Error("the handler's request goes on")
 		}
@@ -133,8 +123,7 @@ func TestCancelled(t *testing.T) {
 		}, func(t *testing.T, client *http.Client, url string) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			assert.Must(t, err)
+			request := assert.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil)).Must(t)
 			if !begun {
 				time.AfterFunc(20*time.Millisecond, cancel)
 			}
@@ -145,9 +134,7 @@ func TestCancelled(t *testing.T) {
 				time.AfterFunc(20*time.Millisecond, cancel)
 				_, err = io.ReadAll(response.Body)
 			}
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("begun %v: %v", begun, err)
-			}
+			assert.True(t, errors.Is(err, context.Canceled), "begun %v: %v", begun, err)
 		})
 	}
 }
@@ -167,9 +154,7 @@ func TestBreaksOff(t *testing.T) {
 				_, err = io.ReadAll(response.Body)
 				_ = response.Body.Close()
 			}
-			if err == nil {
-				t.Errorf("begun %v: the response is whole", begun)
-			}
+			assert.True(t, err != nil, "begun %v: the response is whole", begun)
 		})
 	}
 }
@@ -191,13 +176,9 @@ func TestWaitsForReader(t *testing.T) {
 			a.mu.Lock()
 			waiting := a.body.Len()
 			a.mu.Unlock()
-			if waiting > most+len(piece) {
-				t.Errorf("%d bytes wait for the client, want %d at most", waiting, most+len(piece))
-			}
+			assert.True(t, waiting <= most+len(piece), "%d bytes wait for the client, want %d at most", waiting, most+len(piece))
 		}
 		n, err := io.Copy(io.Discard, response.Body)
-		if err != nil || n != pieces*int64(len(piece)) {
-			t.Errorf("%d bytes, %v, want %d", n, err, pieces*len(piece))
-		}
+		assert.True(t, err == nil && n == pieces*int64(len(piece)), "%d bytes, %v, want %d", n, err, pieces*len(piece))
 	})
 }

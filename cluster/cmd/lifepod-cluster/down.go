@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,6 @@ import (
 
 func newDownCommand(g *global) *cobra.Command {
 	var o cluster.DownOptions
-	var grace time.Duration
 	command := &cobra.Command{
 		Use:   "down [flags]",
 		Short: "End what up or join runs, with its pods",
@@ -23,7 +21,7 @@ state stays: the next lifepod up begins the pods again, as after a reboot.
 On a machine that has joined a cluster it ends lifepod join and this machine's pods.
 
 Each pod ends as its own lifepod would have ended it: with its preStop hooks and its
-grace, which --grace-period replaces, sidecars last.
+grace, which --grace replaces, sidecars last.
 
 With --purge everything below the state folder is removed: the cluster's state and
 keys, volumes, images.`,
@@ -32,9 +30,6 @@ keys, volumes, images.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			if command.Flags().Changed("grace-period") {
-				o.Grace = &grace
-			}
 			log, err := g.logger()
 			if err != nil {
 				return err
@@ -48,6 +43,6 @@ keys, volumes, images.`,
 		},
 	}
 	command.Flags().BoolVar(&o.Purge, "purge", false, "remove the cluster's state, keys, volumes and images as well")
-	commandline.DurationVar(command.Flags(), &grace, "grace-period", 0, "`time` that each pod has to end in, in place of its own; 0: kill at once")
+	commandline.GraceVar(command.Flags(), &o.Grace)
 	return command
 }

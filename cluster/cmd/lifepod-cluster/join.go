@@ -76,11 +76,11 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 		},
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&j.invitation.Hashes, "ca-hash", nil, "digest of the public key of the cluster's authority: `sha256:…`; may be repeated")
+	flags.StringArrayVar(&j.invitation.Hashes, "ca-hash", nil, "`sha256:…`: digest of the public key of the cluster's authority; may be repeated")
 	flags.BoolVar(&j.invitation.Unpinned, "insecure-skip-ca-verification", false, "trust whoever knows the token to be the cluster")
 	flags.StringVar(&j.secret.file, "token-file", "", "`file` with the token, ID.SECRET; - is the standard input")
 	flags.StringVar(&j.secret.text, "token", "", "the `token` itself: seen in the list of processes, prefer --token-file")
-	flags.StringVar(&j.node.RuntimeEndpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
+	flags.StringVar(&j.node.RuntimeEndpoint, "runtime-endpoint", "", "`unix:///path` of a CRI runtime to use instead of the bundled containerd")
 	flags.StringVar(&j.node.HostnameOverride, "hostname-override", "", "`name` of the node, instead of the machine's")
 	flags.StringVar(&j.node.NodeIP, "node-ip", "", "`address` of the node, or one of each family")
 	flags.StringVar(&j.node.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")

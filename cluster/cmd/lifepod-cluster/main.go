@@ -43,7 +43,7 @@ func exitCode(stderr io.Writer, err error) int {
 	case errors.As(err, &code):
 		return code.ExitStatus()
 	}
-	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
+	fmt.Fprintf(stderr, "%s %s\n", plain.Bad.Paint(plain.Colours(stderr), "lifepod:"), plain.Text(err.Error()))
 	if errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}
@@ -63,14 +63,15 @@ func newRootCommand() *cobra.Command {
 	pflag.CommandLine = pflag.NewFlagSet("lifepod", pflag.ContinueOnError)
 	root := &cobra.Command{Use: "lifepod", Short: "Run Kubernetes", SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.Help(root)
 	flags := root.PersistentFlags()
+	commandline.ColourVar(flags)
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
-	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
+	flags.StringVar(&g.logLevel, "log-level", "warn", "`level` of what lifepod logs of itself to stderr: debug, info, warn or error")
 	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
 	addCommands(root)
 	commandline.CompleteFlags(root, map[string]commandline.Completer{
-		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
-		"output":    cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
+		"output": cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
 	})
 	return root
 }

@@ -41,7 +41,7 @@ func openPage(c cluster.Config, r cluster.Ready) (*ui.Server, error) {
 	pods := client.New(control.Folder(paths.RunDir), paths.Root)
 	pods.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
 	pods.Journals = journal.In(paths.Root)
-	of, err := ui.OpenTables(r.Kubeconfig)
+	of, err := ui.OpenCluster(r.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}

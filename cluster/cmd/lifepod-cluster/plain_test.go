@@ -8,7 +8,10 @@ import (
 
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/commandline/helpcheck"
 )
+
+func TestHelp(t *testing.T) { helpcheck.Check(t, newRootCommand()) }
 
 // TestPlain: text of nodes, add-ons and errors reaches the terminal without control characters.
 func TestPlain(t *testing.T) {
@@ -16,12 +19,10 @@ func TestPlain(t *testing.T) {
 	var out strings.Builder
 	status := cluster.Status{Process: 1, Alarms: []string{evil}, Addons: []string{evil}}
 	status.Nodes = append(status.Nodes, cluster.NodeStatus{Name: evil, State: evil, Version: evil})
-	assert.Must(t, printStatus(&out, status))
+	assert.Must(t, printStatus(&out, "", status))
 	exitCode(&out, errors.New("\x1b[2J\u009b"))
-	if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-		t.Errorf("control characters in %q", out.String())
-	}
-	if n := strings.Count(out.String(), "\nAlarm:"); n != 1 {
-		t.Errorf("%d alarms in\n%s", n, out.String())
-	}
+	assert.True(t, !strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }),
+		"control characters in %q", out.String())
+	n := strings.Count(out.String(), "\nAlarm:")
+	assert.True(t, n == 1, "%d alarms in\n%s", n, out.String())
 }

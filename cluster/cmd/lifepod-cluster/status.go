@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/grpclog"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -40,32 +41,32 @@ func newStatusCommand(g *global) *cobra.Command {
 				}
 				return err
 			}
-			return printStatus(command.OutOrStdout(), status)
+			return printStatus(command.OutOrStdout(), g.root, status)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json instead of text")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: json instead of text")
 	return command
 }
 
 // printIdle shows a state folder whose cluster does not run.
-func printIdle(w io.Writer, s cluster.Status) {
+func printIdle(w io.Writer, root string, s cluster.Status) {
 	switch {
 	case s.Joined == "":
-		fmt.Fprintf(w, "Cluster:\tdoes not run; lifepod up starts it\n")
+		fmt.Fprintf(w, "Cluster:\tdoes not run; %s starts it\n", bundle.Command(root, "up"))
 	case s.Joining == 0:
-		fmt.Fprintf(w, "Node:\tof %s; lifepod join does not run, and starts it\n", s.Joined)
+		fmt.Fprintf(w, "Node:\tof %s; %s does not run, and starts it\n", s.Joined, bundle.Command(root, "join"))
 	default:
 		fmt.Fprintf(w, "Node:\tof %s; process %d\n", s.Joined, s.Joining)
 	}
 	if s.Unattended > 0 {
-		fmt.Fprintf(w, "Pods:\t%d run on; lifepod ps lists them\n", s.Unattended)
+		fmt.Fprintf(w, "Pods:\t%d run on; %s lists them\n", s.Unattended, bundle.Command(root, "ps"))
 	}
 }
 
-func printStatus(out io.Writer, s cluster.Status) error {
+func printStatus(out io.Writer, root string, s cluster.Status) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if s.Process == 0 {
-		printIdle(w, s)
+		printIdle(w, root, s)
 		return w.Flush()
 	}
 	fmt.Fprintf(w, "Process:\t%d, %d MiB resident\n", s.Process, s.Resident>>20)

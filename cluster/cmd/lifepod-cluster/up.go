@@ -37,9 +37,6 @@ goes on with them, also after kill -9 or a reboot. lifepod down ends the pods, t
 
 With --detach it runs in the background and logs to ROOT/cluster/log. ROOT is the
 folder of --root; each has a cluster of its own, and several may run at once.`,
-		Example: `  sudo lifepod up --detach
-  sudo lifepod kubectl get pods -A
-  sudo lifepod down --purge`,
 		Args: commandline.Arguments(0, 0),
 
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -86,14 +83,13 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	return command
 }
 
-// addUpFlags adds the flags of the cluster.
 func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
 	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, instead of its host name")
 	flags.StringVar(&c.NodeConfig, "config", "", "KubeletConfiguration `file` of this machine's node")
 	flags.IntVar(&c.NodePort, "port", 0, "`port` of the API of this machine's node; the configuration's, the port it had before, or the first free one from 10250")
 	flags.Var(flag.NewMapStringBool(&c.FeatureGates), "feature-gates", "feature gates of all parts: `name=true,…`")
-	flags.Var((*flag.ConfigurationMap)(&c.RuntimeConfig), "runtime-config", "APIs to turn on or off: `group/version=true,…`, group/version/resource, api/all, api/ga, api/beta, api/alpha")
+	flags.Var((*flag.ConfigurationMap)(&c.RuntimeConfig), "runtime-config", "`group/version=true,…`: APIs to turn on or off; also group/version/resource, api/all, api/ga, api/beta, api/alpha")
 	flags.StringSliceVar(&c.DisableAdmission, "disable-admission-plugins", nil, "admission `plugins` that are not to run, separated by commas: DenyServiceExternalIPs lets Services have externalIPs, and others of kube-apiserver's")
 	flags.StringSliceVar(&c.Disable, "disable", nil, "`parts` that are not to run, separated by commas: some of "+strings.Join(cluster.Parts(), ", "))
 	flags.StringVar(&c.Manifests, "manifests", "", "`folder` whose manifests are applied, now and when they change")

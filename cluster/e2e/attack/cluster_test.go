@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// request is one for objects of a kind.
 func request(client kubernetes.Interface, verb func(rest.Interface) *rest.Request, object runtime.Object) *rest.Request {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {

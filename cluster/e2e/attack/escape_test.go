@@ -24,22 +24,18 @@ import (
 func TestEscapes(t *testing.T) {
 	ctx := t.Context()
 	image := escapeImage(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = listener.Close() }()
 	seen := watchPods(ctx, others)
 	mapped := pod()
 	mapped.Namespace, mapped.Spec.Containers[0].Ports = others, []v1.ContainerPort{{ContainerPort: 80, HostPort: 30080}}
 	mapped.Spec.ActiveDeadlineSeconds = nil // it is there until the end
-	made, err := create(ctx, admin, mapped)
-	assert.Must(t, err)
+	made := assert.Get(create(ctx, admin, mapped)).Must(t)
 	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.ready }, made.(*v1.Pod).UID))
-	before, err := here.state()
-	assert.Must(t, err)
+	before := assert.Get(here.state()).Must(t)
 	_, local, _ := net.SplitHostPort(listener.Addr().String())
 	for _, seccomp := range []v1.SeccompProfileType{"", v1.SeccompProfileTypeUnconfined} {
-		volume, err := create(ctx, admin, block())
-		assert.Must(t, err)
+		volume := assert.Get(create(ctx, admin, block())).Must(t)
 		p := pod()
 		p.Namespace, p.Spec.NodeName = others, ""
 		p.Spec.Volumes[0].VolumeSource = v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: volume.(*v1.PersistentVolumeClaim).Name}}
@@ -54,29 +50,20 @@ func TestEscapes(t *testing.T) {
 			main.SecurityContext.SeccompProfile = &v1.SeccompProfile{Type: seccomp}
 		}
 		escape(ctx, t, seen, p)
-		if err := remove(ctx, volume); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, remove(ctx, volume))
 	}
-	if changes := compare(ctx, t, &before); len(changes) > 0 {
-		t.Errorf("the machine has changed: %s", changes)
-	}
-	if err := remove(ctx, made); err != nil {
-		t.Error(err)
-	}
+	assert.Empty(t, compare(ctx, t, &before), "the machine has changed")
+	assert.NoError(t, remove(ctx, made))
 }
 
 // escape runs a pod of the program to its end.
 func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
 	t.Helper()
-	made, err := create(ctx, admin, p)
-	assert.Must(t, err)
+	made := assert.Get(create(ctx, admin, p)).Must(t)
 	p = made.(*v1.Pod)
 	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.ended }, p.UID))
-	log, err := admin.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &v1.PodLogOptions{}).DoRaw(ctx)
-	assert.Must(t, err)
-	ended, err := admin.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
-	assert.Must(t, err)
+	log := assert.Get(admin.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &v1.PodLogOptions{}).DoRaw(ctx)).Must(t)
+	ended := assert.Get(admin.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})).Must(t)
 	refused := bytes.Count(log, []byte("\nrefused "))
 	if ended.Status.Phase != v1.PodSucceeded || refused < 30 {
 		t.Errorf("%s: %s %s\n%s", p.Spec.Containers[0].Args, ended.Status.Phase, ended.Status.Message, log)
@@ -97,31 +84,24 @@ func block() *v1.PersistentVolumeClaim {
 // escapeImage is an image of the program, which the node has pulled from a registry until the test ends.
 func escapeImage(t *testing.T) string {
 	t.Helper()
-	program, err := os.ReadFile(filepath.Join(filepath.Dir(up.Program), "escape"))
-	assert.Must(t, err)
-	content, err := imageregistry.Program("escape", program)
-	assert.Must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	program := assert.Get(os.ReadFile(filepath.Join(filepath.Dir(up.Program), "escape"))).Must(t)
+	content := assert.Get(imageregistry.Program("escape", program)).Must(t)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	registry := imageregistry.Serve(listener)
 	t.Cleanup(func() { _ = registry.Close() })
-	image, err := registry.Push("escape", content)
-	assert.Must(t, err)
+	image := assert.Get(registry.Push("escape", content)).Must(t)
 	return image
 }
 
 // gatewayAddress is where pods reach the API server at their bridge.
 func gatewayAddress(t *testing.T) string {
 	t.Helper()
-	bridge, err := net.InterfaceByName(machine.Root{Dir: up.Root}.Bridge())
-	assert.Must(t, err)
+	bridge := assert.Get(net.InterfaceByName(machine.Root{Dir: up.Root}.Bridge())).Must(t)
 	addresses, err := bridge.Addrs()
 	if err != nil || len(addresses) == 0 {
 		t.Fatal(addresses, err)
 	}
-	config, err := up.RESTConfig()
-	assert.Must(t, err)
-	server, err := url.Parse(config.Host)
-	assert.Must(t, err)
+	config := assert.Get(up.RESTConfig()).Must(t)
+	server := assert.Get(url.Parse(config.Host)).Must(t)
 	return net.JoinHostPort(addresses[0].(*net.IPNet).IP.String(), server.Port())
 }

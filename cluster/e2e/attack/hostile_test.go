@@ -45,9 +45,8 @@ func accepted(ctx context.Context, t *testing.T) []trial {
 	fields := regexp.MustCompile(*only)
 	var all []trial
 	for _, object := range base() {
-		if _, err := create(ctx, tenant, object, metav1.DryRunAll); err != nil {
-			t.Fatalf("%T without a hostile value: %v", object, err)
-		}
+		_, err := create(ctx, tenant, object, metav1.DryRunAll)
+		assert.Require(t, err == nil, "%T without a hostile value: %v", object, err)
 		for _, m := range mutations(object) {
 			if fields.MatchString(m.path) {
 				all = append(all, trial{m, m.apply(object)})
@@ -82,8 +81,7 @@ func TestHostileValues(t *testing.T) {
 	trials := accepted(ctx, t)
 	trials = trials[:min(*pods, len(trials))]
 	seen := watchPods(ctx, attacker)
-	b, err := here.state()
-	assert.Must(t, err)
+	b := assert.Get(here.state()).Must(t)
 	before := &b
 	const batch = 40
 	for from := 0; from < len(trials); from += batch {
@@ -103,9 +101,7 @@ func find(ctx context.Context, t *testing.T, seen *seenPods, before *map[string]
 		failed := t.Failed()
 		find(ctx, t, seen, before, trials[:len(trials)/2])
 		find(ctx, t, seen, before, trials[len(trials)/2:])
-		if !failed && !t.Failed() {
-			t.Errorf("%s\nchanged the machine together, and not one by one: %s", trials, changes)
-		}
+		assert.True(t, failed || t.Failed(), "%s\nchanged the machine together, and not one by one: %s", trials, changes)
 	}
 }
 
@@ -140,9 +136,8 @@ func attempt(ctx context.Context, t *testing.T, seen *seenPods, before *map[stri
 	_ = seen.until(settling, func(p *podState) bool { return p.settled }, uids...)
 	cancel()
 	side(len(made), func(i int) { _ = remove(ctx, made[i]) }) // its owner may not exist
-	if err := seen.until(ctx, func(p *podState) bool { return p.gone }, uids...); err != nil {
-		t.Fatalf("%s\ndeleted pods: %v", trials, err)
-	}
+	err := seen.until(ctx, func(p *podState) bool { return p.gone }, uids...)
+	assert.Require(t, err == nil, "%s\ndeleted pods: %v", trials, err)
 	return compare(ctx, t, before)
 }
 
@@ -162,17 +157,14 @@ func compare(ctx context.Context, t *testing.T, before *map[string]string) (chan
 	if err != nil && !wait.Interrupted(err) {
 		t.Fatal(err)
 	}
-	if s := here.seen.pods[here.uid]; s.gone {
-		t.Fatal("the victim is gone")
-	}
+	assert.Require(t, !here.seen.pods[here.uid].gone, "the victim is gone")
 	if len(changes) > 0 {
 		if err := here.plant(); err != nil {
 			t.Fatal(fmt.Errorf("after %s: %w", changes, err))
 		}
 		t.Logf("not as before: %s", changes)
-		if *before, err = here.state(); err != nil {
-			t.Fatal(err)
-		}
+		*before, err = here.state()
+		assert.Must(t, err)
 	}
 	return changes
 }

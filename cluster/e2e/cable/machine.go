@@ -100,8 +100,7 @@ func address(link, ip string) error {
 // FreePort is an address of this machine's with a port that nobody has.
 func FreePort(t *testing.T, address string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", net.JoinHostPort(address, "0"))).Must(t)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

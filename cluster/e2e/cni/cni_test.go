@@ -33,17 +33,13 @@ metadata: {name: p}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "sleep 100000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestOtherNetwork: the node is not ready until a network is configured, whose
 // plugins are those of the other folder; pods have its addresses then.
 func TestOtherNetwork(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	conf, bin := t.TempDir(), t.TempDir()
 	t.Cleanup(func() {
 		if link, err := netlink.LinkByName(bridge); err == nil {
@@ -51,15 +47,13 @@ func TestOtherNetwork(t *testing.T) {
 		}
 	})
 	c := instance.New(t, instance.Config{Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
-	client, err := c.Client()
-	assert.Must(t, err)
+	client := assert.Get(c.Client()).Must(t)
 	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 	machine.Until(t, "a node that says what it lacks", func() bool {
 		status, message := ready(ctx, client)
 		return status == v1.ConditionFalse && message == none
 	})
-	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, pod, "apply", "-f", "-")))
 	configure(t, c.Root, conf, bin)
 	machine.Until(t, "the node to be ready", func() bool {
 		status, _ := ready(ctx, client)
@@ -74,20 +68,15 @@ func TestOtherNetwork(t *testing.T) {
 		address = p.Status.PodIP
 		return p.Status.Phase == v1.PodRunning
 	})
-	if !strings.HasPrefix(address, "198.19.77.") {
-		t.Errorf("the pod has the address %s, want one of %s", address, subnet)
-	}
+	assert.True(t, strings.HasPrefix(address, "198.19.77."), "the pod has the address %s, want one of %s", address, subnet)
 }
 
 // configure installs a network of plugins that have names of their own in bin, and
 // the carried ones in it.
 func configure(t *testing.T, root, conf, bin string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
-	assert.Must(t, err)
-	if len(found) != 1 {
-		t.Fatalf("the carried plugins: %v, want one bridge", found)
-	}
+	found := assert.Get(filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))).Must(t)
+	assert.Require(t, len(found) == 1, "the carried plugins: %v, want one bridge", found)
 	assert.Must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
 	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,
 		"ipam": {"type": "lifepod-ipam", "dataDir": %q, "subnet": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`, bridge, filepath.Join(bin, "addresses"), subnet)
@@ -100,10 +89,6 @@ func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus
 	if err != nil {
 		return "", err.Error()
 	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady {
-			return c.Status, c.Message
-		}
-	}
-	return "", ""
+	c := machine.NodeReady(node)
+	return c.Status, c.Message
 }

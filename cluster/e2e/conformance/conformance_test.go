@@ -29,8 +29,7 @@ const handler = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.tes
 
 // TestConformance runs upstream's tests; one that fails fails it.
 func TestConformance(t *testing.T) {
-	cache, err := filepath.Abs("../../../.cache")
-	assert.Must(t, err)
+	cache := assert.Get(filepath.Abs("../../../.cache")).Must(t)
 	ctx := t.Context()
 	other := neighbour.New(t, neighbour.Config{Cable: "lpconform0", Near: near, Far: far})
 	images := serveImages(t, other, cache)
@@ -47,8 +46,7 @@ func TestConformance(t *testing.T) {
 // machines, where containerd takes them without TLS.
 func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host string) {
 	t.Helper()
-	here, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	here := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	var there net.Listener
 	assert.Must(t, other.Within(func() (err error) {
 		there, err = net.Listen("tcp", here.Addr().String())
@@ -61,11 +59,9 @@ func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host s
 // startCluster starts one that listens on the cable. It ends with the test.
 func startCluster(t *testing.T) *instance.Instance {
 	t.Helper()
-	root, err := os.MkdirTemp("", "lp-conform-")
-	assert.Must(t, err)
+	root := assert.Get(os.MkdirTemp("", "lp-conform-")).Must(t)
 	assert.Must(t, withHandler(root))
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	return instance.New(t, instance.Config{Root: root, Args: []string{
 		"--listen", fmt.Sprintf("%s:%d", near, port), "--disable-admission-plugins", "DenyServiceExternalIPs", // one of the tests is about external IPs
 	}})
@@ -84,8 +80,7 @@ func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *
 	t.Helper()
 	assert.Must(t, withHandler(other.Root))
 	other.Joins(ctx, cluster, instance.Configuration)
-	client, err := cluster.Client()
-	assert.Must(t, err)
+	client := assert.Get(cluster.Client()).Must(t)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for !isReady(ctx, client.CoreV1().Nodes().Get) {
@@ -99,13 +94,5 @@ func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *
 
 func isReady(ctx context.Context, get func(context.Context, string, metav1.GetOptions) (*v1.Node, error)) bool {
 	node, err := get(ctx, neighbour.Node, metav1.GetOptions{})
-	if err != nil || len(node.Spec.Taints) > 0 {
-		return false
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == v1.NodeReady {
-			return condition.Status == v1.ConditionTrue
-		}
-	}
-	return false
+	return err == nil && len(node.Spec.Taints) == 0 && machine.NodeReady(node).Status == v1.ConditionTrue
 }

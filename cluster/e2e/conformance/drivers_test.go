@@ -27,8 +27,7 @@ func TestStorage(t *testing.T) {
 // TestLocalStorage runs upstream's tests of storage drivers with lifepod's own, but for those
 // that want a populator and a validator of other data sources.
 func TestLocalStorage(t *testing.T) {
-	definition, err := filepath.Abs("local.yaml")
-	assert.Must(t, err)
+	definition := assert.Get(filepath.Abs("local.yaml")).Must(t)
 	node := startNode(t)
 	linkKubeletFolder(t, node.folder())
 	node.run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault + `|any volume data source`, parallel: 4, args: []string{"--storage.testdriver", definition}})
@@ -55,12 +54,9 @@ type node struct {
 // with the test.
 func startNode(t *testing.T, drivers ...program) node {
 	t.Helper()
-	cache, err := filepath.Abs("../../../.cache")
-	assert.Must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
-	more, err := driverImages(cache, drivers)
-	assert.Must(t, err)
+	cache := assert.Get(filepath.Abs("../../../.cache")).Must(t)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
+	more := assert.Get(driverImages(cache, drivers)).Must(t)
 	serveRegistry(t, cache, more, listener)
 	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
 	assert.Must(t, err)

@@ -58,13 +58,11 @@ func (s suite) prepare(t *testing.T) (out string, env []string) {
 // judge runs the command of the tests and reads their report.
 func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 	t.Helper()
-	text, err := os.Create(filepath.Join(out, "e2e.log"))
-	assert.Must(t, err)
+	text := assert.Get(os.Create(filepath.Join(out, "e2e.log"))).Must(t)
 	defer text.Close()
 	command.Stdout, command.Stderr = text, text
 	ended := command.Run()
-	results, err := read(out)
-	assert.Must(t, err)
+	results := assert.Get(read(out)).Must(t)
 	table := results.table()
 	fmt.Print(table)
 	if *report != "" {
@@ -73,9 +71,7 @@ func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 	for _, failed := range results.failed() {
 		t.Errorf("%s\n%s", failed.Name, failed.why())
 	}
-	if len(results.tests()) == 0 {
-		t.Errorf("no test ran")
-	}
+	assert.True(t, len(results.tests()) != 0, "no test ran")
 	if ended != nil {
 		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
 	}

@@ -25,22 +25,16 @@ const nodeTests = `Device Plugin|Device Manager|POD Resources API|\[DRA\]|CPU Ma
 // program kubelet. They start an etcd and an API server of their own, at the ports that
 // these usually have. What they ask of systemd the scripts in the folder node do.
 func TestNode(t *testing.T) {
-	cache, err := filepath.Abs("../../../.cache")
-	assert.Must(t, err)
-	lifepod, err := instance.Program("../../..")
-	assert.Must(t, err)
-	scripts, err := filepath.Abs("node")
-	assert.Must(t, err)
+	cache := assert.Get(filepath.Abs("../../../.cache")).Must(t)
+	lifepod := assert.Get(instance.Program("../../..")).Must(t)
+	scripts := assert.Get(filepath.Abs("node")).Must(t)
 	if there, err := os.ReadDir(kubeletFolder); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%s is not empty (%v): upstream's tests can't run where there is a kubelet", kubeletFolder, err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
-	more, err := driverImages(cache, []program{devicePlugin, {"e2e-test-images/" + devicePlugin.image, devicePlugin.folder, devicePlugin.file, devicePlugin.path}})
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
+	more := assert.Get(driverImages(cache, []program{devicePlugin, {"e2e-test-images/" + devicePlugin.image, devicePlugin.folder, devicePlugin.file, devicePlugin.path}})).Must(t)
 	serveRegistry(t, cache, more, listener)
-	dir, err := os.MkdirTemp("", "lp-node-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-node-")).Must(t)
 	root := machine.Root{Dir: filepath.Join(dir, "root")}
 	t.Cleanup(func() { sweepNode(t, lifepod, root) })
 	mirror(t, root, listener.Addr().String())
@@ -68,13 +62,10 @@ func mirror(t *testing.T, root machine.Root, registry string) {
 // sweepNode ends what the tests have left of the node and its pods.
 func sweepNode(t *testing.T, lifepod string, root machine.Root) {
 	t.Helper()
-	if out, err := exec.Command(lifepod, "down", "--root", root.Dir).CombinedOutput(); err != nil {
-		t.Errorf("lifepod down: %v\n%s", err, out)
-	}
+	out, err := exec.Command(lifepod, "down", "--root", root.Dir).CombinedOutput()
+	assert.True(t, err == nil, "lifepod down: %v\n%s", err, out)
 	for _, path := range []string{filepath.Dir(root.Dir), kubeletFolder} {
 		assert.Must(t, os.RemoveAll(path))
 	}
-	if left := root.Left(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	assert.Empty(t, root.Left(), "left")
 }

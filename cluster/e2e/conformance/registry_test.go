@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -21,17 +20,13 @@ import (
 // same address, until the test ends.
 func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Listener) {
 	t.Helper()
-	sources, err := upstreamSources()
-	assert.Must(t, err)
-	all, err := images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))
-	assert.Must(t, err)
+	sources := assert.Get(upstreamSources()).Must(t)
+	all := assert.Get(images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))).Must(t)
 	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
 	t.Cleanup(func() { _ = server.Close() })
 	for _, listener := range listeners {
 		go func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				t.Errorf("the registry: %v", err)
-			}
+			assert.ErrorIs(t, http.ErrServerClosed, server.Serve(listener), "the registry")
 		}()
 	}
 	assert.Must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))

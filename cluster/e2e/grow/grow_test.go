@@ -47,18 +47,14 @@ spec:
       tolerations:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 0}
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        command: [sh, -c, "echo here; sleep 100000"]
-        resources: {limits: {memory: 32Mi}}
+      - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "echo here; sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestGrow: a second machine joins by a token, which nobody sees, runs pods that reach
 // those of the first and are reached, is cut
 // off, loses them, comes back, and goes on without the token.
 func TestGrow(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	m := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
 	c, client := startCluster(t, "--node-monitor-grace-period", "20s")
 	token, file := m.Joins(ctx, c, instance.Configuration+"maxPods: 23\n")
@@ -66,9 +62,7 @@ func TestGrow(t *testing.T) {
 	unseen(t, m, token)
 	assert.Deep(t, "the node has", "23 pods, port 10350", configured(ctx, t, client))
 
-	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, mover, "apply", "-f", "-")))
 	first := awaitPod(ctx, t, client, "n2")
 	machine.Until(t, "what the pod says", func() bool { // through the API server, which verifies the node
 		out, err := c.Kubectl(ctx, "", "logs", first)
@@ -80,13 +74,10 @@ func TestGrow(t *testing.T) {
 
 	assert.Must(t, m.Plug(false))
 	awaitReady(ctx, t, client, v1.ConditionUnknown)
-	if second := awaitPod(ctx, t, client, instance.Node); second == first {
-		t.Errorf("pod %s is on both nodes", first)
-	}
+	assert.True(t, awaitPod(ctx, t, client, instance.Node) != first, "pod %s is on both nodes", first)
 	assert.Must(t, m.Plug(true))
-	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
-		t.Errorf("another Node came back: %s, was %s", back, joined)
-	}
+	back := awaitReady(ctx, t, client, v1.ConditionTrue)
+	assert.True(t, back == joined, "another Node came back: %s, was %s", back, joined)
 	machine.Until(t, "the end of the pod that was moved", func() bool {
 		_, err := client.CoreV1().Pods("default").Get(ctx, first, metav1.GetOptions{})
 		return err != nil
@@ -94,9 +85,7 @@ func TestGrow(t *testing.T) {
 
 	talk(ctx, t, c) // the routes are back, too
 
-	if _, err := c.Kubectl(ctx, caller, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, caller, "apply", "-f", "-")))
 	awaitCaller(ctx, t, client, 0)
 	m.Join.End() // pods run on
 	// It goes on as the same node, though the machine has another name.
@@ -117,10 +106,9 @@ spec:
   nodeName: n2
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, 'dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h']
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1,
+     command: [sh, -c, 'dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h'],
+     resources: {limits: {memory: 32Mi}}}
 `
 
 // awaitCaller returns when the caller is ready again; so often was it restarted.
@@ -144,8 +132,7 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
-	assert.Must(t, err)
+	node := assert.Get(client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})).Must(t)
 	return fmt.Sprintf("%d pods, port %d", node.Status.Capacity.Pods().Value(), node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
@@ -153,8 +140,7 @@ func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) 
 func startCluster(t *testing.T, args ...string) (*instance.Instance, kubernetes.Interface) {
 	t.Helper()
 	c := instance.New(t, instance.Config{Args: append([]string{"--listen", cable.FreePort(t, near)}, args...)})
-	client, err := c.Client()
-	assert.Must(t, err)
+	client := assert.Get(c.Client()).Must(t)
 	return c, client
 }
 
@@ -163,23 +149,16 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	t.Helper()
 	proc := filepath.Join("/proc", strconv.Itoa(m.Join.PID()))
 	for _, file := range []string{"cmdline", "environ"} {
-		text, err := os.ReadFile(filepath.Join(proc, file))
-		assert.Must(t, err)
-		if strings.Contains(string(text), token) {
-			t.Errorf("the token is in %s", file)
-		}
+		text := assert.Get(os.ReadFile(filepath.Join(proc, file))).Must(t)
+		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", file)
 	}
-	if strings.Contains(m.Join.Story(), token) {
-		t.Error("the token is in the log")
-	}
+	assert.True(t, !strings.Contains(m.Join.Story(), token), "the token is in the log")
 	err := filepath.WalkDir(filepath.Join(m.Root, "join"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), token) {
-			t.Errorf("the token is in %s", path)
-		}
+		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", path)
 		return err
 	})
 	assert.Must(t, err)
@@ -194,13 +173,8 @@ func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, 
 			return false
 		}
 		uid = string(node.UID)
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == v1.NodeReady {
-				// The scheduler goes by the taints, which follow the condition.
-				return condition.Status == want && (want == v1.ConditionTrue) == (len(node.Spec.Taints) == 0)
-			}
-		}
-		return false
+		// The scheduler goes by the taints, which follow the condition.
+		return machine.NodeReady(node).Status == want && (want == v1.ConditionTrue) == (len(node.Spec.Taints) == 0)
 	})
 	return uid
 }

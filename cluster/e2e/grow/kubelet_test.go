@@ -34,17 +34,13 @@ spec:
   hostNetwork: true
   terminationGracePeriodSeconds: 1
   containers:
-  - name: c
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "echo here; sleep 100000"]
-    resources: {limits: {memory: 32Mi}}
+  - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, "echo here; sleep 100000"], resources: {limits: {memory: 32Mi}}}
 `
 
 // TestPlainKubelet: an unmodified kubelet joins by a token and with the configuration
 // that kubeadm would give it. The API server verifies it, as logs and exec show.
 func TestPlainKubelet(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	n := neighbour.New(t, neighbour.Config{Cable: "lpgrow0", Near: near, Far: far})
 	c, client := startCluster(t)
 	token, _, err := c.Invitation(ctx)
@@ -52,19 +48,14 @@ func TestPlainKubelet(t *testing.T) {
 	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.Root, c, client, token), startRuntime(t, n))
 	awaitReady(ctx, t, client, v1.ConditionTrue)
 
-	if _, err := c.Kubectl(ctx, guest, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, guest, "apply", "-f", "-")))
 	machine.Until(t, "what the pod says", func() bool {
 		out, err := c.Kubectl(ctx, "", "logs", "guest")
 		return err == nil && out == "here\n"
 	})
-	if out, err := c.Kubectl(ctx, "", "exec", "guest", "--", "sh", "-c", "echo there"); err != nil || out != "there\n" {
-		t.Errorf("exec: %q, %v", out, err)
-	}
-	if _, err := c.Kubectl(ctx, "", "delete", "pod", "guest"); err != nil { // and waits
-		t.Error(err)
-	}
+	out, err := c.Kubectl(ctx, "", "exec", "guest", "--", "sh", "-c", "echo there")
+	assert.True(t, err == nil && out == "there\n", "exec: %q, %v", out, err)
+	assert.NoError(t, assert.ErrorOf(c.Kubectl(ctx, "", "delete", "pod", "guest"))) // and waits
 }
 
 // startRuntime starts the container runtime of the other machine: the one that
@@ -98,8 +89,7 @@ func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 // the configuration, which lacks what is this machine's own.
 func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Instance, client kubernetes.Interface, token string) kubeletConfig {
 	t.Helper()
-	admin, err := c.RESTConfig()
-	assert.Must(t, err)
+	admin := assert.Get(c.RESTConfig()).Must(t)
 	bootstrap := clientcmdapi.NewConfig()
 	bootstrap.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	bootstrap.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
@@ -123,8 +113,7 @@ func kubeletFiles(ctx context.Context, t *testing.T, dir string, c *instance.Ins
 	} {
 		assert.Must(t, write(path))
 	}
-	published, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
-	assert.Must(t, err)
+	published := assert.Get(client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})).Must(t)
 	assert.Must(t, yaml.Unmarshal([]byte(published.Data["kubelet"]), &k.fields))
 	k.fields["authentication"].(map[string]any)["x509"] = map[string]any{"clientCAFile": authority}
 	return k
@@ -144,9 +133,8 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 	binaries, err := controlplane.FindBinaries()
 	assert.Must(t, err)
 	kubelet := filepath.Join(binaries, "kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err = os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	root := machine.Root{Dir: n.Root}
 	maps.Copy(k.fields, map[string]any{
 		"containerRuntimeEndpoint": endpoint,
@@ -172,13 +160,9 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 		machine.RemoveDeviceSocket()
 		closing := context.WithoutCancel(ctx)
 		found, err := leftovers.Find(closing, leftovers.Place{Root: n.Root, CgroupParent: root.Cgroup()})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool { return l.Kind == leftovers.Process }) // the runtime's
-		if err := leftovers.Sweep(closing, found); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, leftovers.Sweep(closing, found))
 	})
 }
 
@@ -189,8 +173,7 @@ func hierarchies(t *testing.T) []string {
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return []string{root}
 	}
-	found, err := filepath.Glob(root + "/*/tasks")
-	assert.Must(t, err)
+	found := assert.Get(filepath.Glob(root + "/*/tasks")).Must(t)
 	for i, tasks := range found {
 		found[i] = filepath.Dir(tasks)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // talkers are a pod on each node, each with a Service of its name; they stay where
@@ -21,27 +22,17 @@ items:
   metadata: {name: on-n1, labels: {talker: on-n1}}
   spec: {nodeName: n1, terminationGracePeriodSeconds: 1, tolerations: &stays [{operator: Exists}], containers: &serve [{
     name: c, image: "lifepod.dev/toolbox:1", command: [serve, --port, "8080"], resources: {limits: {memory: 32Mi}}}]}
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: on-n2, labels: {talker: on-n2}}
-  spec: {nodeName: n2, terminationGracePeriodSeconds: 1, tolerations: *stays, containers: *serve}
-- apiVersion: v1
-  kind: Service
-  metadata: {name: to-n1}
-  spec: {selector: {talker: on-n1}, ports: [{port: 80, targetPort: 8080}]}
-- apiVersion: v1
-  kind: Service
-  metadata: {name: to-n2}
-  spec: {selector: {talker: on-n2}, ports: [{port: 80, targetPort: 8080}]}
+- {apiVersion: v1, kind: Pod, metadata: {name: on-n2, labels: {talker: on-n2}},
+   spec: {nodeName: n2, terminationGracePeriodSeconds: 1, tolerations: *stays, containers: *serve}}
+- {apiVersion: v1, kind: Service, metadata: {name: to-n1}, spec: {selector: {talker: on-n1}, ports: [{port: 80, targetPort: 8080}]}}
+- {apiVersion: v1, kind: Service, metadata: {name: to-n2}, spec: {selector: {talker: on-n2}, ports: [{port: 80, targetPort: 8080}]}}
 `
 
 // talk: pods of both nodes reach each other by address, by a Service's address and by
 // its name.
 func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 	t.Helper()
-	if _, err := c.Kubectl(ctx, talkers, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(c.Kubectl(ctx, talkers, "apply", "-f", "-")))
 	field := func(kind, name, path string) (value string) {
 		t.Helper()
 		machine.Until(t, path+" of "+kind+" "+name, func() bool {
@@ -71,8 +62,6 @@ func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
 	t.Helper()
 	for _, pod := range []string{"on-n1", "on-n2"} {
 		out, err := c.Kubectl(ctx, "", "exec", pod, "--", "cat", "/proc/1/status")
-		if err != nil || !strings.Contains(out, "\nSeccomp:\t2\n") {
-			t.Errorf("pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
-		}
+		assert.True(t, err == nil && strings.Contains(out, "\nSeccomp:\t2\n"), "pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
 	}
 }

@@ -8,13 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"k8s.io/client-go/kubernetes"
@@ -34,7 +32,6 @@ kind: KubeletConfiguration
 evictionHard: {memory.available: 0%, nodefs.available: 0%, imagefs.available: 0%}
 `
 
-// Config says how to start one.
 type Config struct {
 	Program string   // lifepod
 	Root    string   // state folder; one of its own below the temporary folder if empty
@@ -54,8 +51,7 @@ type Instance struct {
 
 	command *exec.Cmd
 	ended   chan struct{}
-	log     bytes.Buffer
-	mu      sync.Mutex // of log
+	log     machine.Log
 }
 
 // Program is the lifepod to test: $LIFEPOD, else bin/lifepod of the repository
@@ -147,7 +143,7 @@ func (i *Instance) Run(ctx context.Context) error {
 		args = append(args, "--config", configuration)
 	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
-	i.command.Stderr = writer(i.write)
+	i.command.Stderr = &i.log
 	i.command.Env = append(os.Environ(), i.Env...)
 	out, err := i.command.StdoutPipe()
 	if err != nil {
@@ -182,26 +178,9 @@ func (i *Instance) Run(ctx context.Context) error {
 	}
 }
 
-type writer func([]byte) (int, error)
-
-func (w writer) Write(text []byte) (int, error) { return w(text) }
-
-var _ io.Writer = writer(nil)
-
-func (i *Instance) write(text []byte) (int, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.Write(text)
-}
-
 // Log is what it has logged so far.
-func (i *Instance) Log() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.String()
-}
+func (i *Instance) Log() string { return i.log.String() }
 
-// Pid is the process.
 func (i *Instance) Pid() int { return i.command.Process.Pid }
 
 // Kill ends the process with KILL and waits until it is gone.

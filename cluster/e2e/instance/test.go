@@ -13,14 +13,12 @@ import (
 func New(t *testing.T, c Config) *Instance {
 	t.Helper()
 	if c.Program == "" {
-		program, err := Program("../../..")
-		assert.Must(t, err)
+		program := assert.Get(Program("../../..")).Must(t)
 		c.Program = program
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience)
 	defer cancel()
-	i, err := Start(ctx, c)
-	assert.Must(t, err)
+	i := assert.Get(Start(ctx, c)).Must(t)
 	assert.AtEnd(t, func() error {
 		if t.Failed() {
 			t.Logf("%s:\n%s", i.Name, i.Log())

@@ -3,13 +3,11 @@
 package neighbour
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// Node is the name of the node there.
 const Node = "n2"
 
 // Neighbour is another machine with a folder.
@@ -42,10 +39,8 @@ type Config struct {
 // New connects one. It ends with its test.
 func New(t *testing.T, c Config) *Neighbour {
 	t.Helper()
-	program, err := instance.Program("../../..")
-	assert.Must(t, err)
-	root, err := os.MkdirTemp("", "lp-far-")
-	assert.Must(t, err)
+	program := assert.Get(instance.Program("../../..")).Must(t)
+	root := assert.Get(os.MkdirTemp("", "lp-far-")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
 	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: program, Root: root, address: c.Far}
 }
@@ -54,15 +49,13 @@ func New(t *testing.T, c Config) *Neighbour {
 type Process struct {
 	command *exec.Cmd
 	ended   chan struct{}
-	mu      sync.Mutex // of log
-	log     bytes.Buffer
+	log     machine.Log
 }
 
-// Start starts a program there.
 func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	n.t.Helper()
 	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
-	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), &p.log, &p.log
 	assert.Must(n.t, n.Within(p.command.Start))
 	go func() {
 		defer close(p.ended)
@@ -71,7 +64,6 @@ func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
 	return p
 }
 
-// PID is the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
 // Ended is closed when it has.
@@ -83,19 +75,8 @@ func (p *Process) End() {
 	<-p.ended
 }
 
-// Write is for what it logs.
-func (p *Process) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(text)
-}
-
 // Story is what it has logged.
-func (p *Process) Story() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
-}
+func (p *Process) Story() string { return p.log.String() }
 
 // Joins starts lifepod join there by a new token, at port 10350 and with the KubeletConfiguration in a file. The node leaves when the
 // test ends.

@@ -22,10 +22,8 @@ const etcdURL = "https://" + near + ":12379"
 func startEtcd(t *testing.T) (flags []string) {
 	t.Helper()
 	dir := t.TempDir()
-	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.ParseIP(near)}})
-	assert.Must(t, err)
-	program, err := filepath.Abs("../../../.cache/controlplane/bin/etcd")
-	assert.Must(t, err)
+	keys := assert.Get(pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.ParseIP(near)}})).Must(t)
+	program := assert.Get(filepath.Abs("../../../.cache/controlplane/bin/etcd")).Must(t)
 	command := exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--enable-grpc-gateway=false",
 		"--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
 		"--listen-peer-urls", "unix://"+filepath.Join(dir, "peer:0"), "--initial-advertise-peer-urls", "http://localhost:12380",

@@ -52,19 +52,15 @@ func beginCopies(ctx context.Context, t *testing.T, second *instance.Instance, c
 	t.Helper()
 	apply := func(manifest string) {
 		t.Helper()
-		_, err := second.Kubectl(ctx, manifest, "apply", "-f", "-")
-		assert.Must(t, err)
+		assert.Must(t, assert.ErrorOf(second.Kubectl(ctx, manifest, "apply", "-f", "-")))
 	}
 	content := make([]byte, 96<<20)
-	_, err := rand.Read(content)
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(rand.Read(content)))
 	for _, name := range []string{"source-1", "source-2"} {
 		apply(volume(name, "null"))
 		runs(ctx, t, client, name)
 		found, err := filepath.Glob(filepath.Join(second.Root, "node", "pods", "*", "volumes", "kubernetes.io~csi", "pvc-"+uidOf(ctx, t, client, name), "mount"))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("mounts of the volume of %s: %q (%v)", name, found, err)
-		}
+		assert.Require(t, err == nil && len(found) == 1, "mounts of the volume of %s: %q (%v)", name, found, err)
 		assert.Must(t, os.WriteFile(filepath.Join(found[0], "data"), content, 0o600))
 	}
 	apply(volume("keep", "{kind: PersistentVolumeClaim, name: source-1}") + "---" + volume("gone", "{kind: PersistentVolumeClaim, name: source-2}"))
@@ -84,28 +80,20 @@ func (c copies) has(name string) bool {
 // its claim; what was made for a claim that has been deleted meanwhile it deletes.
 func (c copies) goOn(ctx context.Context, t *testing.T) {
 	t.Helper()
-	_, err := c.second.Kubectl(ctx, "", "delete", "pod/gone", "pvc/gone", "--wait=false")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(c.second.Kubectl(ctx, "", "delete", "pod/gone", "pvc/gone", "--wait=false")))
 	runs(ctx, t, c.client, "keep")
-	if list, err := filepath.Glob(filepath.Join(c.second.Root, "volume-images", "volumes", "*"+c.keep)); err != nil || len(list) != 1 {
-		t.Errorf("images of a claim: %q (%v), want one", list, err)
-	}
-	if !c.has(c.gone) && !c.has(".new-"+c.gone) {
-		t.Error("the node of the volume did not go on without the leader")
-	}
+	list, err := filepath.Glob(filepath.Join(c.second.Root, "volume-images", "volumes", "*"+c.keep))
+	assert.True(t, err == nil && len(list) == 1, "images of a claim: %q (%v), want one", list, err)
+	assert.True(t, c.has(c.gone) || c.has(".new-"+c.gone), "the node of the volume did not go on without the leader")
 }
 
 // end: nothing is left of the claim that has gone.
 func (c copies) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	machine.Until(t, "the end of a volume of a claim that has gone", func() bool { return !c.has(c.gone) && !c.has(".new-"+c.gone) })
-	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-	assert.Must(t, err)
-	if len(volumes.Items) != 3 {
-		t.Errorf("%d volumes, want those of both sources and of one copy", len(volumes.Items))
-	}
-	_, err = c.second.Kubectl(ctx, "", "delete", "pods,pvc", "source-1", "source-2", "keep")
-	assert.Must(t, err)
+	volumes := assert.Get(c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})).Must(t)
+	assert.True(t, len(volumes.Items) == 3, "%d volumes, want those of both sources and of one copy", len(volumes.Items))
+	assert.Must(t, assert.ErrorOf(c.second.Kubectl(ctx, "", "delete", "pods,pvc", "source-1", "source-2", "keep")))
 }
 
 // runs waits for a pod.
@@ -119,7 +107,6 @@ func runs(ctx context.Context, t *testing.T, client kubernetes.Interface, name s
 
 func uidOf(ctx context.Context, t *testing.T, client kubernetes.Interface, claim string) string {
 	t.Helper()
-	object, err := client.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
-	assert.Must(t, err)
+	object := assert.Get(client.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})).Must(t)
 	return string(object.UID)
 }

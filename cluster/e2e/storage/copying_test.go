@@ -31,9 +31,7 @@ func killedWhileCopying(ctx context.Context, t *testing.T, i *instance.Instance)
 	kubectl(ctx, t, i, workload("clone", instance.Node, "{kind: PersistentVolumeClaim, name: source}"), "apply", "-f", "-")
 	killInTheMiddle(ctx, t, i, "volumes")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/clone", "--timeout=60s")
-	if got := sum(t, filepath.Join(mountOf(ctx, t, i, i.Root, "clone"), "data")); got != want {
-		t.Error("the clone has other data than its source")
-	}
+	assert.True(t, sum(t, filepath.Join(mountOf(ctx, t, i, i.Root, "clone"), "data")) == want, "the clone has other data than its source")
 	kubectl(ctx, t, i, strings.Replace(snapshotOf, "data-db-0", "source", 1), "apply", "-f", "-")
 	killInTheMiddle(ctx, t, i, "snapshots")
 	kubectl(ctx, t, i, "", "wait", "volumesnapshot/before", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
@@ -41,19 +39,16 @@ func killedWhileCopying(ctx context.Context, t *testing.T, i *instance.Instance)
 
 	volumes := len(strings.Fields(kubectl(ctx, t, i, "", "get", "pv", "-o", "name")))
 	for kind, want := range map[string]int{"volumes": volumes, "snapshots": 1} {
-		if list := stored(t, i.Root, kind); len(list) != want {
-			t.Errorf("%s: %q, want %d", kind, list, want)
-		}
+		list := stored(t, i.Root, kind)
+		assert.True(t, len(list) == want, "%s: %q, want %d", kind, list, want)
 	}
-	if _, loops := volumeThings(i); len(loops) != len(loopsBefore)+2 {
-		t.Errorf("loop devices: %q, want two more than %q", loops, loopsBefore)
-	}
+	_, loops := volumeThings(i)
+	assert.True(t, len(loops) == len(loopsBefore)+2, "loop devices: %q, want two more than %q", loops, loopsBefore)
 	made := strings.Fields(kubectl(ctx, t, i, "", "get", "pvc", "source", "clone", "-o", "jsonpath=pv/{.items[0].spec.volumeName} pv/{.items[1].spec.volumeName}"))
 	kubectl(ctx, t, i, "", "delete", "sts/source", "sts/clone", "pvc/source", "pvc/clone", "volumesnapshot/before")
 	kubectl(ctx, t, i, "", append([]string{"wait", "--for=delete", "--timeout=60s"}, made...)...)
-	if after, _ := volumeThings(i); len(after) != len(before) {
-		t.Errorf("mounts: %q, want %q", after, before)
-	}
+	after, _ := volumeThings(i)
+	assert.True(t, len(after) == len(before), "mounts: %q, want %q", after, before)
 }
 
 // killInTheMiddle kills lifepod up while it makes a volume or a snapshot, and starts it again.
@@ -61,26 +56,21 @@ func killInTheMiddle(ctx context.Context, t *testing.T, i *instance.Instance, ki
 	t.Helper()
 	unfinished := filepath.Join(i.Root, "volume-images", kind, ".new-*", "image")
 	for found := false; !found; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatalf("nothing is made in %s", unfinished)
-		}
-		images, err := filepath.Glob(unfinished)
-		assert.Must(t, err)
+		assert.Require(t, ctx.Err() == nil, "nothing is made in %s", unfinished)
+		images := assert.Get(filepath.Glob(unfinished)).Must(t)
 		found = len(images) > 0
 	}
 	time.Sleep(10 * time.Millisecond)
 	i.Kill()
-	if images, err := filepath.Glob(unfinished); err != nil || len(images) != 1 {
-		t.Fatalf("lifepod up was not killed in the middle of a copy: %q (%v)", images, err)
-	}
+	images, err := filepath.Glob(unfinished)
+	assert.Require(t, err == nil && len(images) == 1, "lifepod up was not killed in the middle of a copy: %q (%v)", images, err)
 	assert.Must(t, i.Run(ctx))
 }
 
 // stored is the volumes or snapshots below a root, whole or not.
 func stored(t *testing.T, root, kind string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(root, "volume-images", kind))
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(filepath.Join(root, "volume-images", kind))).Must(t)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
@@ -92,9 +82,7 @@ func mountOf(ctx context.Context, t *testing.T, i *instance.Instance, root, clai
 	t.Helper()
 	volume := kubectl(ctx, t, i, "", "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
 	found, err := filepath.Glob(filepath.Join(root, "node", "pods", "*", "volumes", "kubernetes.io~csi", volume, "mount"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("mounts of volume %s: %q (%v)", volume, found, err)
-	}
+	assert.Require(t, err == nil && len(found) == 1, "mounts of volume %s: %q (%v)", volume, found, err)
 	return found[0]
 }
 
@@ -115,12 +103,9 @@ func fill(t *testing.T, dir string) (digest [sha256.Size]byte) {
 // sum is that of what fill has written.
 func sum(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
-	file, err := os.Open(path)
-	assert.Must(t, err)
+	file := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
 	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(io.Copy(hash, file)))
 	return [sha256.Size]byte(hash.Sum(nil))
 }

@@ -110,9 +110,8 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
 	assert.Deep(t, "log of the first pod", "db", place(ctx, t, i, "db", workload("db", neighbour.Node, "null")))
-	if list := stored(t, root, "volumes"); len(list) != 1 {
-		t.Errorf("volumes of the machine that joined: %q", list)
-	}
+	list := stored(t, root, "volumes")
+	assert.True(t, len(list) == 1, "volumes of the machine that joined: %q", list)
 	want := fill(t, mountOf(ctx, t, i, root, "db"))
 	kubectl(ctx, t, i, "", "wait", "--for=create", "volumesnapshotclass/local", "--timeout=60s")
 	kubectl(ctx, t, i, strings.Replace(snapshotOf, "data-db-0", "db", 1), "apply", "-f", "-")
@@ -129,9 +128,7 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 		{"clone", preferring("clone", instance.Node, "{kind: PersistentVolumeClaim, name: db}"), "db db clone"},
 	} {
 		assert.Deep(t, fmt.Sprintf("log in volume %s", c.name), c.log, place(ctx, t, i, c.name, c.manifest))
-		if got := sum(t, filepath.Join(mountOf(ctx, t, i, root, c.name), "data")); got != want {
-			t.Errorf("volume %s has other data than its source", c.name)
-		}
+		assert.True(t, sum(t, filepath.Join(mountOf(ctx, t, i, root, c.name), "data")) == want, "volume %s has other data than its source", c.name)
 	}
 	// A pod that may only be on the first machine has no copy there.
 	kubectl(ctx, t, i, workload("elsewhere", instance.Node, fromSnapshot), "apply", "-f", "-")
@@ -139,17 +136,15 @@ func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string
 	kubectl(ctx, t, i, "", "wait", "pod/elsewhere-0", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "--timeout=60s")
 	for _, claim := range []string{"clone", "elsewhere"} {
 		why := kubectl(ctx, t, i, "", "get", "events", "--field-selector=reason=ProvisioningFailed,involvedObject.name="+claim, "-o", "jsonpath={.items[*].message}")
-		if !strings.Contains(why, "node "+instance.Node+" was selected, but the source of the volume is on node "+neighbour.Node) {
-			t.Errorf("events of claim %s: %q", claim, why)
-		}
+		assert.True(t, strings.Contains(why, "node "+instance.Node+" was selected, but the source of the volume is on node "+neighbour.Node),
+			"events of claim %s: %q", claim, why)
 	}
 	kubectl(ctx, t, i, "", "delete", "sts", "--all")
 	kubectl(ctx, t, i, "", "delete", "pvc", "--all")
 	kubectl(ctx, t, i, "", "delete", "volumesnapshot", "--all")
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
 	for _, at := range []string{i.Root, root} {
-		if list := stored(t, at, "volumes"); len(list) > 0 {
-			t.Errorf("volumes left in %s: %q", at, list)
-		}
+		list := stored(t, at, "volumes")
+		assert.True(t, len(list) == 0, "volumes left in %s: %q", at, list)
 	}
 }

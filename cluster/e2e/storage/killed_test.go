@@ -58,31 +58,24 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 	}
 	kubectl(ctx, t, i, "", "exec", "raws-0", "--", "sh", "-c", "echo written > /dev/data")
 	mounts, loops := volumeThings(i)
-	if len(mounts) == 0 || len(loops) != 3 { // the block device is kept open by another
-		t.Fatalf("mounts %q, loop devices %q", mounts, loops)
-	}
+	assert.Require(t, len(mounts) != 0 && len(loops) == 3, "mounts %q, loop devices %q", mounts, loops) // the block device is kept open by another
 
 	killedWhileCopying(ctx, t, i)
 	kubectl(ctx, t, i, "", "exec", "files-0", "--", "sh", "-c", "echo after >> /data/log")
 	assert.Deep(t, "after lifepod up was killed, the log has", "started\nafter", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
-	if again, loopsAgain := volumeThings(i); len(again) != len(mounts) || len(loopsAgain) != 3 {
-		t.Errorf("before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
-	}
+	again, loopsAgain := volumeThings(i)
+	assert.True(t, len(again) == len(mounts) && len(loopsAgain) == 3, "before lifepod up was killed: %q, then %q %q", mounts, again, loopsAgain)
 
 	i.Kill()
-	if out, err := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--grace-period", "1s").CombinedOutput(); err != nil {
-		t.Fatalf("lifepod down: %v: %s", err, out)
-	}
-	if mounts, loops := volumeThings(i); len(mounts)+len(loops) > 0 {
-		t.Errorf("lifepod down has left %q %q", mounts, loops)
-	}
+	out, err := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--grace-period", "1s").CombinedOutput()
+	assert.Require(t, err == nil, "lifepod down: %v: %s", err, out)
+	mounts, loops = volumeThings(i)
+	assert.True(t, len(mounts)+len(loops) == 0, "lifepod down has left %q %q", mounts, loops)
 	assert.Must(t, i.Run(ctx))
 	for _, pod := range []string{"files-0", "raws-0"} {
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=60s")
 		kubectl(ctx, t, i, "", "wait", "pod/"+pod, "--for=condition=Ready", "--timeout=60s")
 	}
 	assert.Deep(t, "after lifepod down, the log has", "started\nafter\nstarted", kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"))
-	if got := kubectl(ctx, t, i, "", "exec", "raws-0", "--", "head", "-n", "1", "/dev/data"); got != "written" {
-		t.Errorf("after lifepod down, the block device has %q", got)
-	}
+	assert.Equal(t, "written", kubectl(ctx, t, i, "", "exec", "raws-0", "--", "head", "-n", "1", "/dev/data"), "after lifepod down, the block device has")
 }

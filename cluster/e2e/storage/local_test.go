@@ -28,11 +28,9 @@ spec:
       terminationGracePeriodSeconds: 1
       securityContext: {runAsUser: 999, fsGroup: 999}
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        imagePullPolicy: Never
-        command: [sh, -c, "mkdir -p /data/pgdata && echo $HOSTNAME started >> /data/pgdata/log && sleep 1h"]
-        volumeMounts: [{name: data, mountPath: /data}]
+      - {name: c, image: lifepod.dev/toolbox:1, imagePullPolicy: Never,
+         command: [sh, -c, "mkdir -p /data/pgdata && echo $HOSTNAME started >> /data/pgdata/log && sleep 1h"],
+         volumeMounts: [{name: data, mountPath: /data}]}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 32Mi}}}
@@ -88,20 +86,14 @@ func TestLocalVolumes(t *testing.T) {
 	kubectl(ctx, t, i, "", "delete", "pod", "db-0")
 	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/db-0", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
-	if got := startReader(ctx, t, i, "restored", "{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}"); got != "db-0 started" {
-		t.Errorf("the snapshot has %q, want what was written before it", got)
-	}
-	if got := startReader(ctx, t, i, "clone", "{kind: PersistentVolumeClaim, name: data-db-0}"); got != "db-0 started\ndb-0 started" {
-		t.Errorf("the clone has %q, want what was written by both pods", got)
-	}
+	got := startReader(ctx, t, i, "restored", "{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}")
+	assert.True(t, got == "db-0 started", "the snapshot has %q, want what was written before it", got)
+	got = startReader(ctx, t, i, "clone", "{kind: PersistentVolumeClaim, name: data-db-0}")
+	assert.True(t, got == "db-0 started\ndb-0 started", "the clone has %q, want what was written by both pods", got)
 
-	if _, err := i.Kubectl(ctx, "", "exec", "db-1", "--", "sh", "-c", "cat /dev/zero > /data/pgdata/fill"); err == nil {
-		t.Error("a volume has no end")
-	}
+	assert.Fails(t, assert.ErrorOf(i.Kubectl(ctx, "", "exec", "db-1", "--", "sh", "-c", "cat /dev/zero > /data/pgdata/fill")), "a volume has no end")
 	size, err := strconv.Atoi(kubectl(ctx, t, i, "", "exec", "db-1", "--", "stat", "-c", "%s", "/data/pgdata/fill"))
-	if err != nil || size > 32<<20 || size < 16<<20 {
-		t.Errorf("a volume of 32Mi holds a file of %d bytes (%v)", size, err)
-	}
+	assert.True(t, err == nil && size <= 32<<20 && size >= 16<<20, "a volume of 32Mi holds a file of %d bytes (%v)", size, err)
 	kubectl(ctx, t, i, "", "exec", "db-1", "--", "rm", "/data/pgdata/fill")
 
 	kubectl(ctx, t, i, "", "delete", "sts/db", "pod/restored", "pod/clone", "volumesnapshot/before")
@@ -110,9 +102,7 @@ func TestLocalVolumes(t *testing.T) {
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "volumesnapshotcontent", "--all", "--timeout=60s")
 	for _, kind := range []string{"volumes", "snapshots"} {
 		left, err := os.ReadDir(filepath.Join(i.Root, "volume-images", kind))
-		if err != nil || len(left) > 0 {
-			t.Errorf("left of %s: %v %v", kind, left, err)
-		}
+		assert.True(t, err == nil && len(left) == 0, "left of %s: %v %v", kind, left, err)
 	}
 }
 
@@ -142,7 +132,6 @@ func TestLocalVolumeGrows(t *testing.T) {
 	kubectl(ctx, t, i, "", "wait", "pod/raw", "--for=condition=Ready", "--timeout=60s")
 	kubectl(ctx, t, i, "", "patch", "pvc/raw", "--type=merge", `--patch={"spec": {"resources": {"requests": {"storage": "64Mi"}}}}`)
 	kubectl(ctx, t, i, "", "wait", "pvc/raw", "--for=jsonpath={.status.capacity.storage}=64Mi", "--timeout=60s")
-	if got := kubectl(ctx, t, i, "", "exec", "raw", "--", "sh", "-c", "cat /dev/data | wc -c"); got != "67108864" {
-		t.Errorf("the device has %s bytes, want 67108864", got)
-	}
+	got := kubectl(ctx, t, i, "", "exec", "raw", "--", "sh", "-c", "cat /dev/data | wc -c")
+	assert.True(t, got == "67108864", "the device has %s bytes, want 67108864", got)
 }

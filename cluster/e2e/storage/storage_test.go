@@ -30,9 +30,7 @@ func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 func kubectl(ctx context.Context, t *testing.T, i *instance.Instance, input string, args ...string) string {
 	t.Helper()
 	out, err := i.Kubectl(ctx, input, args...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, i.Log())
-	}
+	assert.Require(t, err == nil, "%v\n%s", err, i.Log())
 	return strings.TrimSpace(out)
 }
 
@@ -48,12 +46,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers:
-      - name: c
-        image: lifepod.dev/toolbox:1
-        imagePullPolicy: Never
-        command: [sh, -c, "echo started >> /data/log; sleep 1h"]
-        resources: {limits: {memory: 32Mi}}
-        volumeMounts: [{name: data, mountPath: /data}]
+      - {name: c, image: lifepod.dev/toolbox:1, imagePullPolicy: Never, command: [sh, -c, "echo started >> /data/log; sleep 1h"],
+         resources: {limits: {memory: 32Mi}}, volumeMounts: [{name: data, mountPath: /data}]}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
@@ -73,9 +67,8 @@ func TestStorage(t *testing.T) {
 	kubectl(ctx, t, i, "", "delete", "pod", "db-0")
 	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/db-0", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
-	if text := kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/log"); text != "started\nstarted" {
-		t.Errorf("data of the pods: %q, want that of both", text)
-	}
+	text := kubectl(ctx, t, i, "", "exec", "db-0", "--", "cat", "/data/log")
+	assert.True(t, text == "started\nstarted", "data of the pods: %q, want that of both", text)
 
 	backup := filepath.Join(i.Root, "backup")
 	command(ctx, t, i, "backup", backup)
@@ -95,9 +88,7 @@ func TestStorage(t *testing.T) {
 func command(ctx context.Context, t *testing.T, i *instance.Instance, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(ctx, i.Program, append(args, "--root", i.Root)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("lifepod %s: %v: %s", strings.Join(args, " "), err, out)
-	}
+	assert.Require(t, err == nil, "lifepod %s: %v: %s", strings.Join(args, " "), err, out)
 }
 
 const ofDriver = `

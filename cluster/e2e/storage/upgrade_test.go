@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Before there was a driver, volumes were folders: this is what such a lifepod had in the API, where
@@ -57,12 +58,8 @@ func earlier(ctx context.Context, t *testing.T, i *instance.Instance, name strin
 	kubectl(ctx, t, i, "", "wait", "pvc/"+name, `--for=jsonpath={.metadata.annotations.volume\.kubernetes\.io/selected-node}=n1`, "--timeout=60s")
 	uid := kubectl(ctx, t, i, "", "get", "pvc", name, "-o", "jsonpath={.metadata.uid}")
 	folder = filepath.Join(i.Root, "volumes", "pvc-"+uid+"_default_"+name)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(folder, 0o700))
+	assert.Must(t, os.Chmod(folder, 0o777))
 	kubectl(ctx, t, i, strings.NewReplacer("NAME", name, "UID", uid, "FOLDER", folder).Replace(earlierVolume), "create", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/"+name, "--timeout=60s")
 	return folder
@@ -77,22 +74,17 @@ func upgraded(ctx context.Context, t *testing.T, i *instance.Instance, name, fol
 	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/"+name+"-0", "--timeout=60s") // the StatefulSet's status may be of the one before
 	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/"+name+"-0", "--timeout=60s")
 	kubectl(ctx, t, i, "", "exec", name+"-0", "--", "sh", "-c", `until [ "$(wc -l < /data/log)" -ge 2 ]; do sleep 0.1; done`)
-	if log, err := os.ReadFile(filepath.Join(folder, "log")); err != nil || string(log) != name+"\n"+name+"\n" {
-		t.Errorf("the folder has %q (%v), want what both pods have written", log, err)
-	}
+	log, err := os.ReadFile(filepath.Join(folder, "log"))
+	assert.True(t, err == nil && string(log) == name+"\n"+name+"\n", "the folder has %q (%v), want what both pods have written", log, err)
 	users := strings.Replace(workload("users", instance.Node, "null"), "spec:\n  accessModes", "spec:\n  storageClassName: users\n  accessModes", 1)
 	kubectl(ctx, t, i, users, "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/users", "--timeout=60s")
 	kubectl(ctx, t, i, "", "wait", "pv", "--all", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s")
 	drivers := kubectl(ctx, t, i, "", "get", "pv", "-o", `jsonpath={range .items[*]}{.spec.claimRef.name}={.spec.csi.driver} {end}`)
 	for _, want := range []string{name + "= ", "users=local.csi.lifepod.dev "} {
-		if !strings.Contains(drivers+" ", want) {
-			t.Errorf("drivers of volumes: %s, want %s", drivers, want)
-		}
+		assert.True(t, strings.Contains(drivers+" ", want), "drivers of volumes: %s, want %s", drivers, want)
 	}
 	kubectl(ctx, t, i, "", "delete", "sts/"+name, "pvc/"+name)
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv/"+strings.SplitN(filepath.Base(folder), "_", 2)[0], "--timeout=60s")
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("the folder is there after its claim was deleted (%v)", err)
-	}
+	assert.ErrorIs(t, os.ErrNotExist, assert.ErrorOf(os.Stat(folder)), "the folder is there after its claim was deleted")
 }

@@ -35,18 +35,15 @@ func apply(t *testing.T, manifests string) {
 	t.Helper()
 	kubectl(t, manifests, "apply", "-f", "-")
 	t.Cleanup(func() {
-		if out, err := up.Kubectl(context.Background(), manifests, "delete", "--wait=false", "--ignore-not-found", "-f", "-"); err != nil {
-			t.Errorf("%v %s", err, out)
-		}
+		out, err := up.Kubectl(context.Background(), manifests, "delete", "--wait=false", "--ignore-not-found", "-f", "-")
+		assert.True(t, err == nil, "%v %s", err, out)
 	})
 }
 
 func kubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	out, err := up.Kubectl(ctx, input, args...)
-	assert.Must(t, err)
+	ctx := assert.Context(t, patience)
+	out := assert.Get(up.Kubectl(ctx, input, args...)).Must(t)
 	return strings.TrimSpace(out)
 }
 
@@ -109,8 +106,6 @@ func nodeIP(t *testing.T) string {
 func tables(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("nft", "list", "tables", "ip").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	return string(out)
 }

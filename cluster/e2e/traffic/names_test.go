@@ -19,9 +19,7 @@ func answers(t *testing.T, server, kind, name string) []string {
 	t.Helper()
 	resolver := dns.Client{Timeout: time.Minute}
 	m, _, err := resolver.ExchangeContext(t.Context(), new(dns.Msg).SetQuestion(name, dns.StringToType[kind]), net.JoinHostPort(server, "53"))
-	if err != nil {
-		t.Fatalf("%s %s: %v", kind, name, err)
-	}
+	assert.Require(t, err == nil, "%s %s: %v", kind, name, err)
 	if m.Rcode != dns.RcodeSuccess {
 		return []string{dns.RcodeToString[m.Rcode]}
 	}
@@ -51,11 +49,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers:
-      - name: db
-        image: lifepod.dev/toolbox:1
-        command: [serve, --port, "8080"]
-        ports: [{name: http, containerPort: 8080}]
-        resources: {limits: {memory: 64Mi}}
+      - {name: db, image: lifepod.dev/toolbox:1, command: [serve, --port, "8080"], ports: [{name: http, containerPort: 8080}],
+         resources: {limits: {memory: 64Mi}}}
 `+service("db", "db", "clusterIP: None")+service("front", "db", "")+`
 ---
 apiVersion: v1
@@ -64,8 +59,7 @@ metadata: {name: away}
 spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 `)
 	kubectl(t, "", "rollout", "status", "statefulset/db", "--timeout", patience.String())
-	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=db"})).Must(t)
 	addresses := map[string]string{}
 	for _, pod := range list.Items {
 		addresses[pod.Name] = pod.Status.PodIP
@@ -79,8 +73,7 @@ spec: {type: ExternalName, externalName: front.default.svc.cluster.local}
 		}
 	}
 	front := clusterIP(t, "front")
-	reverse, err := dns.ReverseAddr(front)
-	assert.Must(t, err)
+	reverse := assert.Get(dns.ReverseAddr(front)).Must(t)
 	for _, test := range []struct {
 		kind, name string
 		want       []string

@@ -36,8 +36,7 @@ func visit(ctx context.Context, address string) (string, error) {
 
 func tell(t *testing.T, address, what string) {
 	t.Helper()
-	answer, err := visitor.Post("http://"+address+"/"+what, "", nil)
-	assert.Must(t, err)
+	answer := assert.Get(visitor.Post("http://"+address+"/"+what, "", nil)).Must(t)
 	_ = answer.Body.Close()
 }
 
@@ -50,9 +49,7 @@ func visited(t *testing.T, address string) map[string]int {
 	pods := map[string]int{}
 	for range many {
 		pod, err := visit(t.Context(), address)
-		if err != nil {
-			t.Fatalf("visit %s: %v", address, err)
-		}
+		assert.Require(t, err == nil, "visit %s: %v", address, err)
 		pods[pod]++
 	}
 	return pods
@@ -67,9 +64,7 @@ func awaitPods(t *testing.T, address string, want int) map[string]int {
 		if len(pods) == want {
 			return pods
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s is answered by %v, want %d pods", address, pods, want)
-		}
+		assert.Require(t, !time.Now().After(end), "%s is answered by %v, want %d pods", address, pods, want)
 	}
 }
 
@@ -93,9 +88,8 @@ func visitAlways(t *testing.T, address string) (stop func() int) {
 			n++
 			number := n
 			visits.Go(func() {
-				if _, err := visit(t.Context(), address); err != nil {
-					t.Errorf("visit %d of %s: %v", number, address, err)
-				}
+				_, err := visit(t.Context(), address)
+				assert.True(t, err == nil, "visit %d of %s: %v", number, address, err)
 			})
 		}
 	}()

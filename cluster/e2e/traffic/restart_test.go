@@ -32,25 +32,20 @@ func TestRestart(t *testing.T) {
 func TestSideBySide(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
 	defer cancel()
-	other, err := instance.Start(ctx, instance.Config{Program: up.Program})
-	assert.Must(t, err)
+	other := assert.Get(instance.Start(ctx, instance.Config{Program: up.Program})).Must(t)
 	end := sync.OnceValue(func() error { return other.Close(ctx) })
 	defer func() {
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, end())
 	}()
 	services := map[string]bool{}
 	for _, i := range []*instance.Instance{up, other} {
-		address, err := i.Kubectl(ctx, "", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")
-		assert.Must(t, err)
+		address := assert.Get(i.Kubectl(ctx, "", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")).Must(t)
 		services[address] = true
 	}
 	if len(services) != 2 {
 		t.Errorf("API servers have the service addresses %v, want two", slices.Collect(maps.Keys(services)))
 	}
-	paths, err := bundle.Locate(other.Root, "")
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(other.Root, "")).Must(t)
 	if table := proxy.Table(paths); !strings.Contains(tables(t), table) {
 		t.Errorf("no table %s", table)
 	} else if err := end(); err == nil && strings.Contains(tables(t), table) {

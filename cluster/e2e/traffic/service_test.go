@@ -35,9 +35,7 @@ func TestRollout(t *testing.T) {
 		t.Logf("%d visits", stop())
 	}
 	for pod := range awaitPods(t, inside, 2) {
-		if before[pod] > 0 {
-			t.Errorf("pod %s has not been replaced", pod)
-		}
+		assert.True(t, before[pod] <= 0, "pod %s has not been replaced", pod)
 	}
 }
 
@@ -49,14 +47,12 @@ func TestReadiness(t *testing.T) {
 	awaitRollout(t, "ready")
 	address := clusterIP(t, "ready")
 	awaitPods(t, address, 2)
-	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})
-	assert.Must(t, err)
+	list := assert.Get(client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})).Must(t)
 	one := list.Items[0]
 	stop := visitAlways(t, address)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail")
-	if left := awaitPods(t, address, 1); left[one.Name] > 0 {
-		t.Errorf("the pod that is not ready, %s, answers: %v", one.Name, left)
-	}
+	left := awaitPods(t, address, 1)
+	assert.True(t, left[one.Name] <= 0, "the pod that is not ready, %s, answers: %v", one.Name, left)
 	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "ok")
 	awaitPods(t, address, 2)
 	t.Logf("%d visits", stop())
@@ -73,13 +69,11 @@ func TestPolicies(t *testing.T) {
 	awaitRollout(t, "kinds")
 	awaitPods(t, clusterIP(t, "local"), 2)
 	awaitPods(t, net.JoinHostPort(nodeIP(t), field(t, "local", ".spec.ports[0].nodePort")), 2)
-	if pods := visited(t, clusterIP(t, "sticky")); len(pods) != 1 {
-		t.Errorf("one visitor got to pods %v, want one", pods)
-	}
+	pods := visited(t, clusterIP(t, "sticky"))
+	assert.True(t, len(pods) == 1, "one visitor got to pods %v, want one", pods)
 	for _, path := range []string{clusterIP(t, "nobody") + ":80", clusterIP(t, "local") + ":81"} {
-		if pod, err := visit(t.Context(), path); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("%s answers %q, %v, want connection refused", path, pod, err)
-		}
+		pod, err := visit(t.Context(), path)
+		assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "%s answers %q, %v, want connection refused", path, pod, err)
 	}
 }
 
@@ -94,8 +88,7 @@ func TestFromPod(t *testing.T) {
 		"set -e", "exec > /dev/termination-log", "lookup named", "lookup named.default", "lookup named.default.svc.cluster.local.", "lookup kubernetes.default.svc",
 		"dial kubernetes.default:443", "fetch http://named/healthz", "fetch http://each.default.svc:8080/healthz",
 	}, "\n")
-	text, err := json.Marshal(script)
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(script)).Must(t)
 	apply(t, `
 apiVersion: v1
 kind: Pod
@@ -106,21 +99,18 @@ spec:
   - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, `+string(text)+`], resources: {limits: {memory: 64Mi}}}
 `)
 	kubectl(t, "", "wait", "pod/asks", "--for=jsonpath={.status.containerStatuses[0].state.terminated}", "--timeout", patience.String())
-	pod, err := client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})
-	assert.Must(t, err)
+	pod := assert.Get(client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})).Must(t)
 	ended := pod.Status.ContainerStatuses[0].State.Terminated
 	web, api := clusterIP(t, "named"), clusterIP(t, "kubernetes")
 	want := strings.Join([]string{web, web, web, api}, "\n")
-	if ended.ExitCode != 0 || !strings.HasPrefix(ended.Message, want) || strings.Count(ended.Message, "ok") != 2 {
-		t.Errorf("exit code %d, %q; want 0, %q and twice ok", ended.ExitCode, ended.Message, want)
-	}
+	assert.True(t, ended.ExitCode == 0 && strings.HasPrefix(ended.Message, want) && strings.Count(ended.Message, "ok") == 2,
+		"exit code %d, %q; want 0, %q and twice ok", ended.ExitCode, ended.Message, want)
 }
 
 // NetworkPolicy has no effect here, and people are told so.
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
-	recorded, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
-	assert.Must(t, err)
+	recorded := assert.Get(client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})).Must(t)
 	defer recorded.Stop()
 	apply(t, `
 apiVersion: networking.k8s.io/v1
@@ -129,7 +119,6 @@ metadata: {name: deny}
 spec: {podSelector: {matchLabels: {app: none}}, policyTypes: [Ingress]}
 `)
 	event, ok := (<-recorded.ResultChan()).Object.(*events.Event)
-	if !ok || event.Reason != "NotEnforced" || event.Type != core.EventTypeWarning || event.Regarding.Name != "deny" {
-		t.Errorf("event %+v, want a warning that it is not enforced", event)
-	}
+	assert.True(t, ok && event.Reason == "NotEnforced" && event.Type == core.EventTypeWarning && event.Regarding.Name == "deny",
+		"event %+v, want a warning that it is not enforced", event)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // mark is in the environment of this test's containers.
@@ -112,27 +113,17 @@ type cluster struct {
 // start starts one, which ends with the test.
 func start(ctx context.Context, t *testing.T, config instance.Config) *cluster {
 	t.Helper()
-	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := assert.Get(machine.FreePort()).Must(t)
 	config.Args = []string{"--listen", fmt.Sprintf("0.0.0.0:%d", port)}
-	i, err := instance.Start(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := assert.Get(instance.Start(ctx, config)).Must(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(i.Log())
 		}
-		if err := i.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, i.Close(context.WithoutCancel(ctx)))
 	})
 	c := &cluster{Instance: i, t: t, ctx: ctx}
-	if c.client, err = i.Client(); err != nil {
-		t.Fatal(err)
-	}
+	c.client = assert.Get(i.Client()).Must(t)
 	return c
 }
 
@@ -140,26 +131,19 @@ func start(ctx context.Context, t *testing.T, config instance.Config) *cluster {
 func (c *cluster) file(name, text string) string {
 	c.t.Helper()
 	file := filepath.Join(c.t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	out, err := c.Kubectl(c.ctx, "", args...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	out := assert.Get(c.Kubectl(c.ctx, "", args...)).Must(c.t)
 	return strings.TrimSpace(out)
 }
 
 func (c *cluster) apply(manifest string) {
 	c.t.Helper()
-	if _, err := c.Kubectl(c.ctx, manifest, "apply", "-f", "-"); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, assert.ErrorOf(c.Kubectl(c.ctx, manifest, "apply", "-f", "-")))
 }
 
 // awaitNode waits until a node is ready and of that version.
@@ -183,21 +167,15 @@ func (c *cluster) make() {
 	c.kubectl("wait", "pod/db-0", "--for=create", "--timeout=60s")
 	c.kubectl("wait", "pods", "--all", "--for=condition=Ready", "--timeout=60s")
 	for name, life := range c.lives() {
-		if strings.HasSuffix(life, " 0 restarts") {
-			c.t.Errorf("pod %s: %s, want one", name, life)
-		}
+		assert.True(c.t, !strings.HasSuffix(life, " 0 restarts"), "pod %s: %s, want one", name, life)
 	}
 }
 
 // works: what controllers, scheduler, node and API server do, they do.
 func (c *cluster) works() {
 	c.t.Helper()
-	if out := c.kubectl("get", "widget", "first", "-o", "jsonpath={.apiVersion} {.spec.size}"); out != "upgrade.example/v1 3" {
-		c.t.Errorf("the custom object has %q", out)
-	}
-	if out := c.kubectl("get", "crd", "widgets.upgrade.example", "-o", "jsonpath={.status.storedVersions}"); out != `["v1"]` {
-		c.t.Errorf("custom objects are stored as %s, want v1", out)
-	}
+	assert.Equal(c.t, "upgrade.example/v1 3", c.kubectl("get", "widget", "first", "-o", "jsonpath={.apiVersion} {.spec.size}"), "the custom object has")
+	assert.Equal(c.t, `["v1"]`, c.kubectl("get", "crd", "widgets.upgrade.example", "-o", "jsonpath={.status.storedVersions}"), "custom objects are stored as")
 	c.apply(named(widget, "second", ""))
 	c.kubectl("scale", "deployment/web", "--replicas=3")
 	c.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
@@ -206,10 +184,7 @@ func (c *cluster) works() {
 // lives are the containers of the pods: their identities, restarts and processes.
 func (c *cluster) lives() map[string]string {
 	c.t.Helper()
-	pods, err := c.client.CoreV1().Pods("default").List(c.ctx, metav1.ListOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	pods := assert.Get(c.client.CoreV1().Pods("default").List(c.ctx, metav1.ListOptions{})).Must(c.t)
 	lives := map[string]string{}
 	for _, p := range pods.Items {
 		for _, s := range p.Status.ContainerStatuses {
@@ -234,15 +209,9 @@ var passing = []string{"events", "leases", "certificatesigningrequests", "csisto
 
 func (c *cluster) objects() objects {
 	c.t.Helper()
-	config, err := c.RESTConfig()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	config := assert.Get(c.RESTConfig()).Must(c.t)
 	config.WarningHandler = rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	client := assert.Get(dynamic.NewForConfig(config)).Must(c.t)
 	all, seen := objects{}, map[schema.GroupResource]bool{}
 	c.resources(func(of schema.GroupVersion, r metav1.APIResource) {
 		resource := of.WithResource(r.Name).GroupResource()
@@ -250,20 +219,14 @@ func (c *cluster) objects() objects {
 			return
 		}
 		seen[resource] = true // in the preferred version, which comes first
-		list, err := client.Resource(of.WithResource(r.Name)).List(c.ctx, metav1.ListOptions{})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		list := assert.Get(client.Resource(of.WithResource(r.Name)).List(c.ctx, metav1.ListOptions{})).Must(c.t)
 		for _, o := range list.Items {
 			text := string(o.GetUID())
 			if o.GetNamespace() == "default" || strings.HasSuffix(o.GetName(), ".upgrade.example") {
 				o.SetManagedFields(nil)
 				o.SetResourceVersion("")
 				delete(o.Object, "status")
-				content, err := json.Marshal(o.Object)
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				content := assert.Get(json.Marshal(o.Object)).Must(c.t)
 				text = string(content)
 			}
 			all[fmt.Sprintf("%s %s/%s", resource, o.GetNamespace(), o.GetName())] = text
@@ -277,9 +240,8 @@ func (c *cluster) same(was objects) {
 	c.t.Helper()
 	is := c.objects()
 	for key, text := range was {
-		if diff := cmp.Diff(text, is[key]); diff != "" {
-			c.t.Errorf("%s (-before +after):\n%s", key, diff)
-		}
+		diff := cmp.Diff(text, is[key])
+		assert.True(c.t, diff == "", "%s (-before +after):\n%s", key, diff)
 	}
 }
 
@@ -287,14 +249,9 @@ func (c *cluster) same(was objects) {
 func (c *cluster) resources(each func(schema.GroupVersion, metav1.APIResource)) {
 	c.t.Helper()
 	_, lists, err := c.client.Discovery().WithLegacy().ServerGroupsAndResources() // only this one tells how they are stored
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 	for _, list := range lists {
-		of, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		of := assert.Get(schema.ParseGroupVersion(list.GroupVersion)).Must(c.t)
 		for _, r := range list.APIResources {
 			each(of, r)
 		}
@@ -324,12 +281,8 @@ func (c *cluster) stored() storage {
 func (c *cluster) storesAlike(was storage) {
 	c.t.Helper()
 	is := c.stored()
-	if len(was.as) == 0 {
-		c.t.Error("the API server does not say how resources are stored")
-	}
+	assert.True(c.t, len(was.as) != 0, "the API server does not say how resources are stored")
 	for resource, hash := range was.as {
-		if is.as[resource] != hash && !was.served[is.as[resource]] {
-			c.t.Errorf("%s is stored in a version that was not served before", resource)
-		}
+		assert.True(c.t, is.as[resource] == hash || was.served[is.as[resource]], "%s is stored in a version that was not served before", resource)
 	}
 }

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -30,14 +28,9 @@ var patience = 4 * machine.Patience
 // TestUpgrade: this lifepod takes over a cluster of the lifepod before, with its own node, a joined node and a node of lifepod agent.
 // Objects and processes stay the same. The backup of the lifepod before can be restored, too.
 func TestUpgrade(t *testing.T) {
-	after, err := instance.Program("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := assert.Get(instance.Program("../../..")).Must(t)
 	before := os.Getenv("LIFEPOD_BEFORE")
-	if before == "" {
-		t.Fatal("LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
-	}
+	assert.Require(t, before != "", "LIFEPOD_BEFORE, the lifepod of before, is not set: make test-upgrade builds it")
 	backup := filepath.Join(t.TempDir(), "backup")
 	var was objects
 	t.Run("in place", func(t *testing.T) { was = inPlace(t, before, after, backup) })
@@ -45,12 +38,10 @@ func TestUpgrade(t *testing.T) {
 		return
 	}
 	t.Run("from the backup", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
+		ctx := assert.Context(t, patience)
 		root := t.TempDir()
-		if out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.CommandContext(ctx, after, "restore", "--root", root, backup).CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 		c := start(ctx, t, instance.Config{Program: after, Root: root})
 		c.same(was)
 		c.works()
@@ -59,8 +50,7 @@ func TestUpgrade(t *testing.T) {
 
 // inPlace returns the objects that the lifepod of before had made when it took the backup.
 func inPlace(t *testing.T, before, after, backup string) objects {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := assert.Context(t, patience)
 	m := neighbour.New(t, neighbour.Config{Cable: "lpupgrade0", Near: near, Far: far})
 	m.Program = before
 	c := start(ctx, t, instance.Config{Program: before})
@@ -72,18 +62,15 @@ func inPlace(t *testing.T, before, after, backup string) objects {
 	a.start()
 	t.Cleanup(a.leave)
 	c.make()
-	if out, err := exec.CommandContext(ctx, before, "backup", "--root", c.Root, backup).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.CommandContext(ctx, before, "backup", "--root", c.Root, backup).CombinedOutput()
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	was, stored, lives := c.objects(), c.stored(), c.lives()
 
 	c.Stop()
 	c.Program = after
 	c.refuses("1.99", "a cluster does not go back")
 	c.refuses("1.1", "a cluster goes up by one minor version at a time")
-	if err := c.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, c.Run(ctx))
 	c.awaitNode(instance.Node, register.Version)
 	c.same(was)
 	c.live(lives)
@@ -91,9 +78,7 @@ func inPlace(t *testing.T, before, after, backup string) objects {
 	c.works()
 	c.apply(pod("late-n2", "n2")) // on a node that is older than its server
 	c.kubectl("wait", "--for=condition=Ready", "pod/late-n2", "--timeout=60s")
-	if out := c.kubectl("logs", "late-n2"); out != "runs" {
-		t.Errorf("the pod on the older node has logged %q, want runs", out)
-	}
+	assert.Equal(t, "runs", c.kubectl("logs", "late-n2"), "the pod on the older node has logged")
 
 	lives = c.lives()
 	m.Join.End()
@@ -105,9 +90,7 @@ func inPlace(t *testing.T, before, after, backup string) objects {
 	a.start()
 	c.awaitNode("n3", register.Version)
 	c.live(lives)
-	if out := c.kubectl("exec", "late-n2", "--", "echo", "works"); out != "works" {
-		t.Errorf("exec on the node that is newer now: %q", out)
-	}
+	assert.Equal(t, "works", c.kubectl("exec", "late-n2", "--", "echo", "works"), "exec on the node that is newer now")
 	return was
 }
 
@@ -116,9 +99,8 @@ func refusesNewer(t *testing.T, m *neighbour.Neighbour, after, token string, arg
 	t.Helper()
 	newer := m.Start(token, after, append([]string{"join", "--root", t.TempDir(), "--hostname-override", "n4"}, args...)...)
 	<-newer.Ended()
-	if want := "Kubernetes supports no node that is newer than its API server"; !strings.Contains(newer.Story(), want) {
-		t.Errorf("a node that is newer: %q, want %q in it", newer.Story(), want)
-	}
+	want := "Kubernetes supports no node that is newer than its API server"
+	assert.True(t, strings.Contains(newer.Story(), want), "a node that is newer: %q, want %q in it", newer.Story(), want)
 }
 
 // refuses: lifepod up does not go on with a cluster of that version.
@@ -126,9 +108,7 @@ func (c *cluster) refuses(version, want string) {
 	c.t.Helper()
 	file := filepath.Join(c.Root, "cluster", "kubernetes-version")
 	was, missing := os.ReadFile(file)
-	if err := os.WriteFile(file, []byte(version+"\n"), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, os.WriteFile(file, []byte(version+"\n"), 0o600))
 	if err := c.Run(c.ctx); err == nil || !strings.Contains(err.Error(), want) {
 		c.t.Fatalf("a cluster of Kubernetes %s: %v, want %q", version, err, want)
 	}
@@ -136,9 +116,7 @@ func (c *cluster) refuses(version, want string) {
 	if missing == nil {
 		err = os.WriteFile(file, was, 0o600)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.Must(c.t, err)
 }
 
 // agent is a lifepod agent on this machine, the node n3.
@@ -150,17 +128,12 @@ type agent struct {
 
 func (a *agent) start() {
 	a.t.Helper()
-	port, err := machine.FreePort()
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	port := assert.Get(machine.FreePort()).Must(a.t)
 	in := func(name string) string { return filepath.Join(a.root, name) }
 	configuration := a.file("agent.yaml", fmt.Sprintf("%sport: %d\nhealthzPort: 0\npodLogsDir: %s\n", instance.Configuration, port, in("logs")))
 	command := exec.Command(a.program, "agent", "--root", a.root, "--root-dir", in("kubelet"), "--hostname-override", "n3",
 		"--config", configuration, "--cert-dir", in("pki"), "--kubeconfig", in("kubeconfig"), "--bootstrap-kubeconfig", a.bootstrap)
-	if a.process, err = machine.StartProcess(command, in("agent.log")); err != nil {
-		a.t.Fatal(err)
-	}
+	a.process = assert.Get(machine.StartProcess(command, in("agent.log"))).Must(a.t)
 }
 
 func (a *agent) end() {
@@ -173,37 +146,26 @@ func (a *agent) leave() {
 		a.t.Logf("lifepod agent:\n%s", a.process.LastLines(50))
 	}
 	a.end()
-	if out, err := exec.Command(a.program, "down", "--root", a.root, "--grace-period", "1s").CombinedOutput(); err != nil {
-		a.t.Errorf("%v: %s", err, out)
-	}
-	if left := (machine.Root{Dir: a.root}).Left(); len(left) > 0 {
-		a.t.Errorf("left of the agent: %q", left)
-	}
+	out, err := exec.Command(a.program, "down", "--root", a.root, "--grace-period", "1s").CombinedOutput()
+	assert.True(a.t, err == nil, "%v: %s", err, out)
+	assert.Empty(a.t, (machine.Root{Dir: a.root}).Left(), "left of the agent")
 }
 
 // bootstrap is a kubeconfig for who has the token.
 func (c *cluster) bootstrap(token string) (file string) {
 	c.t.Helper()
-	admin, err := c.RESTConfig()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	admin := assert.Get(c.RESTConfig()).Must(c.t)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"
-	text, err := clientcmd.Write(*config)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	text := assert.Get(clientcmd.Write(*config)).Must(c.t)
 	return c.file("bootstrap", string(text))
 }
 
 // live: the same processes run, of the same containers, restarted as often.
 func (c *cluster) live(was map[string]string) {
 	c.t.Helper()
-	if diff := cmp.Diff(was, c.lives()); diff != "" {
-		c.t.Errorf("pods (-before +after):\n%s", diff)
-	}
+	assert.Deep(c.t, "pods", was, c.lives())
 }

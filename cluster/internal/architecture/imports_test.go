@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const (
@@ -24,22 +26,18 @@ var lives = []string{
 func TestNoKubelet(t *testing.T) {
 	for ours, imports := range list(t, "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...") {
 		for _, dep := range imports {
-			if below(dep, kubelet) || below(dep, probe) {
-				t.Errorf("%s imports %s: the node is lifepod's own", ours, dep)
-			}
+			assert.True(t, !below(dep, kubelet) && !below(dep, probe), "%s imports %s: the node is lifepod's own", ours, dep)
 		}
 	}
 	linked := list(t, "{{.ImportPath}}", "-deps", "./cmd/lifepod-cluster")
 	for dep := range linked {
 		// Its util is of a few lines that others need.
-		if dep == kubelet || below(dep, lives...) && dep != kubelet+"/kuberuntime/util" {
-			t.Errorf("the program has %s: pods' lives are lifepod's own", dep)
-		}
+		assert.True(t, dep != kubelet && (!below(dep, lives...) || dep == kubelet+"/kuberuntime/util"),
+			"the program has %s: pods' lives are lifepod's own", dep)
 	}
 	for _, known := range []string{"k8s.io/kubernetes/cmd/kube-apiserver/app", "github.com/lifepod/lifepod/lifecycle"} {
-		if _, ok := linked[known]; !ok {
-			t.Errorf("go list does not know that the program has %s", known)
-		}
+		_, ok := linked[known]
+		assert.True(t, ok, "go list does not know that the program has %s", known)
 	}
 }
 
@@ -47,9 +45,8 @@ func TestNoKubelet(t *testing.T) {
 // bundle/runtime.
 func TestNoRuntime(t *testing.T) {
 	for dep := range list(t, "{{.ImportPath}}", "-deps", "./cmd/lifepod-cluster") {
-		if below(dep, "github.com/containerd/containerd/v2", "github.com/opencontainers/runc") {
-			t.Errorf("the program has %s: it lives in bundle/runtime", dep)
-		}
+		assert.True(t, !below(dep, "github.com/containerd/containerd/v2", "github.com/opencontainers/runc"),
+			"the program has %s: it lives in bundle/runtime", dep)
 	}
 }
 
@@ -68,9 +65,7 @@ func list(t *testing.T, format string, args ...string) map[string][]string {
 	command := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
 	command.Dir = "../.."
 	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", command, err)
 	packages := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) > 0 {

@@ -24,7 +24,6 @@ type image struct {
 	layers []v1.Layer
 }
 
-// Parts are what the images are made of.
 type Parts struct {
 	Busybox string // a program
 	Nginx   string // an archive of a Debian with nginx

@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/imageregistry"
 )
 
-// Config is where agents run.
 type Config struct {
 	// Plane has to be one whose API server pods can reach.
 	Plane *controlplane.ControlPlane

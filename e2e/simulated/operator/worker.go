@@ -71,7 +71,6 @@ func (r *reconciler) note(ctx context.Context, worker *v1.ConfigMap, attempt int
 	return r.Patch(ctx, worker, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// stateOf is what a worker tells of its pod.
 func stateOf(pod *v1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodReady && c.Status == v1.ConditionTrue {

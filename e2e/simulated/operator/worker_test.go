@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifepodtest"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
@@ -135,8 +136,7 @@ func await(t *testing.T, api client.Client, ns, name, attempt, state string) {
 
 func eventually(t *testing.T, what string, is func() (string, bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := assert.Context(t, 2*time.Minute)
 	for {
 		state, so := is()
 		if so {

@@ -5,6 +5,8 @@ package checks
 import (
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 const webPod = `
@@ -14,10 +16,8 @@ metadata: {name: web}
 spec:
   terminationGracePeriodSeconds: 2
   containers:
-  - name: web
-    image: lifepod.dev/toolbox:1
-    command: [serve, --port=8080, --on-term=0]
-    livenessProbe: {httpGet: {path: /livez, port: 8080}, periodSeconds: 5, failureThreshold: 20}`
+  - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port=8080, --on-term=0],
+     livenessProbe: {httpGet: {path: /livez, port: 8080}, periodSeconds: 5, failureThreshold: 20}}`
 
 // agent: lifepod-agent.service runs the pods of a folder, which live on when it is
 // stopped, restarted and killed.
@@ -32,9 +32,8 @@ func agent(c check) {
 	} {
 		c.run(how)
 		c.await(time.Minute, "systemctl is-active lifepod-agent.service && "+webReady)
-		if after := c.run(webProcess); after != before {
-			c.Errorf("after %q the container is process %s, before it was %s", how, after, before)
-		}
+		after := c.run(webProcess)
+		assert.True(c, after == before, "after %q the container is process %s, before it was %s", how, after, before)
 	}
 	c.run("rm /etc/lifepod/manifests/web.yaml")
 	c.await(time.Minute, "! lifepod ps | grep web")

@@ -27,20 +27,15 @@ metadata: {name: by-crun}
 spec:
   hostUsers: false
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sleep, --on-term=0, infinity]
-    readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
-    resources: {limits: {memory: 64Mi, cpu: 500m}}`)
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sleep, --on-term=0, infinity],
+     readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}, resources: {limits: {memory: 64Mi, cpu: 500m}}}`)
 	c.write("runc.yaml", `
 apiVersion: v1
 kind: Pod
 metadata: {name: by-runc}
 spec:
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sleep, --on-term=0, infinity]`)
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sleep, --on-term=0, infinity]}`)
 	c.run("lifepod run --runtime crun crun.yaml >crun.log 2>&1 &")
 	c.await(30*time.Second, "grep 'pod Ready' crun.log")
 	c.run("lifepod run runc.yaml >runc.log 2>&1 &")

@@ -66,7 +66,6 @@ const (
 	v2
 )
 
-// check is one that runs.
 type check struct {
 	*testing.T
 	machine *testmachine.Machine
@@ -75,9 +74,7 @@ type check struct {
 
 func TestMachine(t *testing.T) {
 	only, err := regexp.Compile("^(" + *selected + ")$")
-	if err != nil {
-		t.Fatalf("-testmachine.checks: %v", err)
-	}
+	assert.Require(t, err == nil, "-testmachine.checks: %v", err)
 	c := start(t, 1, t.TempDir())
 	began := time.Now()
 	for _, one := range checks {
@@ -91,16 +88,13 @@ func TestMachine(t *testing.T) {
 // start boots a machine, which runs until the test ends.
 func start(t *testing.T, number testmachine.Number, network string) check {
 	t.Helper()
-	repository, err := filepath.Abs("../../..")
-	assert.Must(t, err)
-	work, err := os.MkdirTemp("", "lp-machine-")
-	assert.Must(t, err)
+	repository := assert.Get(filepath.Abs("../../..")).Must(t)
+	work := assert.Get(os.MkdirTemp("", "lp-machine-")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
-	m, err := testmachine.Start(t.Context(), testmachine.Config{
+	m := assert.Get(testmachine.Start(t.Context(), testmachine.Config{
 		Number: number, Repository: repository, Architecture: *architecture, Package: *debianPackage, Work: work, Network: network,
 		CgroupV1: *cgroupV1, Suite: *suite, Log: t.Output(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.AtEnd(t, m.Stop)
 	return check{t, m, network}
 }
@@ -110,9 +104,7 @@ func start(t *testing.T, number testmachine.Number, network string) check {
 func (c check) run(script string) string {
 	c.Helper()
 	result, err := c.try(script)
-	if err != nil || result.Exit != 0 {
-		c.Fatalf("exit %d, %v, of\n%s\n%s", result.Exit, err, script, result.Output)
-	}
+	assert.Require(c, err == nil && result.Exit == 0, "exit %d, %v, of\n%s\n%s", result.Exit, err, script, result.Output)
 	return result.Output
 }
 
@@ -126,9 +118,7 @@ func (c check) await(patience time.Duration, condition string) {
 	seconds := int(c.machine.Slack(patience).Seconds())
 	script := fmt.Sprintf("end=$((SECONDS+%d))\nuntil out=$( { %s\n} 2>&1 ); do\n  [ $SECONDS -lt $end ] || { echo \"$out\"; exit 1; }\n  sleep 0.5\ndone\necho \"$out\"", seconds, condition)
 	result, err := c.machine.Run(context.WithoutCancel(c.Context()), patience+time.Minute, script)
-	if err != nil || result.Exit != 0 {
-		c.Fatalf("not within %d s (%v): %s\n%s", seconds, err, condition, result.Output)
-	}
+	assert.Require(c, err == nil && result.Exit == 0, "not within %d s (%v): %s\n%s", seconds, err, condition, result.Output)
 }
 
 // write makes a file of the machine.
@@ -146,7 +136,5 @@ func (c check) expect(text string, parts ...string) {
 			missing = errors.Join(missing, fmt.Errorf("without %q", part))
 		}
 	}
-	if missing != nil {
-		c.Errorf("%v:\n%s", missing, text)
-	}
+	assert.True(c, missing == nil, "%v:\n%s", missing, text)
 }

@@ -15,10 +15,7 @@ metadata: {name: hog}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "%s"]
-    volumeMounts: [{name: scratch, mountPath: /scratch}]
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sh, -c, "%s"], volumeMounts: [{name: scratch, mountPath: /scratch}]}
   volumes: [{name: scratch, emptyDir: {}}]`
 
 // memoryPressure: a pod that takes the machine's memory is evicted, by what cgroup v2 and

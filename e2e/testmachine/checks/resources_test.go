@@ -14,10 +14,8 @@ metadata: {name: oom}
 spec:
   restartPolicy: Never
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sh, -c, "cat /sys/fs/cgroup/memory.oom.group; eat-memory 256Mi & sleep 1000"]
-    resources: {limits: {memory: 64Mi}}`)
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sh, -c, "cat /sys/fs/cgroup/memory.oom.group; eat-memory 256Mi & sleep 1000"],
+     resources: {limits: {memory: 64Mi}}}`)
 	c.expect(c.run("lifepod run -o json oom.yaml; code=$?; dmesg | grep -i 'memory cgroup out of memory' | tail -3; echo exit code $code"),
 		`"text":"1\n"`, `"reason":"OOMKilled"`, "exit code 137", "Memory cgroup out of memory")
 }
@@ -30,10 +28,8 @@ kind: Pod
 metadata: {name: limits}
 spec:
   containers:
-  - name: main
-    image: lifepod.dev/toolbox:1
-    command: [sleep, --on-term=0, infinity]
-    resources: {requests: {cpu: 250m, memory: 32Mi}, limits: {cpu: 500m, memory: 64Mi}}`)
+  - {name: main, image: lifepod.dev/toolbox:1, command: [sleep, --on-term=0, infinity],
+     resources: {requests: {cpu: 250m, memory: 32Mi}, limits: {cpu: 500m, memory: 64Mi}}}`)
 	c.run("lifepod run limits.yaml >limits.log 2>&1 &")
 	c.await(30*time.Second, "grep 'pod Ready' limits.log")
 	files := c.run(`id=$(lifepod status limits -o yaml | sed -n 's|.*containerID: containerd://||p')

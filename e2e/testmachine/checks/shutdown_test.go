@@ -61,15 +61,12 @@ func reboot(c check) {
 	c.startWitnesses()
 	before := c.run("cat /proc/sys/kernel/random/boot_id")
 	c.run("systemctl reboot --no-block")
-	if c.awaitBoot() == strings.TrimSpace(before) {
-		c.Fatal("the machine has not rebooted")
-	}
+	assert.Require(c, c.awaitBoot() != strings.TrimSpace(before), "the machine has not rebooted")
 	c.await(2*time.Minute, "[ $(grep -c begins /var/lib/witness/log) = 4 ] && [ $(lifepod ps | grep -c ' 1/1 *Running') = 2 ]")
 	c.Logf("the agent said before:\n%s", c.run("journalctl -b -1 -u lifepod-agent.service -o cat --no-pager -q | grep -E 'shut|evicted|Failed' | tail"))
 	log := c.run("cat /var/lib/witness/log")
-	if again, found := strings.CutPrefix(log, witnessed); !found || strings.Count(again, "begins with 0 files\n") != 2 {
-		c.Errorf("the pods have written:\n%s", log)
-	}
+	again, found := strings.CutPrefix(log, witnessed)
+	assert.True(c, found && strings.Count(again, "begins with 0 files\n") == 2, "the pods have written:\n%s", log)
 	c.forget("low", "high")
 	c.run("systemctl disable --now lifepod-agent.service")
 	c.expect(c.run("lifepod doctor | grep leftovers"), "none below /var/lib/lifepod")
@@ -80,9 +77,6 @@ func poweroff(c check) {
 	c.startWitnesses()
 	c.run("systemctl poweroff --no-block")
 	assert.Must(c, c.machine.AwaitOff(2*time.Minute))
-	log, err := c.machine.ReadFile("/var/lib/witness/log")
-	assert.Must(c, err)
-	if log != witnessed {
-		c.Errorf("the pods have written:\n%s", log)
-	}
+	log := assert.Get(c.machine.ReadFile("/var/lib/witness/log")).Must(c)
+	assert.True(c, log == witnessed, "the pods have written:\n%s", log)
 }

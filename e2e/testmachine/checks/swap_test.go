@@ -17,18 +17,9 @@ metadata: {name: swapper}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - name: burstable
-    image: lifepod.dev/toolbox:1
-    command: [eat-memory, 200Mi]
-    resources: {requests: {memory: 1Gi}, limits: {memory: 1100Mi}}
-  - name: small
-    image: lifepod.dev/toolbox:1
-    command: [eat-memory, 430Mi]
-    resources: {requests: {memory: 400Mi}, limits: {memory: 410Mi}}
-  - name: guaranteed
-    image: lifepod.dev/toolbox:1
-    command: [sleep, infinity]
-    resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}`)
+  - {name: burstable, image: lifepod.dev/toolbox:1, command: [eat-memory, 200Mi], resources: {requests: {memory: 1Gi}, limits: {memory: 1100Mi}}}
+  - {name: small, image: lifepod.dev/toolbox:1, command: [eat-memory, 430Mi], resources: {requests: {memory: 400Mi}, limits: {memory: 410Mi}}}
+  - {name: guaranteed, image: lifepod.dev/toolbox:1, command: [sleep, infinity], resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`)
 	c.run("lifepod kubectl apply -f swapper.yaml")
 	c.await(time.Minute, cgroupOf+`[ $(cat $(cgroup_of swapper small)/memory.swap.current) -gt 0 ] && lifepod logs swapper -c small | grep eaten`)
 	c.expect(c.run(cgroupOf+`memory=$(awk '/^MemTotal/ {print $2}' /proc/meminfo) swap=$(awk '/^SwapTotal/ {print $2}' /proc/meminfo)

@@ -22,11 +22,8 @@ spec:
     spec:
       terminationGracePeriodSeconds: 2
       containers:
-      - name: web
-        image: lifepod.dev/toolbox:1
-        command: [serve, --port=8080]
-        readinessProbe: {tcpSocket: {port: 8080}}
-        volumeMounts: [{name: memory, mountPath: /memory}]
+      - {name: web, image: lifepod.dev/toolbox:1, command: [serve, --port=8080], readinessProbe: {tcpSocket: {port: 8080}},
+         volumeMounts: [{name: memory, mountPath: /memory}]}
       volumes: [{name: memory, emptyDir: {medium: Memory}}]
 ---
 apiVersion: v1
@@ -43,9 +40,8 @@ func up(c check) {
 	before := c.run(webProcess + " | sort")
 	c.run("systemctl restart lifepod-up.service")
 	c.await(2*time.Minute, deploymentServes)
-	if after := c.run(webProcess + " | sort"); after != before {
-		c.Errorf("after a restart of the service the containers are processes %s, before they were %s", after, before)
-	}
+	after := c.run(webProcess + " | sort")
+	assert.True(c, after == before, "after a restart of the service the containers are processes %s, before they were %s", after, before)
 	c.Log(c.run("lifepod kubectl get nodes,pods -A -o wide; lifepod status"))
 }
 
@@ -60,9 +56,8 @@ func upReboot(c check) {
 	c.expect(c.run("lifepod kubectl get -o jsonpath='{.status.reason}: {.status.message}' "+strings.Fields(before)[0]),
 		"Terminated: Pod was terminated in response to imminent node shutdown.")
 	for pod := range strings.FieldsSeq(before) {
-		if after := c.run(runningPods); strings.Contains(after, pod) {
-			c.Errorf("after a reboot these pods run, before it %s:\n%s", before, after)
-		}
+		after := c.run(runningPods)
+		assert.True(c, !strings.Contains(after, pod), "after a reboot these pods run, before it %s:\n%s", before, after)
 	}
 	c.run("lifepod kubectl delete -f deployment.yaml")
 }
@@ -77,9 +72,8 @@ func powerCut(c check) {
 	c.awaitBoot()
 	c.await(2*time.Minute, deploymentServes)
 	c.run("for pod in $(" + runningPods + "); do lifepod kubectl exec $pod -- sh -c '[ ! -e /memory/file ]' || exit 1; done")
-	if after := c.run(runningPods); after != before {
-		c.Errorf("after the power was cut these pods run:\n%s\nbefore:\n%s", after, before)
-	}
+	after := c.run(runningPods)
+	assert.True(c, after == before, "after the power was cut these pods run:\n%s\nbefore:\n%s", after, before)
 	c.Log(c.run("lifepod kubectl get pods -o wide"))
 	c.run("systemctl disable lifepod-up.service; lifepod kubectl delete -f deployment.yaml")
 }
@@ -87,8 +81,7 @@ func powerCut(c check) {
 // awaitBoot returns the ID of the boot.
 func (c check) awaitBoot() string {
 	c.Helper()
-	boot, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context()))
-	assert.Must(c, err)
+	boot := assert.Get(c.machine.AwaitBoot(context.WithoutCancel(c.Context()))).Must(c)
 	return boot
 }
 

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
+)
+
+// around is what is typed before a command of docs/compare.md, and after it, so that it shows what it is for.
+var around = map[string][2]string{
+	"lifepod why crash":                                  {"! lifepod run crash.yaml", ""},
+	"sed -i s/hello/bye/ config-reload.yaml":             {"lifepod run -d config-reload.yaml", "lifepod wait config-reload --for=delete"},
+	"lifepod exec front -- fetch http://db:8080/healthz": {"lifepod wait db --for=condition=Ready", ""},
+	"lifepod agent --manifests /etc/lifepod/pods":        {"mkdir pods; lifepod down", ""},
+}
+
+// endless are commands that end when somebody ends them.
+var endless = regexp.MustCompile(`^lifepod (ps -w|port-forward|agent) ?`)
+
+// TestCompare runs what docs/compare.md says of lifepod, line after line.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	dir := t.TempDir()
+	assert.Must(t, os.CopyFS(dir, os.DirFS("testdata/compare")))
+	reload, err := os.ReadFile("../examples/config-reload.yaml")
+	assert.Must(t, err, os.WriteFile(filepath.Join(dir, "config-reload.yaml"), reload, 0o600))
+	tag, err := name.NewTag("example.org/app:1")
+	assert.Must(t, err, tarball.WriteToFile(filepath.Join(dir, "app.tar"), tag, carriedToolbox(t)))
+	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(web.Close)
+	first, err := machine.FreePort()
+	assert.Must(t, err)
+	second, err := machine.FreePort()
+	assert.Must(t, err)
+	here := strings.NewReplacer("https://example.com", web.URL, "18080", strconv.Itoa(first), "18081", strconv.Itoa(second), "/etc/lifepod/pods", "pods")
+
+	text, err := os.ReadFile("../docs/compare.md")
+	assert.Must(t, err)
+	t.Cleanup(func() { r.lifepod(t, "", "down", "--purge") }) // if the last line was not reached
+	rows, empty := 0, 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 5 || strings.HasPrefix(cells[1], "docker") || strings.HasPrefix(cells[1], "---") {
+			continue
+		}
+		rows++
+		command := strings.Trim(strings.TrimSpace(cells[4]), "`")
+		if command == "–" {
+			empty++
+			continue
+		}
+		for i, one := range []string{around[command][0], command, around[command][1]} {
+			if out, err := r.types(t, dir, here.Replace(one)); err != nil {
+				t.Errorf("%s: %s: %v\n%s", cells[0], one, err, out)
+			} else if i == 1 && strings.HasPrefix(one, "lifepod why") && !strings.Contains(out, "no database") {
+				t.Errorf("%s: %s", one, out)
+			}
+		}
+	}
+	if rows != 40 || empty > 3 {
+		t.Errorf("%d rows, %d of them empty: want 40 and at most 3", rows, empty)
+	}
+}
+
+// types runs a line in a shell in which lifepod is the one that is tested, with this root.
+func (r *root) types(t *testing.T, dir, line string) (string, error) {
+	t.Helper()
+	if line == "" {
+		return "", nil
+	}
+	ctx, cancel := t.Context(), context.CancelFunc(func() {})
+	if endless.MatchString(line) {
+		ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
+	}
+	defer cancel()
+	path, err := filepath.Abs(binary)
+	assert.Must(t, err)
+	function := fmt.Sprintf("lifepod() { local verb=$1; shift; exec %s \"$verb\" --root %s \"$@\"; }", path, r.dir)
+	if !endless.MatchString(line) {
+		function = strings.Replace(function, "exec ", "", 1)
+	}
+	script := function + "\n" + line
+	if strings.Contains(line, " -it ") {
+		script = fmt.Sprintf("echo exit | script -qec '%s %s --root %s' /dev/null", path, strings.TrimPrefix(line, "lifepod "), r.dir)
+	}
+	c := exec.CommandContext(ctx, "bash", "-c", script)
+	c.Dir, c.Cancel = dir, func() error { return c.Process.Signal(os.Interrupt) }
+	out, err := c.CombinedOutput()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = nil // it was ended
+	}
+	return string(out), err
+}
