@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// namespace is the containerd namespace that CRI looks at.
+// namespace is the containerd namespace of all that CRI makes.
 const namespace = "k8s.io"
 
 // connect connects to containerd's socket, which is given with or without unix://. The context is one for CRI's things.

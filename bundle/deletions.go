@@ -58,7 +58,7 @@ func (d *deletions) listen(ctx context.Context, heard chan<- string) error {
 	}
 	defer func() { _ = client.Close() }() // it was only listened to
 	stream, err := eventsapi.NewEventsClient(client.Conn).Subscribe(ctx, &eventsapi.SubscribeRequest{
-		Filters: []string{`namespace==` + criNamespace + `,topic=="/containers/delete"`},
+		Filters: []string{`namespace==` + namespace + `,topic=="/containers/delete"`},
 	})
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func (p Paths) shimsChange() bool {
 func hasContainer(ctx context.Context, client *cri.Client, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lostPatience)
 	defer cancel()
-	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", criNamespace)
+	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace)
 	_, err := containersapi.NewContainersClient(client.Conn).Get(ctx, &containersapi.GetContainerRequest{ID: id})
 	return status.Code(err) != codes.NotFound
 }

@@ -36,7 +36,7 @@ func (p Paths) endLostTasks(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	tasks := tasksapi.NewTasksClient(client.Conn)
-	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", criNamespace)
+	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace)
 	var errs []error
 	for _, container := range exited {
 		ended, err := endTask(ctx, tasks, container)
@@ -49,9 +49,6 @@ func (p Paths) endLostTasks(ctx context.Context, log *slog.Logger) error {
 	}
 	return errors.Join(errs...)
 }
-
-// criNamespace is the containerd namespace of all that CRI makes.
-const criNamespace = "k8s.io"
 
 func exitedContainers(ctx context.Context, client *cri.Client) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lostPatience)

@@ -34,7 +34,7 @@ func (r *Runtime) KillStrayShims(ctx context.Context) error {
 // as it starts a shim or cleans up after one that died, which alone is told a bundle.
 func (p Paths) sandboxOfShim(cmdline string) string {
 	arguments := p.shimArguments(cmdline)
-	if valueOf(arguments, "-namespace") != criNamespace || valueOf(arguments, "-bundle") != "" {
+	if valueOf(arguments, "-namespace") != namespace || valueOf(arguments, "-bundle") != "" {
 		return ""
 	}
 	return valueOf(arguments, "-id")

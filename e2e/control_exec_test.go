@@ -30,14 +30,19 @@ containers:
 		{"-c main", "echo out; echo err >&2; exit 7", "", result{7, "out\n", "err\n"}},
 		{"-c side", "hostname", "", result{0, "exec\n", ""}},
 		{"-c main -i", "cat; exit 3", "one\ntwo", result{3, "one\ntwo", ""}},
+		{"-c main -u 7:8", "id -u; id -g; echo err >&2; exit 7", "", result{7, "7\n8\n", "err\n"}},
+		{"-c main -i -u 9", "id -u; cat; exit 3", "one\ntwo", result{3, "9\none\ntwo", ""}},
+		{"-c main -u absent", "true", "", result{125, "", "lifepod: the container's /etc/passwd has no user \"absent\": want one of its, or a number\n"}},
 		{"-c main", "cat", "nobody reads this", result{0, "", ""}},
 		{"", "true", "", result{0, "", "Defaulted container \"main\" out of: main, side\n"}},
 	} {
 		args := append(append([]string{"exec", "exec"}, strings.Fields(tc.args)...), "--", "sh", "-c", tc.script)
 		assert.Equal(t, tc.want, shared.lifepod(t, tc.input, args...), "%q", args)
 	}
-	for command, code := range map[string]int{"no-such-command": 127, "/etc": 126} {
-		got := shared.lifepod(t, "", "exec", "exec", "-c", "main", "--", command)
+	for command, code := range map[string]int{"no-such-command": 127, "/etc": 126, "-u 7 no-such-command": 127} {
+		words := strings.Fields(command)
+		args := append(append([]string{"exec", "exec", "-c", "main"}, words[:len(words)-1]...), "--", words[len(words)-1])
+		got := shared.lifepod(t, "", args...)
 		assert.True(t, got.code == code && strings.HasPrefix(got.stderr, "lifepod: the command could not be started: "),
 			"%s: %+v, want exit code %d", command, got, code)
 	}
@@ -65,6 +70,11 @@ func TestExecLeavesNothing(t *testing.T) {
 		machine.Until(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
 	}
 	assert.Deep(t, "processes of the other command that are left", 1, sleeping(kept))
+	client := shared.start(t, "", "exec", "exec-left", "-u", "7", "--", "sh", "-c", "trap '' HUP; sleep "+left+" & sleep "+left+"; true")
+	machine.Until(t, "another user's command", func() bool { return sleeping(left) == 2 })
+	client.signal(syscall.SIGINT)
+	client.wait()
+	assert.Deep(t, "processes of another user's command that are left", 0, sleeping(left))
 	shared.lifepod(t, "", "stop", "--force", "exec-left")
 	stays.wait()
 	c.wait()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -90,6 +91,7 @@ func (o Options) giveInput(group *manifest.Group) error {
 	c := &containers[max(i, 0)]
 	c.StdinOnce = c.StdinOnce || !c.Stdin // the end of a pipe is the end of its input
 	c.Stdin, c.TTY = true, c.TTY || o.Terminal
+	c.RestartPolicy, c.RestartPolicyRules = ptr.To(v1.ContainerRestartPolicyNever), nil // the session ends with its first instance
 	return nil
 }
 

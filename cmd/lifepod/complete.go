@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/cri"
@@ -175,15 +174,7 @@ func (g *global) completeCondition(command *cobra.Command, args []string, typed 
 // completeImage completes the name of an image that the runtime holds, while it runs:
 // none is started for it.
 func (g *global) completeImage(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	endpoint := g.endpoint
-	if endpoint == "" {
-		paths, err := bundle.Locate(g.root, "")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		endpoint = "unix://" + paths.Socket()
-	}
-	client, err := cri.Dial(endpoint)
+	client, err := cri.Dial("unix://" + g.runtimeSocket())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -18,6 +18,7 @@ func newExecCommand(g *global, code *int) *cobra.Command {
 	var on *onPod
 	var s sessionFlags
 	var words []string
+	var user string
 	command := &cobra.Command{
 		Use:   "exec [flags] POD [--] COMMAND [ARGUMENT…]",
 		Short: "Run a command in a container of a pod",
@@ -41,7 +42,11 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			container := s.choose(command, pod)
 			streams, restore := s.streams(command, s.tty)
 			defer restore()
-			*code, err = pod.Exec(ctx, container, words, streams)
+			if user == "" {
+				*code, err = pod.Exec(ctx, container, words, streams)
+			} else {
+				*code, err = pod.ExecAs(ctx, g.runtimeSocket(), container, user, words, streams)
+			}
 			if _, ok := errors.AsType[*client.StartError](err); ok {
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
@@ -51,6 +56,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 	}
 	on = g.onPodCommand(command)
 	s.add(command)
+	command.Flags().StringVarP(&user, "user", "u", "", "as another user than the container's, by name or number; it needs containerd: `USER[:GROUP]`")
 	command.Flags().SetInterspersed(false)
 	return command
 }

@@ -69,7 +69,7 @@ func forwardPorts(command *cobra.Command, pod *client.Pod, addresses, specs []st
 			if err != nil {
 				return fmt.Errorf("port %s: %w", spec, err)
 			}
-			defer l.Close()
+			defer func() { _ = l.Close() }() // it has served
 			fmt.Fprintf(command.OutOrStdout(), "Forwarding from %s -> %d\n", l.Addr(), remote)
 			accepting.Go(func() { forwardAll(command, pod, l, remote) })
 		}

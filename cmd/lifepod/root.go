@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,15 @@ func (g *global) openRuntime(ctx context.Context) (*host.Runtime, error) {
 		return nil, err
 	}
 	return host.Open(ctx, g.root, g.endpoint, log)
+}
+
+// runtimeSocket is that of the container runtime; empty if it can't be told.
+func (g *global) runtimeSocket() string {
+	if g.endpoint != "" {
+		return strings.TrimPrefix(g.endpoint, "unix://")
+	}
+	paths, _ := bundle.Locate(g.root, "") // the pods were found by it
+	return paths.Socket()
 }
 
 func (g *global) openImages(ctx context.Context) (*imageSession, error) {

@@ -115,7 +115,7 @@ func (c *copying) child(folder, into *os.File, name, below string) error {
 
 // file writes a file beside its place, so that its name never stands for half of it.
 func (c *copying) file(from, to *os.File, name string, mode uint32) error {
-	source, err := openFile(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", from.Fd()), unix.O_RDONLY) // the one that was looked at
+	source, err := reopen(from)
 	if err != nil {
 		return err
 	}

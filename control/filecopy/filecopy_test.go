@@ -179,3 +179,20 @@ func TestMounted(t *testing.T) {
 	b := newBoth(t, "echo new > l/proc; echo old > c/proc; mount --bind c/proc c/proc")
 	assert.Deep(t, "copy", "proc -rw-r--r-- 0:0\ncopy l/proc: proc is mounted into the container by itself, and can't be replaced\n", b.copy(false, "proc", "/"))
 }
+
+func TestReadFile(t *testing.T) {
+	b := newBoth(t, "echo a > c/f; ln -s /f c/l; mkfifo c/p; ln -s ../l/x c/out; echo secret > l/x; truncate -s 2M c/big")
+	for path, want := range map[string]string{
+		"/l":   "a\n",
+		"/out": "open /out: not a directory", // /l/x in the container
+		"/p":   "/p is no file of at most 1048576 bytes",
+		"/big": "/big is no file of at most 1048576 bytes",
+	} {
+		text, err := b.ReadFile(path)
+		got := string(text)
+		if err != nil {
+			got = err.Error()
+		}
+		assert.Equal(t, want, got, "%s", path)
+	}
+}

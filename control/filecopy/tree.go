@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,6 +57,32 @@ func (t *Tree) Close() error {
 		return nil
 	}
 	return t.root.Close()
+}
+
+// mostRead bounds what ReadFile reads.
+const mostRead = 1 << 20
+
+// ReadFile reads a small plain file of the container's.
+func (t *Tree) ReadFile(path string) ([]byte, error) {
+	file, err := t.inside(path, unix.O_PATH)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostRead {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file of at most %d bytes", path, mostRead))
+	}
+	opened, err := reopen(file)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	return io.ReadAll(io.LimitReader(opened, mostRead))
+}
+
+// reopen opens for reading what has been looked at.
+func reopen(file *os.File) (*os.File, error) {
+	return openFile(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.O_RDONLY)
 }
 
 // opener opens a path of one of both sides.
