@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
@@ -240,8 +239,7 @@ func (c *cluster) same(was objects) {
 	c.t.Helper()
 	is := c.objects()
 	for key, text := range was {
-		diff := cmp.Diff(text, is[key])
-		assert.True(c.t, diff == "", "%s (-before +after):\n%s", key, diff)
+		assert.Deep(c.t, fmt.Sprintf("%s (-before +after)", key), text, is[key])
 	}
 }
 
