@@ -146,9 +146,7 @@ func (r *root) kill(t *testing.T, command string) {
 		assert.Must(t, err)
 		killed++
 	}
-	if killed == 0 {
-		t.Fatalf("no process %q among %q", command, r.processes())
-	}
+	assert.Require(t, killed != 0, "no process %q among %q", command, r.processes())
 }
 
 // containerd is the program of this root.
@@ -213,9 +211,7 @@ containers:
 	c.await(c.stdout, "up") // else it may end before
 	r.kill(t, "/pause")
 	machine.Until(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
-	if n := strings.Count(c.stderr.text(), first); n != 2 {
-		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
-	}
+	assert.True(t, strings.Count(c.stderr.text(), first) == 2, "the address was to stay the same:\n%s", c.stderr.text())
 	c.signal(syscall.SIGINT)
 	c.wait().wantCode(t, 130)
 }

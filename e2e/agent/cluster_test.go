@@ -85,9 +85,8 @@ func (c *cluster) create(manifest string) *v1.Pod {
 	c.t.Helper()
 	var pod v1.Pod
 	text := strings.ReplaceAll(manifest, "TOOLBOX", "lifepod.dev/toolbox:1")
-	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
-		c.t.Fatalf("manifest: %v\n%s", err, text)
-	}
+	err := yaml.UnmarshalStrict([]byte(text), &pod)
+	assert.Require(c.t, err == nil, "manifest: %v\n%s", err, text)
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
 	}
