@@ -149,7 +149,6 @@ func (r *root) kill(t *testing.T, command string) {
 	assert.Require(t, killed != 0, "no process %q among %q", command, r.processes())
 }
 
-// containerd is the program of this root.
 func (r *root) containerd(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(r.dir, "bundle/*/bin/containerd"))

@@ -180,7 +180,6 @@ func (l *load) remove(t *testing.T) {
 	}
 }
 
-// figures are what has happened.
 func (l *load) figures() string {
 	starts, cutOff, versions := 0, 0, 0
 	h := l.n.history

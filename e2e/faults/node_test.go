@@ -109,7 +109,6 @@ func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	return created
 }
 
-// kill kills the agent.
 func (n *node) kill(t *testing.T) {
 	t.Helper()
 	assert.Require(t, !n.Process().HasEnded(), "the agent has ended by itself")

@@ -45,7 +45,6 @@ type Formatter struct {
 	attempts attempts
 }
 
-// Encode is a line as JSON.
 func (t *Formatter) Encode(at time.Time, l Line) string {
 	l.Pod, l.Time, l.Elapsed = t.Pod, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
 	data, err := json.Marshal(l)

@@ -8,7 +8,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// scenarioOf is a file with a scenario.
 func scenarioOf(t *testing.T, says string) string {
 	t.Helper()
 	return write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+says)

@@ -66,7 +66,6 @@ func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	}
 }
 
-// Event shows a Kubernetes Event.
 func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
 	p.print(p.format.Event(at, e))
 }

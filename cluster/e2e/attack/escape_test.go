@@ -56,7 +56,6 @@ func TestEscapes(t *testing.T) {
 	assert.NoError(t, remove(ctx, made))
 }
 
-// escape runs a pod of the program to its end.
 func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
 	t.Helper()
 	made := assert.Get(create(ctx, admin, p)).Must(t)

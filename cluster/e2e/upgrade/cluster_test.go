@@ -101,7 +101,6 @@ func named(text, name, node string) string {
 
 func pod(name, node string) string { return named(podOf, name, node) }
 
-// cluster is a lifepod up in a test.
 type cluster struct {
 	*instance.Instance
 	t      *testing.T
