@@ -29,7 +29,6 @@ type bed struct {
 	streams sync.WaitGroup
 }
 
-// runtimes are those that are measured.
 type runtimes struct {
 	carried *bundle.Runtime
 	client  *cri.Client // of the carried one
@@ -66,5 +65,4 @@ func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
 	return w
 }
 
-// pod is what is measured.
 func (b *bed) pod() *v1.Pod { return bare.NewPod("bench") }

@@ -24,7 +24,6 @@ func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
 	return s.runtime.RestartAll(ctx, bare.Worker(s.bed.pod()), record.Prefixed(s.name+" "))
 }
 
-// many makes the pods of many.
 func (s bareSide) many(ctx context.Context, record times.Record) error {
 	pods := make([]*v1.Pod, atOnce)
 	for i := range pods {

@@ -38,7 +38,6 @@ func idle(ctx context.Context, root string, out io.Writer) error {
 	return nil
 }
 
-// beIdle is that process.
 func beIdle(ctx context.Context, root string, pods int) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})

@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// options are the flags.
 type options struct {
 	repeats int
 	binary  string

@@ -68,7 +68,6 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// dnsDomain is every cluster's.
 const dnsDomain = "cluster.local"
 
 // Name is the cluster's in kubeconfig files.
@@ -97,7 +96,6 @@ func (c Config) layout() (*layout, error) {
 	return &layout{Config: c, paths: paths, folder: rootfolder.Cluster}, nil
 }
 
-// file is one in the cluster's folder.
 func (l *layout) file(name string) string { return filepath.Join(l.folder.In(l.Root), name) }
 
 // Kubeconfig is the administrator's kubeconfig file of the cluster of a root.

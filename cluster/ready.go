@@ -77,7 +77,6 @@ const (
 	needLogged = 10 * time.Second
 )
 
-// await returns when it is there.
 func (n need) await(ctx context.Context, client kubernetes.Interface, slow func(error)) error {
 	ticker := time.NewTicker(needPoll)
 	defer ticker.Stop()

@@ -63,7 +63,6 @@ func (r *run) runRoutes(ctx context.Context, shared informers.SharedInformerFact
 // nodes' pods must reach both.
 const dnsPortAfter = 10
 
-// runDNS is the cluster's DNS.
 func (r *run) runDNS(ctx context.Context, shared informers.SharedInformerFactory) error {
 	return dns.Run(ctx, dns.Config{
 		Client:    r.client,

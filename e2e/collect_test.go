@@ -149,9 +149,7 @@ spec:
 func (n *smallNode) end(pod string) {
 	n.Helper()
 	machine.Until(n.T, pod+" has run", func() bool {
-		if n.agent.HasEnded() {
-			n.Fatalf("the agent has ended:\n%s", n.agent.LastLines(20))
-		}
+		assert.Require(n, !n.agent.HasEnded(), "the agent has ended:\n%s", n.agent.LastLines(20))
 		_, err := os.Stat(filepath.Join(n.done, pod))
 		return err == nil
 	})

@@ -18,7 +18,6 @@ import (
 // patience is how long anything may take before a test gives up.
 var patience = machine.Patience
 
-// command is a lifepod that runs.
 type command struct {
 	t       *testing.T
 	process *exec.Cmd
@@ -61,19 +60,16 @@ func (r *root) startWith(t *testing.T, environment []string, input string, args 
 	return c
 }
 
-// lifepod runs a command line to its end.
 func (r *root) lifepod(t *testing.T, input string, args ...string) result {
 	t.Helper()
 	return r.start(t, input, args...).wait()
 }
 
-// run runs a pod to its end.
 func (r *root) run(t *testing.T, manifest string, args ...string) result {
 	t.Helper()
 	return r.lifepod(t, manifest, append([]string{"run", "-"}, args...)...)
 }
 
-// startRun starts a pod.
 func (r *root) startRun(t *testing.T, manifest string, args ...string) *command {
 	t.Helper()
 	return r.start(t, manifest, append([]string{"run", "-"}, args...)...)

@@ -99,9 +99,8 @@ func TestExecTerminal(t *testing.T) {
 	session.Resize(44, 122)
 	machine.Until(t, "the terminal's new size", sizeIs(44, 122))
 	session.Press("\x03") // Ctrl-C is the command's
-	if code := session.End(); code != 130 {
-		t.Errorf("exit code %d\n%s", code, session.Text())
-	}
+	code := session.End()
+	assert.True(t, code == 130, "exit code %d\n%s", code, session.Text())
 	shared.lifepod(t, "", "stop", "--force", "exec-tty")
 	c.wait()
 }
@@ -169,9 +168,8 @@ func TestExecShell(t *testing.T) {
 	session.Press("echo on $(hostname)\r")
 	session.Await("on exec-shell")
 	session.Press("exit 9\r")
-	if code := session.End(); code != 9 {
-		t.Errorf("exit code %d\n%s", code, session.Text())
-	}
+	code := session.End()
+	assert.True(t, code == 9, "exit code %d\n%s", code, session.Text())
 	shared.lifepod(t, "", "stop", "--force", "exec-shell")
 	c.wait()
 }

@@ -94,9 +94,7 @@ env:
 - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}`)))
 	last := result.last(t)
 	fields := strings.Fields(result.output("main"))
-	if len(fields) != 5 {
-		t.Fatalf("output %q", result.output("main"))
-	}
+	assert.Require(t, len(fields) == 5, "output %q", result.output("main"))
 	name := assert.Get(os.Hostname()).Must(t)
 	assert.Deep(t, "fields", []string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4])
 	assert.True(t, len(fields[4]) == 36, "uid %q", fields[4])

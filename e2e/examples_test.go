@@ -87,7 +87,6 @@ func inOrder(story string) (lines []string) {
 
 var podName = regexp.MustCompile(`(?m)^kind: Pod\nmetadata:\n  name: (\S+)$`)
 
-// podIn is the name of an example's pod.
 func podIn(t *testing.T, example string) string {
 	t.Helper()
 	name := podName.FindStringSubmatch(example)

@@ -137,9 +137,7 @@ containers:
 	for range 2 {
 		<-reg.held // containerd asks for the config or a layer of each
 	}
-	if reg.asked("one") == 0 || reg.asked("two") == 0 {
-		t.Errorf("asked for one %d times, for two %d times", reg.asked("one"), reg.asked("two"))
-	}
+	assert.True(t, reg.asked("one") != 0 && reg.asked("two") != 0, "asked for one %d times, for two %d times", reg.asked("one"), reg.asked("two"))
 	release()
 	c.wait().wantCode(t, 0)
 }

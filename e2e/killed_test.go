@@ -146,12 +146,9 @@ func (r *root) kill(t *testing.T, command string) {
 		assert.Must(t, err)
 		killed++
 	}
-	if killed == 0 {
-		t.Fatalf("no process %q among %q", command, r.processes())
-	}
+	assert.Require(t, killed != 0, "no process %q among %q", command, r.processes())
 }
 
-// containerd is the program of this root.
 func (r *root) containerd(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(r.dir, "bundle/*/bin/containerd"))
@@ -213,9 +210,7 @@ containers:
 	c.await(c.stdout, "up") // else it may end before
 	r.kill(t, "/pause")
 	machine.Until(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
-	if n := strings.Count(c.stderr.text(), first); n != 2 {
-		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
-	}
+	assert.True(t, strings.Count(c.stderr.text(), first) == 2, "the address was to stay the same:\n%s", c.stderr.text())
 	c.signal(syscall.SIGINT)
 	c.wait().wantCode(t, 130)
 }

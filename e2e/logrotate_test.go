@@ -41,17 +41,14 @@ until [ -e /v/rotated ]; do sleep 0.1; done
 	for n := 1; n <= 100000; n++ {
 		fmt.Fprintln(&want, n)
 	}
-	if got.code != 0 || got.stdout != want.String() {
-		t.Errorf("exit code %d, %d bytes of output, want %d, ends with %q\n%s",
-			got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
-	}
+	assert.True(t, got.code == 0 && got.stdout == want.String(),
+		"exit code %d, %d bytes of output, want %d, ends with %q\n%s", got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
 	files := r.rotatedFiles(t)
 	assert.Require(t, len(files) == 3, "log files %v: want 3", files)
 	assert.True(t, strings.HasSuffix(files[1], ".gz") && !strings.HasSuffix(files[2], ".gz"),
 		"log files %v: want the older one compressed, and the newest not", files)
-	if text := unpack(t, files[1]); !strings.Contains(text, " stdout F ") {
-		t.Errorf("%s holds %q", files[1], text[:min(len(text), 100)])
-	}
+	text := unpack(t, files[1])
+	assert.True(t, strings.Contains(text, " stdout F "), "%s holds %q", files[1], text[:min(len(text), 100)])
 	for _, dir := range []string{"logs", "pods"} { // what is kept on purpose
 		assert.NoError(t, os.RemoveAll(filepath.Join(r.dir, dir)))
 	}
@@ -93,9 +90,8 @@ echo last words
 exit 3
 `, "terminationMessagePolicy: FallbackToLogsOnError")), "--log-max-size", "10Ki")
 	main := containerNamed(t, result.last(t), "main")
-	if message := main.State.Terminated.Message; !strings.HasSuffix(message, "20000\nlast words\n") {
-		t.Errorf("termination message ends with %q", message[max(0, len(message)-50):])
-	}
+	message := main.State.Terminated.Message
+	assert.True(t, strings.HasSuffix(message, "20000\nlast words\n"), "termination message ends with %q", message[max(0, len(message)-50):])
 }
 
 func unpack(t *testing.T, path string) string {

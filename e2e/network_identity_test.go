@@ -154,9 +154,8 @@ func TestHostNetworkHosts(t *testing.T) {
 	t.Parallel()
 	result := shared.runStory(t, 0, pod("host-hosts", "restartPolicy: Never\nhostNetwork: true\ncontainers:\n"+shell("main", "cat /etc/hosts")))
 	own := assert.Get(os.ReadFile("/etc/hosts")).Must(t)
-	if want := "# Kubernetes-managed hosts file (host network).\n" + string(own); strings.TrimSpace(result.output("main")) != strings.TrimSpace(want) {
-		t.Errorf("A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
-	}
+	want := "# Kubernetes-managed hosts file (host network).\n" + string(own)
+	assert.True(t, strings.TrimSpace(result.output("main")) == strings.TrimSpace(want), "A-NET-1 hosts\n%s\nwant\n%s", result.output("main"), want)
 	last := result.last(t)
 	var pods, hosts []string
 	for _, ip := range last.PodIPs {

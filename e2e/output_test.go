@@ -21,9 +21,8 @@ func TestManyLines(t *testing.T) {
 	for n := 1; n <= 100000; n++ {
 		fmt.Fprintln(&want, n)
 	}
-	if got.code != 0 || got.stdout != want.String() {
-		t.Errorf("exit code %d, %d bytes of output, want %d, ends with %q", got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):])
-	}
+	assert.True(t, got.code == 0 && got.stdout == want.String(),
+		"exit code %d, %d bytes of output, want %d, ends with %q", got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):])
 }
 
 // TestLastWords: a single line right before the end is never lost.
@@ -55,9 +54,8 @@ restartPolicy: Never
 volumes: [{name: v, hostPath: {path: `+dir+`}}]
 containers:
 `+shell("main", "cat /v/data", mountV)))
-	if got.stdout != string(data) {
-		t.Errorf("%d bytes with the sum %x arrived, want %d with %x", len(got.stdout), sha256.Sum256([]byte(got.stdout)), len(data), sha256.Sum256(data))
-	}
+	assert.True(t, got.stdout == string(data),
+		"%d bytes with the sum %x arrived, want %d with %x", len(got.stdout), sha256.Sum256([]byte(got.stdout)), len(data), sha256.Sum256(data))
 }
 
 // TestStreams: with -o json output says which stream it was on.

@@ -108,7 +108,6 @@ func (s story) reasons(container string) []string {
 	return all
 }
 
-// containerNamed is a container's status.
 func containerNamed(t *testing.T, status v1.PodStatus, name string) v1.ContainerStatus {
 	t.Helper()
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {

@@ -55,8 +55,7 @@ func TestReadAgain(t *testing.T) {
 	second.Warnings = first.Warnings
 	forgetUIDs(first)
 	forgetUIDs(second)
-	diff := cmp.Diff(first, second)
-	assert.True(t, diff == "", "read again it differs (-first +second):\n%s", diff)
+	assert.Deep(t, "read again it differs (-first +second)", first, second)
 }
 
 // written writes a Set as one YAML file.

@@ -62,6 +62,5 @@ func (in *input) passedWarnings() (warnings []string) {
 	return warnings
 }
 
-// wantAll is what lifepod run takes.
 var wantAll = fmt.Sprintf("there should be Pods, or %s, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims, RuntimeClass and Services that they use",
 	strings.Join(sortedKeys(workloadKinds), "s, ")+"s")

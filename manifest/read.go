@@ -104,7 +104,6 @@ func newInput(sources []Source, o Options) *input {
 	return &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
 }
 
-// read reads and checks all that there is.
 func (in *input) read() error {
 	in.readAll(in.readObject)
 	if in.errs != nil {
@@ -146,7 +145,6 @@ type input struct {
 	workloads []Workload
 }
 
-// podInput is a Pod and where it comes from.
 type podInput struct {
 	object *object
 	typed  *v1.Pod

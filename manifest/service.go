@@ -14,7 +14,6 @@ import (
 
 const serviceKind = "Service"
 
-// serviceInput is a Service and where it stands.
 type serviceInput struct {
 	object *object
 	typed  *v1.Service

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -194,7 +193,6 @@ func TestWithoutData(t *testing.T) {
 	assert.Deep(t, "", want, got.Spec)
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
 	assert.Deep(t, "fields", wantFields, fields)
-	diff := cmp.Diff(before, pod)
-	assert.True(t, diff == "", "the pod itself was changed:\n%s", diff)
+	assert.Deep(t, "the pod itself was changed", before, pod)
 	assert.True(t, Uses(pod, "Secret", "s") && Uses(pod, "ConfigMap", "c") && !Uses(pod, "ConfigMap", "s"), "Uses is wrong")
 }

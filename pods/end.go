@@ -115,14 +115,12 @@ type last struct{ giveUp func() }
 // back what it holds: what it can't give back is swept up.
 const releasePatience = 10 * time.Second
 
-// Status takes a new status.
 func (l *last) Status(status v1.PodStatus, _ bool) {
 	if lifecycle.Terminal(status.Phase) {
 		time.AfterFunc(releasePatience, l.giveUp)
 	}
 }
 
-// Event takes a Kubernetes Event.
 func (*last) Event(time.Time, lifecycle.RecordEvent) {}
 
 // Report takes a line of the pod's story.

@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/roster"
 )
 
-// ended are the calls by which pods were ended.
 func (s *story) ended(since int) []string {
 	return slices.DeleteFunc(s.Acted()[since:], func(call string) bool {
 		return !strings.HasPrefix(call, "Stop") && !strings.HasPrefix(call, "Exec") && !strings.HasPrefix(call, "Remove")

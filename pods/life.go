@@ -25,7 +25,6 @@ func lifeOf(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
 	return &Life{to: to, node: node, object: control.NewObject(pod)}
 }
 
-// NewLife prepares the life of a new pod.
 func NewLife(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
 	l := lifeOf(node, pod, to)
 	l.Worker = node.NewWorker(pod, l)
@@ -102,13 +101,11 @@ func (l *Life) show(change func(*control.Object)) {
 	}
 }
 
-// Status takes a new status.
 func (l *Life) Status(status v1.PodStatus, step bool) {
 	l.show(func(o *control.Object) { o.Status(status) })
 	l.to.Status(status, step)
 }
 
-// Event takes a Kubernetes Event.
 func (l *Life) Event(at time.Time, event lifecycle.RecordEvent) {
 	l.show(func(o *control.Object) { o.Event(at, event) })
 	l.to.Event(at, event)

@@ -10,7 +10,6 @@ import (
 	"github.com/lifepod/lifepod/worker"
 )
 
-// eventLog counts what a worker tells.
 type eventLog struct {
 	worker.Sink
 	events int

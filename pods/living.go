@@ -150,7 +150,6 @@ func (l *living) Status(status v1.PodStatus, step bool) {
 	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
 }
 
-// Event takes a Kubernetes Event.
 func (l *living) Event(at time.Time, event lifecycle.RecordEvent) {
 	if l.shell.Cluster.Events != nil {
 		l.shell.Cluster.Events.Pod(l.now.Load().pod, at, event)

@@ -53,7 +53,6 @@ func flockSoon(file *os.File) error {
 	}
 }
 
-// Locked says whether an agent runs these pods.
 func (m MemoryFolder) Locked() bool {
 	file, err := os.Open(filepath.Join(m.Dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {

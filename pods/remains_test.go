@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -70,8 +69,7 @@ func TestClearDisk(t *testing.T) {
 		}
 		all := there()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
-		diff := cmp.Diff(all, there())
-		assert.True(t, diff == "", "removed before all sources were heard:\n%s", diff)
+		assert.Deep(t, "removed before all sources were heard", all, there())
 		s.heard()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
 		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}

@@ -111,7 +111,6 @@ func (s *story) settle() {
 	synctest.Wait()
 }
 
-// apply has the API want pods.
 func (s *story) apply(pods ...*v1.Pod) {
 	for _, pod := range pods {
 		s.pods.Wanted(roster.API, pod)
@@ -142,7 +141,6 @@ func (s *story) wantPhase(name string, want v1.PodPhase) {
 	assert.Require(s, got == want, "%s is %s, want %s; calls %q", name, got, want, s.Acted())
 }
 
-// acted counts the calls that read so.
 func (s *story) acted(text string) int {
 	return len(slices.DeleteFunc(s.Acted(), func(call string) bool { return call != text }))
 }

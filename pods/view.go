@@ -62,7 +62,6 @@ func (s *Shell) PodByUID(uid types.UID) (pod *v1.Pod, found bool) {
 // unhealthy (A-SYNC-11).
 const Standstill = 5 * time.Minute
 
-// LogDir is the folder of a pod's logs.
 func (s *Shell) LogDir(pod *v1.Pod) string { return s.Engine.Config.PodLogDirectory(pod) }
 
 // StandsStill says which pods make no progress; nil: all do. The goroutines that lead pods never

@@ -87,7 +87,6 @@ func (d *drivers) clearFaults() {
 	d.faults, d.until = nil, time.Time{}
 }
 
-// next takes off the fault that a call has.
 func (d *drivers) next(call string) driverFault {
 	for i := range d.faults {
 		if f := &d.faults[i]; f.Call == call && f.Times > 0 {
@@ -163,7 +162,6 @@ func (d *drivers) may(g given) bool {
 	return d.has[g] || d.busy[g]
 }
 
-// Publish is volumes.CSI's.
 func (d *drivers) Publish(ctx context.Context, r volumes.CSIRequest) (volumes.CSIVolume, error) {
 	g, path := given{r.Pod.UID, published}, filepath.Join(d.volumes, string(r.Pod.UID), "volumes", "csi", r.Volume)
 	if err := os.MkdirAll(path, 0o700); err != nil { // as an agent has it: what is left of a pod is found by its folder

@@ -151,10 +151,8 @@ func (l *nodeLaws) Handle(_ context.Context, r slog.Record) error {
 // Enabled is slog.Handler's.
 func (l *nodeLaws) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 
-// WithAttrs is slog.Handler's.
 func (l *nodeLaws) WithAttrs([]slog.Attr) slog.Handler { return l }
 
-// WithGroup is slog.Handler's.
 func (l *nodeLaws) WithGroup(string) slog.Handler { return l }
 
 // left is what there still is of pods on the machine.

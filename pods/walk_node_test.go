@@ -60,7 +60,6 @@ func (n *ledNode) boots() {
 	n.drivers.reboots()
 }
 
-// begins starts an agent.
 func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	inbox := NewInbox()
 	c := &client{server: n.server, unsent: map[types.UID]sentStatus{}, laws: n.laws, reclaimer: walkReclaimer{&n.ram, inbox}}

@@ -83,7 +83,6 @@ func (w walked) tell(rt *rapid.T, p plan) {
 	}
 }
 
-// order is in which order what happened.
 func (w walked) order() (list []string) {
 	for _, t := range w.taken {
 		list = append(list, t.String())

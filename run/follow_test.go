@@ -60,7 +60,6 @@ func (f *follow) write(file *os.File, records ...string) {
 	}
 }
 
-// end is all that was shown.
 func (f *follow) end() string {
 	f.wait()
 	f.printer.close()

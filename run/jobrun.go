@@ -136,7 +136,6 @@ func (j *jobRun) end(reason string) {
 	}
 }
 
-// post gives all pods that run a fact.
 func (j *jobRun) post(fact lifecycle.Fact) {
 	j.of.Lock()
 	defer j.of.Unlock()

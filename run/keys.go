@@ -2,7 +2,6 @@ package run
 
 import "slices"
 
-// Verb is what a key asks for.
 type Verb string
 
 // What keys ask for, beside another look.

@@ -46,7 +46,7 @@ func namedPod(name string, uid types.UID) *v1.Pod {
 
 // leaveKilled leaves a pod as a lifepod run does that is killed; begun says whether it
 // had saved a checkpoint.
-func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) *record {
+func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) {
 	t.Helper()
 	digest := assert.Get(digestOf(&manifest.Set{Pod: pod})).Must(t)
 	r := assert.Get(newRecord(runtime, pod, digest)).Must(t)
@@ -57,7 +57,6 @@ func leaveKilled(t *testing.T, runtime *host.Runtime, pod *v1.Pod, begun bool) *
 	}
 	r.leave()
 	killed(t, runtime.Root, r)
-	return r
 }
 
 // Pods of killed lifepods are known with their spec and status, also without a file of

@@ -19,7 +19,6 @@ import (
 // lines tell all.
 const quietLife = time.Second
 
-// liveView is the live view of a pod.
 type liveView struct {
 	gate  *Gate                // before its terminal
 	shown atomic.Pointer[Live] // nil: the pod's life has not begun

@@ -90,7 +90,6 @@ func (l *lives) leave() {
 	}
 }
 
-// nameOf is what the lines of a pod begin with.
 func (l *lives) nameOf(pod *v1.Pod) string {
 	for _, set := range l.group.All() {
 		if set.Pod.Namespace != pod.Namespace {

@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/why"
 )
 
-// LiveConfig is what a view needs.
 type LiveConfig struct {
 	In, Out *os.File // the terminal
 	Gate    *Gate    // what is written to the terminal goes through it

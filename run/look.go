@@ -25,7 +25,6 @@ type moment struct {
 	at time.Time
 }
 
-// lookOf is how a container is.
 func (v moment) lookOf(name string) look {
 	var state journal.ContainerNow
 	for _, c := range v.now.Containers {

@@ -33,10 +33,8 @@ func (m model) nextLook(after time.Duration) tea.Cmd {
 	}
 }
 
-// Init implements tea.Model.
 func (m model) Init() tea.Cmd { return tea.Batch(nextFrame(), m.nextLook(again)) }
 
-// Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -70,7 +68,6 @@ func (m model) press(key string) tea.Cmd {
 	return nil
 }
 
-// View implements tea.Model.
 func (m model) View() tea.View {
 	var out tea.View
 	m.Tell(func(v *View) { out = tea.NewView(v.Screen(time.Now())) })

@@ -184,7 +184,6 @@ type line = story.Line
 
 func (p *display) json() bool { return p.options.Output == "json" }
 
-// object writes one line of JSON.
 func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encode(at, l)}) }
 
 func (p *printer) encode(at time.Time, l line) string { return p.format.Encode(at, l) }

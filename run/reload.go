@@ -29,7 +29,6 @@ type reloader struct {
 	warn    func(string)
 }
 
-// reloaded is one of the pods.
 type reloaded struct {
 	set  *manifest.Set // as it is taken over
 	post func(lifecycle.Fact)
@@ -68,7 +67,6 @@ func (r *reloader) areFiles() bool {
 	})
 }
 
-// look says which version of each file is there.
 func (r *reloader) look() []version {
 	var versions []version
 	for _, name := range r.options.Files {

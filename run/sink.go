@@ -18,7 +18,6 @@ type sink struct {
 	blocked  func(why string)    // takes what keeps a container from starting; nil: nobody does
 }
 
-// Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus, _ bool) {
 	s.sent.status(status)
 	s.printer.setStatus(status)
@@ -35,7 +34,6 @@ func (s *sink) Status(status v1.PodStatus, _ bool) {
 	}
 }
 
-// Event takes a Kubernetes Event.
 func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
 	s.printer.event(at, e)
 }

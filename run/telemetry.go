@@ -73,7 +73,6 @@ func (s *sent) openMetrics(ctx context.Context, node *worker.Engine) error {
 	return err
 }
 
-// status takes a new status of the pod.
 func (s *sent) status(status v1.PodStatus) {
 	if s == nil || s.metrics == nil {
 		return

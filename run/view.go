@@ -31,7 +31,6 @@ type View struct {
 	user          user
 }
 
-// user is what the user looks at.
 type user struct {
 	panel    panel
 	selected string // container
@@ -69,7 +68,6 @@ func (v *View) Now(pod *v1.Pod, now journal.Now) { v.pod, v.now = journal.PodOf(
 // Address takes the pod's address.
 func (v *View) Address(ip string) { v.address = ip }
 
-// Said takes a line that lifepod says.
 func (v *View) Said(line string) { v.story.add(expand(plain.Line(line))) }
 
 // Wrote takes a piece of what a container wrote to a stream.

@@ -36,7 +36,6 @@ func optionsOf() lifecycle.Options {
 	return o
 }
 
-// begin begins the life.
 func (w *world) begin() {
 	w.agent.machine = w.agent.fresh.CloneInto(w.agent.unused)
 	if refuse := w.scenario.Refuse; refuse != nil {

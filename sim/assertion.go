@@ -55,7 +55,6 @@ var (
 	neverTwo = regexp.MustCompile(`^never two of (\S+)$`)
 )
 
-// AssertionForms says what assertions look like.
 const AssertionForms = "Ready within 30s, never Failed, ends Succeeded, restarts(main) <= 3, restarts <= 3, downtime <= 10s, never two of main"
 
 // ParseAssertion reads one about a pod. An error says what would be right.
@@ -106,7 +105,6 @@ func namesOf(pod *v1.Pod) (names []string) {
 // breach says when and why a life broke an assertion; false: it holds.
 type breach = func(*Life) (at time.Duration, why string, broken bool)
 
-// is says whether the pod is so at a moment.
 func (m *Moment) is(what string) bool {
 	if what == "Ready" {
 		return m.Ready

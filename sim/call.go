@@ -45,7 +45,6 @@ func usualTime(e lifecycle.Effect) time.Duration {
 	return scenario.UsualCalls[reflect.TypeOf(e).Name()]
 }
 
-// call begins to carry an effect out.
 func (w *world) call(e lifecycle.Effect) {
 	c := &call{effect: e}
 	w.calls.underWay = append(w.calls.underWay, c)

@@ -42,7 +42,6 @@ func (c *Comparison) Same() bool {
 	return !slices.ContainsFunc(c.Lines, func(l ComparedLine) bool { return !l.Same() }) && !slices.ContainsFunc(c.Figures, func(f ComparedFigure) bool { return f.A != f.B })
 }
 
-// CompareLives compares two lives.
 func CompareLives(a, b *Life) Comparison {
 	var c Comparison
 	textsA, textsB := texts(a), texts(b)

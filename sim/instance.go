@@ -23,7 +23,6 @@ type instance struct {
 	hookBegun  map[int64]*journal.Entry
 }
 
-// of is the instance that an entry is about.
 func (l *life) of(e *journal.Entry) *instance {
 	for _, i := range l.containers[e.Container] {
 		if i.attempt == e.Attempt {
@@ -111,7 +110,6 @@ func (l *life) decided(e *journal.Entry) {
 	}
 }
 
-// hook is how a hook went.
 func (i *instance) hook(begun, answer *journal.Entry) {
 	h := &scenario.Hook{Takes: span(answer.At.Sub(begun.At))}
 	if f := answer.Failure; f != nil {
@@ -137,7 +135,6 @@ func forEver() *scenario.Span {
 	return &s
 }
 
-// runs are what the containers did.
 func (l *life) runs() map[string]scenario.Container {
 	all := map[string]scenario.Container{}
 	for name, instances := range l.containers {
@@ -156,7 +153,6 @@ func (l *life) runs() map[string]scenario.Container {
 	return all
 }
 
-// run is what an instance did.
 func (i *instance) run() scenario.Run {
 	r := scenario.Run{StartError: i.startError, Run: forEver()}
 	running := i.running

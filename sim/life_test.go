@@ -239,7 +239,7 @@ func TestClockDelaysNothing(t *testing.T) {
 	const crash = "containers: {main: {runs: [{run: 1s, exit: 1}]}}\nfor: 10m\n"
 	usual, set := live(t, webPod, crash, 1), live(t, webPod, crash+"events: [{at: 15s, setClock: {by: 2h}}, {at: 95s, setClock: {by: -26h}}]", 1)
 	assert.True(t, storyOf(usual) == storyOf(set), "usual:\n%s\nwith the clock set:\n%s", storyOf(usual), storyOf(set))
-	assert.True(t, usual.At.Add(-24*time.Hour) == set.At, "the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
+	assert.True(t, usual.At.Add(-24*time.Hour).Equal(set.At), "the wall clock ends at %v, want 24 h before %v", set.At, usual.At)
 }
 
 // A crash loop has the back-off of Kubernetes: 10 s, doubled, up to 5 min.

@@ -36,7 +36,6 @@ type Moment struct {
 	Restarts []Restarts // in the order of the status
 }
 
-// Restarts are those of a container.
 type Restarts struct {
 	Container string
 	Count     int32

@@ -33,8 +33,7 @@ func TestRecordedLifeIsTheSame(t *testing.T) {
 			in := assert.Get(command.Files{Manifests: []string{"../examples/" + of}, Scenario: path}.Read()).Must(t)
 			first := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: 1, Journal: true})
 			again := sim.Run(in.Set.Pod, sim.Options{Scenario: recorded(t, in.Set, first.Record()), Seed: 1})
-			diff := cmp.Diff(recordStoryOf(first), recordStoryOf(again))
-			assert.True(t, diff == "", "the life (-) and what was recorded of it (+):\n%s", diff)
+			assert.Deep(t, "the life (-) and what was recorded of it (+)", recordStoryOf(first), recordStoryOf(again))
 		})
 	}
 }

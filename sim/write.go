@@ -61,7 +61,6 @@ func (c *Comparison) shown(i int) bool {
 	return false
 }
 
-// String is the line as it is shown.
 func (l *ComparedLine) String() string {
 	switch {
 	case l.Same():

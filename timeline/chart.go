@@ -37,7 +37,6 @@ type Pod struct {
 // FullName is namespace/name.
 func (p Pod) FullName() string { return p.Namespace + "/" + p.Name }
 
-// RowKind is what a row is about.
 type RowKind string
 
 // The kinds of rows.

@@ -19,7 +19,6 @@ type podLife struct {
 
 var podKey = rowKey{kind: PodRow, name: "pod"}
 
-// fileFact files what happened.
 func (b *builder) fileFact(e *journal.Entry) {
 	switch e.Name {
 	case "Accepted":
@@ -69,7 +68,6 @@ func (b *builder) resumed(e *journal.Entry) {
 	}
 }
 
-// endPod begins the pod's end.
 func (b *builder) endPod(e *journal.Entry, name, text string) {
 	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
 	b.pod.switchTo(b.board, Ending, e)

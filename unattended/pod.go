@@ -61,7 +61,6 @@ type Living struct {
 	live     map[string]bool
 }
 
-// LivingOf looks at a root.
 func LivingOf(root string) Living {
 	paths, err := bundle.Locate(root, "")
 	if err != nil {
@@ -103,7 +102,6 @@ func (p Pod) Why() string {
 	return "its lifepod run was killed"
 }
 
-// Advice says what to do about it.
 func (p Pod) Advice() string {
 	switch p.Command {
 	case "":

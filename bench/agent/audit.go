@@ -62,7 +62,7 @@ func (s *side) writesOf(ctx context.Context, do func() error) (written, error) {
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // what comes after the last newline is half a line
-			return w, nil //nolint:nilerr // it is the end
+			return w, nil
 		}
 		var e struct {
 			Verb      string

@@ -75,7 +75,6 @@ func run(ctx context.Context, p plan, out io.Writer) (err error) {
 	return nil
 }
 
-// results are all that was measured.
 type results struct {
 	times times.Samples
 	loads map[string][]testbed.Load // by side

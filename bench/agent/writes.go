@@ -17,7 +17,6 @@ const (
 	allRestarted  = "restart all"
 )
 
-// counted are the writes for some pods.
 type counted struct {
 	written
 	pods int

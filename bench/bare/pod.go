@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
-// pod is a pod made of bare calls.
 type pod struct {
 	*Runtime
 	pod     *v1.Pod
@@ -31,7 +30,6 @@ func (r *Runtime) create(ctx context.Context, of *v1.Pod) (*pod, error) {
 	return p, err
 }
 
-// instance is one instance of a container.
 type instance struct {
 	id   string
 	exit <-chan struct{}
@@ -94,7 +92,6 @@ func (r *Runtime) removeContainers(ctx context.Context, list ...instance) error 
 	})
 }
 
-// remove ends the whole pod.
 func (p *pod) remove(ctx context.Context) error {
 	if _, err := p.Client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		return err

@@ -27,7 +27,6 @@ type floor struct {
 	pods   int
 }
 
-// newFloor makes the pods.
 func (b *bench) newFloor(ctx context.Context) (*floor, error) {
 	testbed.Progress("%d pods for the bare writes", b.plan.pods)
 	client, err := newClient(b.plane.RESTConfig())

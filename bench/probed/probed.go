@@ -40,7 +40,6 @@ func (s *Server) Probe() *v1.Probe {
 	}
 }
 
-// ServeHTTP answers a probe.
 func (s *Server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/host"
 )
 
-// options are the flags.
 type options struct {
 	repeats int
 	stock   string

@@ -31,7 +31,6 @@ type Config struct {
 	Bridge   string       // made by the plugins, removed by Close
 }
 
-// Runtime is a containerd that runs.
 type Runtime struct {
 	Client  *cri.Client
 	config  Config

@@ -38,7 +38,6 @@ func NewPod(node string) *v1.Pod {
 	}
 }
 
-// newContainer is one of the toolbox.
 func newContainer(name string, command ...string) v1.Container {
 	return v1.Container{Name: name, Image: Image, Command: command, ImagePullPolicy: v1.PullIfNotPresent}
 }

@@ -118,13 +118,11 @@ func (s *Side) RunWhile(ctx context.Context, measure func(context.Context) error
 // CPUTime is what the process has used since its start.
 func (s *Side) CPUTime() (time.Duration, error) { return process.CPUTime(s.Member.Process().PID()) }
 
-// Load is what a process takes.
 type Load struct {
 	CPU                 float64 // percent of a core
 	Resident, Anonymous float64 // MiB
 }
 
-// String is for the terminal.
 func (l Load) String() string {
 	return fmt.Sprintf("%.2f %% of a core, %.1f MiB resident, %.1f MiB of it anonymous", l.CPU, l.Resident, l.Anonymous)
 }

@@ -32,7 +32,6 @@ func (s *Samples) When(counted bool) Record {
 	}
 }
 
-// Of are the times of what was measured.
 func (s *Samples) Of(what string) []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

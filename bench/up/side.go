@@ -11,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
-// side is a way to have a cluster.
 type side interface {
 	name() string
 	// start begins the processes and returns when the API server can be asked; the
@@ -30,7 +29,6 @@ const (
 	separateSide = "separate"
 )
 
-// measureSide takes all measurements of a side.
 func measureSide(ctx context.Context, p plan, s side, t *table) error {
 	for i := range p.starts + 1 {
 		progress("%s: start %d of %d", s.name(), i+1, p.starts+1)

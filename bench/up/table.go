@@ -11,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// What is measured.
 const (
 	apiReady   = "API ready"
 	firstPod   = "first pod Running"

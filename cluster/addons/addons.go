@@ -20,7 +20,6 @@ import (
 	"github.com/lifepod/lifepod/internal/pathwatch"
 )
 
-// Config is what add-ons need.
 type Config struct {
 	Folders []string // those that are not there have no files, and are reported
 	// Several says that other servers may have other files: what this one has not seen
@@ -80,7 +79,6 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// watch tells of changes of one folder.
 func (c Config) watch(ctx context.Context, dir string, changed mailbox.Signal) {
 	w := pathwatch.New(func(ctx context.Context, err error) {
 		if err != nil {

@@ -34,7 +34,6 @@ const (
 // maxBytes is the most that a file may have.
 const maxBytes = 10 << 20
 
-// file is one of a folder.
 type file struct {
 	path    string
 	content [sha256.Size]byte

@@ -23,7 +23,6 @@ import (
 	"github.com/lifepod/lifepod/cluster/state"
 )
 
-// Config is what a server needs to know.
 type Config struct {
 	Keys         *pki.Folder
 	Etcd         state.Place

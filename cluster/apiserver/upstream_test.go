@@ -196,17 +196,14 @@ func TestAsUpstream(t *testing.T) {
 	for kind, items := range want {
 		assert.True(t, fmt.Sprint(items) != "[]", "upstream's server makes no %s: nothing is compared", kind)
 	}
-	diff := cmp.Diff(want, got, passing)
-	assert.True(t, diff == "", "default objects, -upstream +ours:\n%s", diff)
+	assert.Deep(t, "default objects, -upstream +ours", want, got, passing)
 	checks := func(s serving) []string {
 		lines := strings.Split(s.said(t, "/readyz?verbose", ""), "\n")
 		slices.Sort(lines)
 		return lines
 	}
-	diff = cmp.Diff(checks(theirs), checks(ours))
-	assert.True(t, diff == "", "checks of readiness, -upstream +ours:\n%s", diff)
-	diff = cmp.Diff(theirs.said(t, "/", ""), ours.said(t, "/", ""))
-	assert.True(t, diff == "", "paths, -upstream +ours:\n%s", diff)
+	assert.Deep(t, "checks of readiness, -upstream +ours", checks(theirs), checks(ours))
+	assert.Deep(t, "paths, -upstream +ours", theirs.said(t, "/", ""), ours.said(t, "/", ""))
 	ours.define(t)
 	theirs.define(t)
 	for _, accept := range []string{"application/json", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"} {

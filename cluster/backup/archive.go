@@ -41,7 +41,6 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// sum describes a file.
 func sum(name, path string) (File, error) {
 	opened, err := os.Open(path)
 	if err != nil {

@@ -121,7 +121,6 @@ func left(name string) bool {
 	return first == "etcd" || name == lockName || name == "log" || strings.HasPrefix(path.Base(name), ".")
 }
 
-// list adds the files to the manifest.
 func (c Config) list(m *Manifest, places map[string]string) error {
 	names := []string{snapshotName}
 	err := fs.WalkDir(os.DirFS(c.Data), ".", func(name string, e fs.DirEntry, err error) error {

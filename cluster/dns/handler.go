@@ -13,14 +13,12 @@ import (
 	"github.com/miekg/dns"
 )
 
-// handler takes questions.
 type handler struct {
 	first plugin.Handler
 	known *objects
 	log   *slog.Logger
 }
 
-// ServeDNS answers one question.
 func (h *handler) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -205,7 +205,6 @@ func (o *objects) SvcExtIndexReverse(string) []*object.Service { return nil }
 // SvcImportIndex is of multi-cluster services.
 func (o *objects) SvcImportIndex(string) []*object.ServiceImport { return nil }
 
-// McEpIndex is of multi-cluster services.
 func (o *objects) McEpIndex(string) []*object.MultiClusterEndpoints { return nil }
 
 // PodIndex is of verified pod records.

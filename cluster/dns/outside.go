@@ -30,7 +30,6 @@ type outside struct {
 	problem error
 }
 
-// Name is for CoreDNS.
 func (o *outside) Name() string { return "outside" }
 
 // ServeDNS asks, and answers SERVFAIL where there is nobody to ask.

@@ -127,9 +127,8 @@ func TestDetached(t *testing.T) {
 	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
 	assert.Require(t, a.code == 0 && strings.HasPrefix(a.out, "Kubernetes is ready after ") && strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n"),
 		"up --detach: %+v", a)
-	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
-	}
+	info, err := os.Stat(kubeconfig)
+	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
 	a = lifepod(t, root, "kubectl", "get", "namespace", "default", "-o", "name")
 	assert.True(t, a.out == "namespace/default\n", "kubectl: %+v", a)
 	a = lifepod(t, root, "down")

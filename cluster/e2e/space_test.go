@@ -166,7 +166,6 @@ func indent(text string, depth int) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", depth)) + "\n"
 }
 
-// podOf is the manifest of a pod.
 func podOf(name, spec string) string {
 	return "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", labels: {app: " + name + "}}\nspec:" + indent(spec, 2)
 }

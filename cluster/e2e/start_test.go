@@ -59,7 +59,6 @@ func TestInterruptedStart(t *testing.T) {
 	assert.Must(t, i.Run(ctx))
 	defer i.Stop()
 	assert.Must(t, assert.ErrorOf(i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")))
-	if _, err := i.Kubectl(ctx, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String()); err != nil {
-		t.Errorf("%v\n%s", err, i.Log())
-	}
+	_, err := i.Kubectl(ctx, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
+	assert.True(t, err == nil, "%v\n%s", err, i.Log())
 }

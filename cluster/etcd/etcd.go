@@ -26,7 +26,6 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
-// Config says where the server has its things.
 type Config struct {
 	Dir    string // of the data; made with mode 0700
 	RunDir string // of the socket; its path has at most 100 bytes

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/pki"
@@ -121,8 +120,7 @@ func TestMergeRefuses(t *testing.T) {
 			err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod", Use: true})
 			assert.True(t, err != nil && strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), path),
 				"got %v, want …%s", err, tc.want)
-			diff := cmp.Diff(before, text(t, path))
-			assert.True(t, diff == "", "is changed:\n%s", diff)
+			assert.Deep(t, "is changed", before, text(t, path))
 		})
 	}
 	path := write(t, others, 0o600)

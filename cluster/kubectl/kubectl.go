@@ -58,7 +58,6 @@ another. Plugins are not run.`,
 	}
 }
 
-// prepare lets kubectl find the cluster.
 func (l line) prepare(kubeconfigOf func(string) (string, error)) error {
 	if l.kubeconfig {
 		return nil

@@ -51,7 +51,6 @@ func (n *Nodes) Holding(id string) (csi.ControllerClient, error) {
 	return n.On(node)
 }
 
-// On is the driver of a node.
 func (n *Nodes) On(node string) (csi.ControllerClient, error) {
 	object, err := n.nodes.Get(node)
 	if apierrors.IsNotFound(err) {

@@ -29,7 +29,6 @@ const orphanAfter = 30 * time.Second
 // be an orphan, then more and more seldom.
 var lookAgain = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: 10, Cap: 5 * time.Minute}
 
-// orphans deletes them.
 type orphans struct {
 	controller *controller
 	since      map[string]time.Time // when volumes of the driver, by their IDs, were seen to be some

@@ -48,7 +48,6 @@ func (p *provisioning) sourceOf(ctx context.Context) (*csi.VolumeContentSource, 
 	return nil, errPopulator
 }
 
-// clone is another claim as the source.
 func (p *provisioning) clone(name string) (*csi.VolumeContentSource, error) {
 	source, err := p.controller.claims.PersistentVolumeClaims(p.claim.Namespace).Get(name)
 	if err != nil {
@@ -73,7 +72,6 @@ func (p *provisioning) clone(name string) (*csi.VolumeContentSource, error) {
 	}}, nil
 }
 
-// restore is a snapshot as the source.
 func (p *provisioning) restore(ctx context.Context, name string) (*csi.VolumeContentSource, error) {
 	snapshot, err := p.controller.Dynamic.Resource(snapshots).Namespace(p.claim.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -51,8 +49,7 @@ func TestDamaged(t *testing.T) {
 			if tc.want != "" {
 				assert.True(t, err != nil && strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), "from a backup"),
 					"got %v, want …%s…", err, tc.want)
-				diff := cmp.Diff(before, content(t, dir))
-				assert.True(t, diff == "", "files are changed:\n%s", diff)
+				assert.Deep(t, "files are changed", before, content(t, dir))
 				return
 			}
 			assert.Must(t, err)

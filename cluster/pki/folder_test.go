@@ -35,7 +35,6 @@ func open(t *testing.T, c Config) *Folder {
 	return f
 }
 
-// content is what all files have.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := assert.Get(os.ReadDir(dir)).Must(t)

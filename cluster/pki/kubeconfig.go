@@ -14,7 +14,6 @@ import (
 // AdminUser is the name of who may do everything.
 const AdminUser = "lifepod-admin"
 
-// kubeconfig is a file and who is whom with it.
 type kubeconfig struct {
 	path, cluster, server string
 	leaf                  leaf

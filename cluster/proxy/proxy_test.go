@@ -2,12 +2,17 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	networking "k8s.io/api/networking/v1"
@@ -133,4 +138,70 @@ func TestNeedsNft(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	assert.ErrorContains(t, "install the package nftables", Check())
 	assert.NoError(t, Remove(t.Context(), "lifepod_test"), "removal where there is no nft")
+}
+
+// TestTracksConnections: the kernel's times are kube-proxy's then.
+func TestTracksConnections(t *testing.T) {
+	runtime.LockOSThread() // for good: the thread, and its network, end with the test
+	assert.Must(t, unix.Unshare(unix.CLONE_NEWNET))
+	for range 2 {
+		assert.Must(t, trackConnections(t.Context()))
+		for name, want := range map[string]string{"established": "86400", "close_wait": "3600"} {
+			got, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_" + name)
+			assert.True(t, err == nil && strings.TrimSpace(string(got)) == want, "%s: %s, %v, want %s", name, got, err, want)
+		}
+	}
+}
+
+func TestOthers(t *testing.T) {
+	machine := func(_ context.Context, name string, arguments ...string) (string, error) {
+		switch call := name + " " + strings.Join(arguments, " "); call {
+		case "nft list tables ip":
+			return "table ip nat\ntable ip lifepod_1_services\ntable ip lifepod_2_services\ntable ip lifepod_3_services\ntable ip kube-proxy\n", nil
+		case "nft get element ip lifepod_2_services cluster-ips { 10.43.0.1 }", "nft get element ip kube-proxy cluster-ips { 10.43.0.1 }":
+			return "table ip …", nil
+		case "iptables -w -t nat -S KUBE-SERVICES":
+			return "-N KUBE-SERVICES\n-A KUBE-SERVICES -d 10.43.0.1/32 -p tcp -j KUBE-SVC-NPX\n", nil
+		}
+		return "", errors.New("no such thing")
+	}
+	want := []string{"nftables table lifepod_2_services", "nftables table kube-proxy", "iptables chain KUBE-SERVICES"}
+	assert.Deep(t, "others", want, others(t.Context(), machine, "lifepod_1_services", "10.43.0.1"))
+	assert.Empty(t, others(t.Context(), machine, "lifepod_1_services", "10.43.0.2"), "others with 10.43.0.2")
+}
+
+// A table that is listed as nft does it without /etc/protocols.
+func TestProtocolsByName(t *testing.T) {
+	table := knftables.NewFake(knftables.IPv4Family, "test")
+	filling := table.NewTransaction()
+	filling.Add(&knftables.Table{})
+	for set, elements := range map[string][]string{
+		"cluster-ips":          {"10.43.0.6"},
+		"service-ips":          {"10.43.0.6 . 6 . 80", "10.43.0.6 . 17 . 6", "10.43.0.6 . udp . 53"},
+		"service-nodeports":    {"132 . 30080"},
+		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . 6 . 17"},
+		"affinity-of-services": {},
+	} {
+		filling.Add(&knftables.Set{Name: set, Type: "any"})
+		for _, key := range elements {
+			filling.Add(&knftables.Element{Set: set, Key: strings.Split(key, " . ")})
+		}
+	}
+	assert.Must(t, table.Run(t.Context(), filling))
+	for set, want := range map[string][]string{
+		"cluster-ips":          {"10.43.0.6"},
+		"service-ips":          {"10.43.0.6 . tcp . 80", "10.43.0.6 . udp . 6", "10.43.0.6 . udp . 53"},
+		"service-nodeports":    {"sctp . 30080"},
+		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . tcp . 17"},
+		"affinity-of-services": nil,
+	} {
+		elements := assert.Get(named{table}.ListElements(t.Context(), "set", set)).Must(t)
+		var got []string
+		for _, e := range elements {
+			got = append(got, strings.Join(e.Key, " . "))
+		}
+		assert.Deep(t, fmt.Sprint(set), want, got)
+	}
+	_, err := (named{table}).ListElements(t.Context(), "set", "missing")
+	assert.True(t, knftables.IsNotFound(err), "a set that is not there: %v", err)
 }

@@ -57,7 +57,6 @@ func (p Place) prefix() string {
 	return p.Prefix
 }
 
-// tls reads the files.
 func (p Place) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.CAFile != "" {

@@ -20,7 +20,6 @@ import (
 // defaultTTL is kubeadm's.
 const defaultTTL = 24 * time.Hour
 
-// access says whose cluster it is.
 type access struct {
 	kubeconfigOf func(root string) (string, error)
 	kubeconfig   string

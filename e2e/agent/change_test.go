@@ -57,9 +57,8 @@ spec:
 	waits := c.await("pod", "to want another image", func(pod *v1.Pod) bool { return pod.Status.ContainerStatuses[0].State.Waiting != nil })
 	c.kubectl("set", "image", "pod/pod", "main=lifepod.dev/toolbox:1")
 	after := c.awaitReady("pod")
-	if after.Status.ContainerStatuses[0].ContainerID == before.Status.ContainerStatuses[0].ContainerID {
-		t.Errorf("the container is the same after its image was changed twice:\n%s", summary([]v1.Pod{*waits, *after}))
-	}
+	assert.True(t, after.Status.ContainerStatuses[0].ContainerID != before.Status.ContainerStatuses[0].ContainerID,
+		"the container is the same after its image was changed twice:\n%s", summary([]v1.Pod{*waits, *after}))
 	assert.Deep(t, "the other container", before.Status.ContainerStatuses[1].ContainerID, after.Status.ContainerStatuses[1].ContainerID)
 
 	c.kubectl("patch", "pod", "pod", `--patch={"spec":{"activeDeadlineSeconds":1}}`)

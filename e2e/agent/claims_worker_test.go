@@ -84,9 +84,8 @@ func TestGPUWorker(t *testing.T) {
 	})
 	after := devicesOf("going on from the checkpoint")
 	assert.True(t, slices.Equal(after, before), "the worker has the devices %v, and had %v before", after, before)
-	if strings.Contains(string(d.process.LogSinceMark()), "PrepareResourceClaims") {
-		t.Errorf("the devices were prepared again:\n%s", d.process.LogSinceMark())
-	}
+	assert.True(t, !strings.Contains(string(d.process.LogSinceMark()), "PrepareResourceClaims"),
+		"the devices were prepared again:\n%s", d.process.LogSinceMark())
 	assert.Must(t, d.process.Kill())
 	c.beginDeletion("worker")
 	c.await("worker", "to have no container that runs", func(pod *v1.Pod) bool { return statusOf(pod, "worker").State.Terminated != nil })

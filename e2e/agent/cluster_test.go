@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/e2e/terminal"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -85,9 +87,8 @@ func (c *cluster) create(manifest string) *v1.Pod {
 	c.t.Helper()
 	var pod v1.Pod
 	text := strings.ReplaceAll(manifest, "TOOLBOX", "lifepod.dev/toolbox:1")
-	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
-		c.t.Fatalf("manifest: %v\n%s", err, text)
-	}
+	err := yaml.UnmarshalStrict([]byte(text), &pod)
+	assert.Require(c.t, err == nil, "manifest: %v\n%s", err, text)
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
 	}
@@ -152,4 +153,38 @@ func (c *cluster) outsideTest(args ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	assert.NoError(c.t, assert.ErrorOf(plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)))
+}
+
+// evict asks for the eviction of a pod.
+func (c *cluster) evict(pod string) {
+	c.t.Helper()
+	eviction := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod}}
+	assert.Must(c.t, client.PolicyV1().Evictions(c.namespace).Evict(c.t.Context(), eviction))
+}
+
+// newNode is a node for one test alone, ready, which it may kill. When the test
+// ends, nothing may be left of it.
+func newNode(t *testing.T, config member.Config) *member.Member {
+	t.Helper()
+	config.Plane = plane
+	if config.Program == "" {
+		config.Program = binary
+	}
+	node := assert.Get(member.Start(t.Context(), config)).Must(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
+		}
+		assert.NoError(t, node.Close())
+	})
+	assert.Must(t, node.AwaitReady(t.Context()))
+	return node
+}
+
+// onTerminal starts kubectl on a terminal.
+func (c *cluster) onTerminal(args ...string) *terminal.Terminal {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	c.t.Cleanup(cancel)
+	return terminal.Start(c.t, plane.KubectlCommand(ctx, append([]string{"--namespace", c.namespace}, args...)...))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// job is a Job whose pods run a script.
 func job(name, fields, script string) string {
 	return strings.NewReplacer("NAME", name, "FIELDS", fields, "SCRIPT", script).Replace(`
 apiVersion: batch/v1

@@ -92,25 +92,19 @@ func checkRestarts(t *testing.T, record *journal.Record) {
 	var exits, resumed int
 	for i, e := range record.Entries {
 		by[e.ID] = e
-		if e.ID != int64(i)+1 || e.Cause >= e.ID {
-			t.Errorf("entry %d is %s", i+1, e.Line(record.Entries[0].At))
-		}
+		assert.True(t, e.ID == int64(i)+1 && e.Cause < e.ID, "entry %d is %s", i+1, e.Line(record.Entries[0].At))
 		switch {
 		case e.Name == "Resumed":
 			resumed++
 		case e.Exit != nil:
 			exits++
-			if e.Container != "main" || e.Exit.Code != 3 || e.Cause != 0 {
-				t.Errorf("the exit is %s", e.Line(record.Entries[0].At))
-			}
+			assert.True(t, e.Container == "main" && e.Exit.Code == 3 && e.Cause == 0, "the exit is %s", e.Line(record.Entries[0].At))
 		case e.Kind == journal.Begun && e.Name == "CreateContainer" && e.Attempt > 0:
 			cause := e
 			for cause.Cause != 0 && cause.Exit == nil {
 				cause = by[cause.Cause]
 			}
-			if cause.Exit == nil || cause.Attempt != e.Attempt-1 {
-				t.Errorf("a restart follows from %s", cause.Line(record.Entries[0].At))
-			}
+			assert.True(t, cause.Exit != nil && cause.Attempt == e.Attempt-1, "a restart follows from %s", cause.Line(record.Entries[0].At))
 		}
 	}
 	assert.True(t, exits >= 2 && resumed == 1 && record.Living && record.Left == 0,

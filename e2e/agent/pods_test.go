@@ -64,8 +64,6 @@ func (c *cluster) untilDeleted(pod *v1.Pod) *v1.Pod {
 	last, err := watchtools.Until(ctx, pod.ResourceVersion, c.one("pods", pod.Name), func(e watch.Event) (bool, error) {
 		return e.Type == watch.Deleted && e.Object.(*v1.Pod).UID == pod.UID, nil
 	})
-	if err != nil {
-		c.t.Fatalf("pod %s is not gone: %v", pod.Name, err)
-	}
+	assert.Require(c.t, err == nil, "pod %s is not gone: %v", pod.Name, err)
 	return last.Object.(*v1.Pod)
 }

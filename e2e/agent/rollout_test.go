@@ -133,9 +133,8 @@ spec:
     spec: {containers: [{name: main, image: TOOLBOX}]}
 `)
 	after := c.await("orphan", "to be adopted", func(pod *v1.Pod) bool { return metav1.GetControllerOf(pod) != nil })
-	if diff := cmp.Diff(before.UID, after.UID); diff != "" || !machine.IsReady(after) {
-		t.Errorf("the pod was not left as it was (-want +got):\n%s\n%s", diff, summary([]v1.Pod{*after}))
-	}
+	diff := cmp.Diff(before.UID, after.UID)
+	assert.True(t, diff == "" && machine.IsReady(after), "the pod was not left as it was (-want +got):\n%s\n%s", diff, summary([]v1.Pod{*after}))
 	c.kubectl("delete", "replicaset", "taken")
 	c.awaitPods("app=taken", "to be gone with its owner", func(pods []v1.Pod) bool { return len(pods) == 0 })
 }

@@ -72,9 +72,8 @@ spec:
 	victim.kubectl("delete", "pod", "pod", "--wait=false")
 	assert.Deep(t, "phase when the object went", v1.PodFailed, victim.untilDeleted(pod).Status.Phase)
 	forged := attacker.await("forged", "to be looked at", func(*v1.Pod) bool { return true })
-	if forged.Status.Phase != v1.PodPending || len(forged.Status.ContainerStatuses) > 0 {
-		t.Errorf("the forged pod has a status:\n%s", summary([]v1.Pod{*forged}))
-	}
+	assert.True(t, forged.Status.Phase == v1.PodPending && len(forged.Status.ContainerStatuses) == 0,
+		"the forged pod has a status:\n%s", summary([]v1.Pod{*forged}))
 	attacker.kubectl("patch", "pod", "forged", "--type=json", `--patch=[{"op":"remove","path":"/metadata/finalizers"}]`)
 	attacker.untilDeleted(forged)
 }

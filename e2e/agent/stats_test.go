@@ -164,9 +164,7 @@ func TestMetrics(t *testing.T) {
 		"kubelet_running_pods", "kubelet_running_containers", "kubelet_desired_pods", "kubelet_active_pods", "kubelet_working_pods",
 		"kubelet_node_name", "kubelet_certificate_manager_client_ttl_seconds", "process_resident_memory_bytes", "lifepod_build_info",
 	} {
-		if value(after, name) <= 0 {
-			t.Errorf("%s: %v", name, value(after, name))
-		}
+		assert.True(t, value(after, name) > 0, "%s: %v", name, value(after, name))
 	}
 	c.delete("busy")
 	// The object goes before the node has removed the sandbox's record.

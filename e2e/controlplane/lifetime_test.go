@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"bufio"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -119,4 +121,64 @@ func TestMissingPrograms(t *testing.T) {
 		t.Fatalf("it started (and closed with %v), want an error", own.Close())
 	}
 	assert.Deep(t, "error", empty+"/etcd is missing: run `make controlplane` first", err.Error())
+}
+
+func startShell(t *testing.T, log, script string) *machine.Process {
+	t.Helper()
+	p := assert.Get(machine.StartProcess(exec.Command("sh", "-c", script), log)).Must(t)
+	assert.AtEnd(t, p.Kill)
+	return p
+}
+
+func TestLastLines(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	<-startShell(t, log, "echo one; echo two >&2").Ended()
+	p := startShell(t, log, "echo three; echo four")
+	<-p.Ended()
+	for count, want := range map[int]string{0: "", 1: "four\n", 3: "two\nthree\nfour\n", 9: "one\ntwo\nthree\nfour\n"} {
+		assert.Deep(t, fmt.Sprintf("last %d lines", count), want, string(p.LastLines(count)))
+	}
+}
+
+func TestKillEndsWhatIgnoresSignals(t *testing.T) {
+	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
+	assert.Must(t, p.Signal(syscall.SIGSTOP))
+	assert.Require(t, !p.HasEnded(), "it has ended before it was killed")
+	assert.Must(t, p.Kill())
+	assert.True(t, p.HasEnded(), "Kill returned before the end")
+	assert.NoError(t, p.Signal(syscall.SIGTERM), "a signal for what has ended")
+}
+
+// manyPorts makes the test binary another process that is given that many ports, and prints them.
+const manyPorts = "LIFEPOD_TEST_MANY_PORTS"
+
+// TestPortsOfTwoProcesses: what one process has been given, another one that runs meanwhile is not.
+func TestPortsOfTwoProcesses(t *testing.T) {
+	if count, err := strconv.Atoi(os.Getenv(manyPorts)); err == nil {
+		for range count {
+			port := assert.Get(machine.FreePort()).Must(t)
+			fmt.Println("port", port)
+		}
+		return
+	}
+	const each = 150 // of 1250 there are
+	mine := map[string]bool{}
+	for range each {
+		port := assert.Get(machine.FreePort()).Must(t)
+		assert.True(t, !mine[strconv.Itoa(port)], "port %d was given twice", port)
+		mine[strconv.Itoa(port)] = true
+	}
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPortsOfTwoProcesses$")
+	other.Env = append(os.Environ(), manyPorts+"="+strconv.Itoa(each))
+	out, err := other.CombinedOutput()
+	assert.Require(t, err == nil, "%v\n%s", err, out)
+	theirs := 0
+	for line := range strings.Lines(string(out)) {
+		if port, is := strings.CutPrefix(strings.TrimSpace(line), "port "); is {
+			if theirs++; mine[port] {
+				t.Errorf("port %s was given to both", port)
+			}
+		}
+	}
+	assert.True(t, theirs == each, "the other process was given %d ports, want %d:\n%s", theirs, each, out)
 }

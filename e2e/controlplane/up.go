@@ -14,7 +14,6 @@ const disabled = "node,volumes,folder-volumes,snapshots,services,routes,dns,netw
 // state is the state folder of lifepod up.
 func (c *ControlPlane) state() machine.Root { return machine.Root{Dir: c.file("up")} }
 
-// keys is its folder of keys.
 func (c *ControlPlane) keys() string { return filepath.Join(c.state().Dir, "cluster", "pki") }
 
 func (c *ControlPlane) upFlags() []string {

@@ -21,7 +21,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/critest/images"
 )
 
-// options are the flags.
 type options struct {
 	program string // critest
 	busybox string

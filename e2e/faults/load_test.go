@@ -175,14 +175,11 @@ func (l *load) remove(t *testing.T) {
 	for _, pod := range l.stay {
 		said := l.n.testimonyOf(pod.UID)
 		for container, id := range said.instance {
-			if container != "init" && said.said[id+"term"] != 1 {
-				t.Errorf("%s: %s was not told to end", pod.Name, container)
-			}
+			assert.True(t, container == "init" || said.said[id+"term"] == 1, "%s: %s was not told to end", pod.Name, container)
 		}
 	}
 }
 
-// figures are what has happened.
 func (l *load) figures() string {
 	starts, cutOff, versions := 0, 0, 0
 	h := l.n.history

@@ -3,15 +3,20 @@ package faults
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
@@ -109,7 +114,6 @@ func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	return created
 }
 
-// kill kills the agent.
 func (n *node) kill(t *testing.T) {
 	t.Helper()
 	assert.Require(t, !n.Process().HasEnded(), "the agent has ended by itself")
@@ -192,4 +196,63 @@ func (n *node) awaitNoPods(t *testing.T) {
 		return ""
 	})
 	assert.Require(t, err == nil, "wait until the API has no pods: %v", err)
+}
+
+// TestKillAgent kills the agent at moments that nothing marks, while pods restart,
+// come and go: nobody notices (B-RST-1, B-RST-4, B-RST-6).
+func TestKillAgent(t *testing.T) {
+	t.Parallel()
+	lots := rand.New(rand.NewPCG(*seed, 1))
+	n := startNode(t, member.Config{})
+	l := n.startLoad(t, lots)
+	for range *kills {
+		live(lots)
+		n.kill(t)
+		pass(lots, 500*time.Millisecond)
+		n.run(t)
+	}
+	l.settle(t)
+	t.Logf("%d kills of the agent: %s", *kills, l.figures())
+}
+
+// live lets time pass, mostly little: the younger an agent, the more there is to
+// interrupt.
+func live(lots *rand.Rand) {
+	x := lots.Float64()
+	time.Sleep(time.Duration(x * x * float64(3*time.Second))) // any moment is as good
+}
+
+// pass lets up to a time pass; it waits for nothing.
+func pass(lots *rand.Rand, most time.Duration) { time.Sleep(time.Duration(lots.Int64N(int64(most)))) }
+
+// watchReady follows the node's Ready condition; the result tells all that it was.
+func (n *node) watchReady(t *testing.T) (was func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	check := func(o any) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range o.(*v1.Node).Status.Conditions {
+			if c.Type != v1.NodeReady {
+				continue
+			}
+			if is := string(c.Status) + " " + c.Reason; len(all) == 0 || all[len(all)-1] != is {
+				all = append(all, is)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(admin.CoreV1().RESTClient(), "nodes", "", fields.OneTermEqualSelector("metadata.name", n.Name)),
+		ObjectType:    &v1.Node{},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, o any) { check(o) }},
+	})
+	go informer.Run(ctx.Done())
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 }

@@ -33,9 +33,8 @@ func TestAgentsInPods(t *testing.T) {
 func startKubelet(t *testing.T) *member.Member {
 	t.Helper()
 	kubelet := plane.Binary("kubelet")
-	if _, err := os.Stat(kubelet); err != nil {
-		t.Fatalf("%v: run `make kubelet` first", err)
-	}
+	_, err := os.Stat(kubelet)
+	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	runtime := assert.Get(member.StartRuntime(t.Context(), binary)).Must(t)
 	assert.AtEnd(t, runtime.Close)
 	node := assert.Get(member.Start(t.Context(), member.Config{

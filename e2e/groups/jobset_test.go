@@ -22,9 +22,8 @@ func TestJobSet(t *testing.T) {
 
 	t.Log("without permission the pods wait, and say why (B-GRP-10)")
 	j.await("to say that the JobSet can't be read", func([]v1.Pod) bool { return j.hasEvent("GroupUnknown") })
-	if pods := j.pods(); running(pods) > 0 {
-		t.Errorf("B-GRP-10: %d pods run although they do not know their group", running(pods))
-	}
+	pods := j.pods()
+	assert.True(t, running(pods) == 0, "B-GRP-10: %d pods run although they do not know their group", running(pods))
 	j.grant()
 	before := j.awaitAttempt(0)
 	j.awaitRuns(workers)

@@ -71,9 +71,8 @@ func (j *groupOf) wantRuns(want int) {
 	for _, starts := range runs {
 		for _, ended := range runs {
 			for _, other := range runs {
-				if ended.over && ended.last < starts.first && other.first < ended.last && other.last > starts.first {
-					j.Fatalf("B-GRP-12: %s started after %s had ended, while %s of its attempt still ran", starts.pod, ended.pod, other.pod)
-				}
+				assert.Require(j, !ended.over || ended.last >= starts.first || other.first >= ended.last || other.last <= starts.first,
+					"B-GRP-12: %s started after %s had ended, while %s of its attempt still ran", starts.pod, ended.pod, other.pod)
 			}
 		}
 	}
@@ -98,9 +97,7 @@ func (j *groupOf) wantInPlace(before, after []v1.Pod, want int) {
 			kept++
 		}
 	}
-	if kept != want {
-		j.Errorf("%d of %d pods are where they were: %v, then %v", kept, want, then, places(after))
-	}
+	assert.True(j, kept == want, "%d of %d pods are where they were: %v, then %v", kept, want, then, places(after))
 }
 
 // wantRestarts: each container has restarted that often.

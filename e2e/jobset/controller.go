@@ -41,7 +41,6 @@ type Controller struct {
 	process    *machine.Process
 }
 
-// usualQPS is the controller's own.
 const usualQPS = 500
 
 // patience is how long anything may take before a test gives up.

@@ -11,7 +11,6 @@ type Log struct {
 	text bytes.Buffer
 }
 
-// Write is for the program.
 func (l *Log) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

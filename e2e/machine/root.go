@@ -25,7 +25,6 @@ func (r Root) Hash() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.Di
 // RunDir is where the root has what does not outlive a reboot.
 func (r Root) RunDir() string { return "/run/lifepod-" + r.Hash() }
 
-// Bridge is the name of the pods' bridge.
 func (r Root) Bridge() string { return "lp-" + r.Hash() }
 
 // ownLink is the interface of a cluster's own address, on a machine without a default route.
@@ -40,7 +39,6 @@ func (r Root) RemoveCluster() error {
 	return errors.Join(errs...)
 }
 
-// Cgroup is the name of the cgroup of all pods.
 func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 
 // Left lists what a lifepod of this root has left on the machine, the pods' logs
@@ -74,7 +72,6 @@ func (r Root) LeftOfPods() []string {
 	)...)
 }
 
-// matches are the files of all patterns.
 func matches(patterns ...string) []string {
 	var all []string
 	for _, pattern := range patterns {

@@ -58,9 +58,8 @@ type Cluster struct {
 // part of the API is missing.
 func Start(t *testing.T, c Cluster) {
 	t.Helper()
-	if _, err := os.Stat(c.Program); err != nil {
-		t.Fatalf("%v: run `make metrics-server` first", err)
-	}
+	_, err := os.Stat(c.Program)
+	assert.Require(t, err == nil, "%v: run `make metrics-server` first", err)
 	port := assert.Get(machine.FreePort()).Must(t)
 	dir := t.TempDir()
 	process := assert.Get(machine.StartProcess(exec.Command(c.Program,

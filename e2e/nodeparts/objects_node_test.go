@@ -116,7 +116,6 @@ func (n *testNode) sources() volumes.Sources {
 	return volumes.Sources{Objects: n.Objects, API: n.Objects}
 }
 
-// read is a file of a volume.
 func (n *testNode) read(m volumes.Mounted, volume, name string) string {
 	n.Helper()
 	path, _ := m.Path(volume)

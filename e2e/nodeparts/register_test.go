@@ -47,9 +47,8 @@ func TestStartAgain(t *testing.T) {
 	after := await(t, "again", "the second agent's status", func(n *v1.Node) bool {
 		return n.Status.DaemonEndpoints.KubeletEndpoint.Port == 10251
 	})
-	if after.UID != before.UID || machine.NodeReady(after).LastTransitionTime != machine.NodeReady(before).LastTransitionTime || !isReady(after) {
-		t.Errorf("before %v, after %v", machine.NodeReady(before), machine.NodeReady(after))
-	}
+	assert.True(t, after.UID == before.UID && machine.NodeReady(after).LastTransitionTime == machine.NodeReady(before).LastTransitionTime && isReady(after),
+		"before %v, after %v", machine.NodeReady(before), machine.NodeReady(after))
 }
 
 // The runtime is lost and comes back.

@@ -73,9 +73,8 @@ func TestFull(t *testing.T) {
 	n.until("the gate", func(p *v1.Pod) bool { return len(p.Status.Conditions) == 7 })
 	n.Set(web, full(), func(err error) { seen <- err })
 	assert.Must(t, <-seen)
-	if writes := n.writes.Load(); writes != 1 {
-		t.Errorf("%d writes, want 1; log:\n%s", writes, n.log)
-	}
+	writes := n.writes.Load()
+	assert.True(t, writes == 1, "%d writes, want 1; log:\n%s", writes, n.log)
 }
 
 // TestTransitions: a watcher sees AllContainersRestarting True and then False,
@@ -189,9 +188,8 @@ func TestOutage(t *testing.T) {
 		return len(done) == count && !hasFalse(done)
 	})
 	t.Logf("%d pods right %s after the API server was ready, %d writes", count, time.Since(began).Round(time.Millisecond), n.writes.Load()-before)
-	if away := strings.Count(n.log.String(), "does not answer"); away < 1 || away > 3 {
-		t.Errorf("log:\n%s", n.log)
-	}
+	away := strings.Count(n.log.String(), "does not answer")
+	assert.True(t, away >= 1 && away <= 3, "log:\n%s", n.log)
 }
 
 func hasFalse(m map[types.UID]bool) bool {

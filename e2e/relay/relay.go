@@ -70,7 +70,6 @@ func Listen(endpoint string, handle func(context.Context, Call) error) (r *Relay
 	return r, nil
 }
 
-// Endpoint is where an agent finds it.
 func (r *Relay) Endpoint() string { return "unix://" + r.socket }
 
 // Close ends all calls, and removes the socket.

@@ -225,7 +225,6 @@ func (h *history) shows(pod *v1.Pod) {
 	}
 }
 
-// all says whether all pods run in an attempt.
 func (h *history) all(attempt string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -125,7 +125,6 @@ func testCertificate(t *testing.T, client kubernetes.Interface) {
 	}
 	node := assert.Get(client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})).Must(t)
 	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
-	if err != nil || !strings.Contains(string(pods), "on-api-2") {
-		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(pods), "on-api-2"),
+		"the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)
 }

@@ -35,9 +35,7 @@ func TestSpeed(t *testing.T) {
 	restarts, backOffs := int32(0), []string{}
 	for pod := range seen {
 		for _, at := range timesOf(pod) {
-			if at.Before(began) || at.After(time.Now()) {
-				t.Errorf("a time is %v, want one since %v: %+v", at, began, pod.Status)
-			}
+			assert.True(t, !at.Before(began) && !at.After(time.Now()), "a time is %v, want one since %v: %+v", at, began, pod.Status)
 		}
 		if len(pod.Status.ContainerStatuses) == 0 {
 			continue

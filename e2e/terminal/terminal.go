@@ -95,7 +95,6 @@ func (u *Terminal) AwaitMore(text string, times int) {
 	}
 }
 
-// watch keeps what is shown.
 func (u *Terminal) watch() {
 	defer close(u.shown)
 	buffer := make([]byte, 4096)
@@ -114,7 +113,6 @@ func (u *Terminal) watch() {
 	}
 }
 
-// Text is all that was shown.
 func (u *Terminal) Text() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -86,7 +86,6 @@ func run(before, after string, all bool) error {
 	return nil
 }
 
-// tree is one version of Kubernetes.
 type tree struct{ cache, version string }
 
 // module is the module that a folder of Kubernetes' repository is in, with its version, and where the folder is there.

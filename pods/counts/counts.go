@@ -75,7 +75,6 @@ func (c *Counts) Collectors() []prometheus.Collector {
 	}
 }
 
-// Gone forgets a pod.
 func (c *Counts) Gone(pod *v1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,6 @@ func (u *Usage) Measure() {
 // Describe is that of an unchecked collector: before the first measurement there is nothing.
 func (u *Usage) Describe(chan<- *prometheus.Desc) {}
 
-// Collect measures.
 func (u *Usage) Collect(out chan<- prometheus.Metric) {
 	u.Measure()
 	u.mu.Lock()

@@ -102,7 +102,6 @@ func (r *Rules) quote(number string) string {
 
 const explainWidth = 76
 
-// Encode is a line as JSON.
 func (t *Formatter) Encode(at time.Time, l Line) string {
 	l.Version, l.Time, l.Elapsed = plain.JSONVersion, at, at.Sub(t.Began).Round(time.Millisecond).Seconds()
 	if t.Of != nil {

@@ -23,7 +23,6 @@ const (
 	ExitError    = 125 // lifepod's own error
 )
 
-// options are the flags.
 type options struct {
 	command  string // as it was called
 	files    []string

@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// simulate runs the command line.
 func simulate(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errors bytes.Buffer

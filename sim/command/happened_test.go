@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// scenarioOf is a file with a scenario.
 func scenarioOf(t *testing.T, says string) string {
 	t.Helper()
 	return write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+says)
@@ -65,8 +62,7 @@ func TestTimeThatHasPassed(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	diff := cmp.Diff(printed(usual), strings.Join(lines, ""))
-	assert.True(t, diff == "", "as usual (-), with the clock set (+):\n%s", diff)
+	assert.Deep(t, "as usual (-), with the clock set (+)", printed(usual), strings.Join(lines, ""))
 	for line := range strings.Lines(printed(set, "-o", "json")) {
 		var l struct {
 			Time    string  `json:"time"`
@@ -77,8 +73,7 @@ func TestTimeThatHasPassed(t *testing.T) {
 		assert.True(t, l.Elapsed >= 0 && l.Elapsed <= 120, "%v s have passed: %s", l.Elapsed, line)
 		assert.True(t, l.What != "exited 1" || strings.HasPrefix(l.Time, "2025-12-31T23:00:04"), "the wall clock is not set back: %s", line)
 	}
-	diff = cmp.Diff(printed(usual, "-o", "timeline"), printed(set, "-o", "timeline"))
-	assert.True(t, diff == "", "the chart as usual (-), with the clock set (+):\n%s", diff)
+	assert.Deep(t, "the chart as usual (-), with the clock set (+)", printed(usual, "-o", "timeline"), printed(set, "-o", "timeline"))
 }
 
 // A pod that was looked at for too short a time is not said to have missed what it had more time for.

@@ -25,7 +25,6 @@ type Files struct {
 	Stdin     io.Reader
 }
 
-// Input is what a simulation needs.
 type Input struct {
 	Set      *manifest.Set
 	Scenario *scenario.Scenario // nil: none

@@ -59,7 +59,6 @@ func (p *printer) Status(at time.Time, status v1.PodStatus) {
 	p.print(p.format.Status(at, &status))
 }
 
-// Event shows a Kubernetes Event.
 func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
 	p.print(p.format.Event(at, e))
 }

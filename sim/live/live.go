@@ -107,7 +107,6 @@ func (s *Pods) begun(uid types.UID, pod *sim.Pod) *simulated {
 	return p
 }
 
-// Begin begins to carry an effect out.
 func (p *simulated) Begin(e lifecycle.Effect) { p.do(func(now time.Time) { p.pod.Begin(now, e) }) }
 
 // Cancel gives an effect up if that is possible.

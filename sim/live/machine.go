@@ -58,7 +58,6 @@ func (m *Machine) PowerOn() {
 	m.off = false
 }
 
-// onMachine is a pod of a Machine.
 type onMachine struct {
 	*simulated
 	on  *Machine
@@ -78,7 +77,6 @@ func (p *onMachine) End() {
 	}
 }
 
-// powerOff ends what runs of the pod.
 func (p *simulated) powerOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,7 +125,6 @@ func (m *Manual) next(until *time.Time) (call func()) {
 	return call
 }
 
-// AfterFunc calls f after d.
 func (m *Manual) AfterFunc(d time.Duration, f func()) timer {
 	t := &manualTimer{of: m, call: f, place: notSet}
 	t.Reset(d)

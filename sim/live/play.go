@@ -64,7 +64,6 @@ func (p *play) podOf(config *runtimeapi.PodSandboxConfig) *servedPod {
 	return of
 }
 
-// Gone forgets a pod.
 func (p *play) Gone(uid string) { delete(p.pods, uid) }
 
 // Program is what a new instance does: without a word of the scenario it runs until it is

@@ -34,7 +34,6 @@ func NewScaled(speed float64) *Scaled {
 // Now is what time it is.
 func (s *Scaled) Now() time.Time { return s.base.Add(times(time.Since(s.start), s.speed)) }
 
-// AfterFunc calls f after d.
 func (s *Scaled) AfterFunc(d time.Duration, f func()) timer {
 	return &scaledTimer{time.AfterFunc(s.wait(d), f), s}
 }
@@ -88,7 +87,6 @@ func times(d time.Duration, factor float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// timer is worker.Timer.
 type timer = interface {
 	Stop() bool
 	Reset(d time.Duration) bool

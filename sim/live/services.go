@@ -32,7 +32,7 @@ func register(server *grpc.Server, of grpc.ServiceDesc, runtime *crifake.Runtime
 				return nil, err
 			}
 			out := call.Call([]reflect.Value{reflect.ValueOf(ctx), in})
-			err, _ := out[1].Interface().(error)
+			err, _ := reflect.TypeAssert[error](out[1])
 			return out[0].Interface(), err
 		}
 	}

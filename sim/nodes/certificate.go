@@ -138,7 +138,6 @@ func (c *Certificate) sign(ctx context.Context) error {
 	return c.take(signed, pem.EncodeToMemory(&pem.Block{Type: keyutil.ECPrivateKeyBlockType, Bytes: der}))
 }
 
-// approve approves the request.
 func (c *Certificate) approve(ctx context.Context, name string) error {
 	requests := c.Client.CertificatesV1().CertificateSigningRequests()
 	request, err := requests.Get(ctx, name, metav1.GetOptions{})

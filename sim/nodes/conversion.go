@@ -120,7 +120,6 @@ type events struct {
 	time live.VirtualTime
 }
 
-// Pod records an event about a pod.
 func (e events) Pod(pod *v1.Pod, at time.Time, event lifecycle.RecordEvent) {
 	e.Events.Pod(pod, e.time.Real(at), event)
 }
@@ -131,7 +130,6 @@ type feed struct {
 	*Conversion
 }
 
-// Wanted is a pod of the API.
 func (f feed) Wanted(origin roster.Source, pod *v1.Pod) {
 	f.Statuses.Live(pod)
 	f.Pods.Wanted(origin, f.toVirtual(pod))

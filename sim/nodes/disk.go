@@ -21,7 +21,6 @@ type disk struct {
 	booted bool // RecordBoot was called since the last Reboot
 }
 
-// kept is what is kept of one pod.
 type kept struct {
 	in         *disk
 	as         roster.Remembered

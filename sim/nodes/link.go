@@ -19,7 +19,6 @@ type Link struct {
 	cut   context.CancelFunc
 }
 
-// NewLink is a Link that is whole.
 func NewLink(to http.RoundTripper) *Link {
 	l := &Link{to: to}
 	l.Mend()
@@ -87,7 +86,6 @@ type body struct {
 	over func()
 }
 
-// Close ends the request.
 func (b *body) Close() error {
 	defer b.over()
 	return b.ReadCloser.Close()

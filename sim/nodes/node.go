@@ -76,7 +76,6 @@ func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 	return n, nil
 }
 
-// newObject describes the node.
 func (n *node) newObject() (*register.Node, error) {
 	s := n.set
 	cpus := make([]int, s.Size.CPUs)

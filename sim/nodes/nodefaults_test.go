@@ -60,8 +60,7 @@ nodes:
 	want := []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
 	assert.True(t, slices.Equal(slow, want), "slow are %v, want %v", slow, want)
 	assert.True(t, len(lost) == 2 && len(both) == 3, "of 200 nodes %v are lost, want 1 %%, and %v slow and rebooted, want 1.5 %%", lost, both)
-	diff := cmp.Diff(faults, s.Of(nodeNames(200), 7))
-	assert.True(t, diff == "", "the same seed (-first +second):\n%s", diff)
+	assert.Deep(t, "the same seed (-first +second)", faults, s.Of(nodeNames(200), 7))
 	assert.True(t, !cmp.Equal(faults, s.Of(nodeNames(200), 8)), "another seed has the same faults")
 	got := (*nodefaults.Scenario)(nil).Of(nodeNames(2), 1)
 	assert.True(t, cmp.Equal(got, make([]nodefaults.Faults, 2)), "without a scenario: %+v", got)

@@ -213,7 +213,6 @@ func (s *set) firstNode(i int) (*node, error) {
 	return s.newNode(i, m, NewConversion(s.Pods.Time))
 }
 
-// uuid is that of a machine.
 func uuid(seed uint64, i int) string {
 	return fmt.Sprintf("%08x-%04x-4000-8000-%012x", seed>>32, seed>>16&0xffff, uint64(i)|seed<<48>>16) //nolint:gosec // never negative
 }

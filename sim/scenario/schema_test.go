@@ -44,11 +44,9 @@ func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		t.Errorf("the schema does not have %s", name)
 	}
 	calls := schema.Defs["call"].Properties["call"].Enum
-	diff := cmp.Diff(Calls, calls)
-	assert.True(t, diff == "", "calls (-known +schema):\n%s", diff)
+	assert.Deep(t, "calls (-known +schema)", Calls, calls)
 	signals := schema.Defs["run"].Properties["signal"].Enum
-	diff = cmp.Diff(slices.Sorted(maps.Keys(Signals)), slices.Sorted(slices.Values(signals)))
-	assert.True(t, diff == "", "signals (-known +schema):\n%s", diff)
+	assert.Deep(t, "signals (-known +schema)", slices.Sorted(maps.Keys(Signals)), slices.Sorted(slices.Values(signals)))
 }
 
 // node is a part of a JSON schema.

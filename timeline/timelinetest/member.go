@@ -88,7 +88,6 @@ func (m *Member) answer(after time.Duration, e lifecycle.Effect) {
 	}
 }
 
-// Exits ends the container.
 func (m *Member) Exits(after time.Duration, code int32) {
 	id := m.runs
 	m.runs = ""

@@ -123,7 +123,6 @@ func (a *answer) Flush() {
 // flushed. What they heed is the request's context.
 func (a *answer) CloseNotify() <-chan bool { return make(chan bool, 1) }
 
-// end is that of the handler.
 func (a *answer) end(err error) {
 	a.mu.Lock()
 	if a.status == 0 && err == nil {
@@ -134,7 +133,6 @@ func (a *answer) end(err error) {
 	a.cancel(errEnded)
 }
 
-// fail is that of the request.
 func (a *answer) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -74,7 +74,6 @@ type seenPods struct {
 	changed chan struct{}
 }
 
-// watchPods sees the pods of a namespace.
 func watchPods(ctx context.Context, namespace string) *seenPods {
 	s := &seenPods{pods: map[types.UID]*podState{}, changed: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactoryWithOptions(admin, 0, informers.WithNamespace(namespace))

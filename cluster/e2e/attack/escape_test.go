@@ -56,7 +56,6 @@ func TestEscapes(t *testing.T) {
 	assert.NoError(t, remove(ctx, made))
 }
 
-// escape runs a pod of the program to its end.
 func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
 	t.Helper()
 	made := assert.Get(create(ctx, admin, p)).Must(t)
@@ -65,9 +64,8 @@ func escape(ctx context.Context, t *testing.T, seen *seenPods, p *v1.Pod) {
 	log := assert.Get(admin.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &v1.PodLogOptions{}).DoRaw(ctx)).Must(t)
 	ended := assert.Get(admin.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})).Must(t)
 	refused := bytes.Count(log, []byte("\nrefused "))
-	if ended.Status.Phase != v1.PodSucceeded || refused < 30 {
-		t.Errorf("%s: %s %s\n%s", p.Spec.Containers[0].Args, ended.Status.Phase, ended.Status.Message, log)
-	}
+	assert.True(t, ended.Status.Phase == v1.PodSucceeded && refused >= 30,
+		"%s: %s %s\n%s", p.Spec.Containers[0].Args, ended.Status.Phase, ended.Status.Message, log)
 	t.Logf("%d escapes refused", refused)
 	assert.Must(t, remove(ctx, p))
 	assert.Must(t, seen.until(ctx, func(p *podState) bool { return p.gone }, p.UID))

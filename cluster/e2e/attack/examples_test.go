@@ -89,7 +89,6 @@ var examples = []any{
 	v1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "right"}, resource.MustParse("1"), "right", []byte("right"),
 }
 
-// named names an object when it is made.
 var named = metav1.ObjectMeta{GenerateName: "a-", Namespace: attacker, Labels: map[string]string{"app": "a"}, Annotations: map[string]string{"a": "b"}}
 
 // base are the objects whose fields get hostile values.

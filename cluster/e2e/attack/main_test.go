@@ -36,7 +36,6 @@ var (
 	only = flag.String("fields", "", "a regular expression of the fields that get hostile values, such as sysctls")
 )
 
-// What all tests share.
 var (
 	up     *instance.Instance
 	admin  kubernetes.Interface

@@ -72,9 +72,7 @@ func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
 		t.Errorf("%s\n%s", failed.Name, failed.why())
 	}
 	assert.True(t, len(results.tests()) != 0, "no test ran")
-	if ended != nil {
-		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
-	}
+	assert.True(t, ended == nil, "ginkgo: %v; see %s", ended, text.Name())
 }
 
 // selection says which tests run, and how ginkgo prints them, in flags with a prefix.

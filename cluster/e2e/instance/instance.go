@@ -22,7 +22,6 @@ import (
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
-// Node is the name of an instance's node.
 const Node = "n1"
 
 // Configuration is a KubeletConfiguration for the nodes of tests. The machine's disk may be

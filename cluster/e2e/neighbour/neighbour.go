@@ -45,7 +45,6 @@ func New(t *testing.T, c Config) *Neighbour {
 	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: program, Root: root, address: c.Far}
 }
 
-// Process is one on the other machine.
 type Process struct {
 	command *exec.Cmd
 	ended   chan struct{}

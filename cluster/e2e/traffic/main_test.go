@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// What all tests share.
 var (
 	up     *instance.Instance
 	client kubernetes.Interface

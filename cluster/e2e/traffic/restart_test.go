@@ -42,9 +42,7 @@ func TestSideBySide(t *testing.T) {
 		address := assert.Get(i.Kubectl(ctx, "", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")).Must(t)
 		services[address] = true
 	}
-	if len(services) != 2 {
-		t.Errorf("API servers have the service addresses %v, want two", slices.Collect(maps.Keys(services)))
-	}
+	assert.True(t, len(services) == 2, "API servers have the service addresses %v, want two", slices.Collect(maps.Keys(services)))
 	paths := assert.Get(bundle.Locate(other.Root, "")).Must(t)
 	if table := proxy.Table(paths); !strings.Contains(tables(t), table) {
 		t.Errorf("no table %s", table)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
@@ -102,7 +101,6 @@ func named(text, name, node string) string {
 
 func pod(name, node string) string { return named(podOf, name, node) }
 
-// cluster is a lifepod up in a test.
 type cluster struct {
 	*instance.Instance
 	t      *testing.T
@@ -240,8 +238,7 @@ func (c *cluster) same(was objects) {
 	c.t.Helper()
 	is := c.objects()
 	for key, text := range was {
-		diff := cmp.Diff(text, is[key])
-		assert.True(c.t, diff == "", "%s (-before +after):\n%s", key, diff)
+		assert.Deep(c.t, fmt.Sprintf("%s (-before +after)", key), text, is[key])
 	}
 }
 

@@ -85,7 +85,6 @@ Docs: docs/sim.md.`,
 	return command
 }
 
-// check reads the flags.
 func (n *simulatedNodes) check() (err error) {
 	switch {
 	case n.o.Count < 1:
@@ -177,7 +176,6 @@ func (l *lines) print(format string, args ...any) {
 	fmt.Fprintf(l.out, format+"\n", args...)
 }
 
-// written prints what a container writes.
 func (l *lines) written(pod *v1.Pod, container, _, text string) {
 	l.print("%s/%s %s: %s", pod.Namespace, pod.Name, container, plain.Text(text))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
-// played are the flags that both have.
 type played struct {
 	scenarios []string
 	seed      uint64

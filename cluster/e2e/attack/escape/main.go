@@ -112,7 +112,6 @@ func files() (tries []try) {
 		}, []error{unix.ENOENT}, true})
 }
 
-// devices of the machine.
 func devices() (tries []try) {
 	for name, number := range map[string]uint64{
 		"mem": unix.Mkdev(1, 1), "port": unix.Mkdev(1, 4), "kmsg": unix.Mkdev(1, 11), "loop-control": unix.Mkdev(10, 237), "fuse": unix.Mkdev(10, 229),
