@@ -41,7 +41,9 @@ func TestForward(t *testing.T) {
 			if len(got.Advice) > 0 {
 				advice = got.Advice[len(got.Advice)-1]
 			}
-			assert.True(t, got.Status == c.status && len(got.Advice) <= 2, "want %s, got %+v", c.status, got)
+			if got.Status != c.status || len(got.Advice) > 2 {
+				t.Errorf("want %s, got %+v", c.status, got)
+			}
 			assert.Deep(t, "advice", c.advice, advice)
 		})
 	}

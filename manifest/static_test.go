@@ -203,7 +203,10 @@ func TestWithoutData(t *testing.T) {
 	assert.Deep(t, "", want, got.Spec)
 	wantFields := []string{"spec.volumes[0]", "spec.volumes[1]", "spec.volumes[2]", "spec.containers[0].envFrom", "spec.containers[0].env[1]", "spec.imagePullSecrets"}
 	assert.Deep(t, "fields", wantFields, fields)
-	diff := cmp.Diff(before, pod)
-	assert.True(t, diff == "", "the pod itself was changed:\n%s", diff)
-	assert.True(t, Uses(pod, "Secret", "s") && Uses(pod, "ConfigMap", "c") && !Uses(pod, "ConfigMap", "s"), "Uses is wrong")
+	if diff := cmp.Diff(before, pod); diff != "" {
+		t.Errorf("the pod itself was changed:\n%s", diff)
+	}
+	if !Uses(pod, "Secret", "s") || !Uses(pod, "ConfigMap", "c") || Uses(pod, "ConfigMap", "s") {
+		t.Error("Uses is wrong")
+	}
 }

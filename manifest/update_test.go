@@ -80,7 +80,9 @@ func TestUpdate(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			for i := 0; i < len(tc.edits); i += 2 {
-				assert.MustTrue(t, strings.Contains(running, tc.edits[i]), "nothing to edit: %s", tc.edits[i])
+				if !strings.Contains(running, tc.edits[i]) {
+					t.Fatalf("nothing to edit: %s", tc.edits[i])
+				}
 			}
 			got, err := read(t, running).Update(read(t, strings.NewReplacer(tc.edits...).Replace(running)))
 			if tc.wantErr != "" {

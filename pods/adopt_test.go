@@ -46,14 +46,18 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 				time.Sleep(time.Minute)
 				before := s.status(pod.UID)
 				s.stop()
-				assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
+				if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+					t.Fatal(err)
+				}
 				s.api.shown = map[types.UID]*v1.Pod{}
 				s.api.sets = nil
 				s.agent()
 				s.pods.Wanted(roster.File, pod)
 				s.pods.Heard(roster.File)
 				s.settle()
-				assert.True(t, len(s.api.sets) == 0, "statuses %v were told before the API was heard", s.api.sets)
+				if len(s.api.sets) > 0 {
+					t.Errorf("statuses %v were told before the API was heard", s.api.sets)
+				}
 				if test.heard {
 					mirror := pod.DeepCopy()
 					mirror.UID, mirror.Status = "mirror", before
@@ -121,7 +125,9 @@ func TestStatusIsNoAdmission(t *testing.T) {
 				s.heard()
 				time.Sleep(time.Minute)
 				pod, found := s.pods.Pod("default", "web")
-				assert.MustTrue(t, found, "the pod is gone")
+				if !found {
+					t.Fatal("the pod is gone")
+				}
 				if pod.Status.Phase != test.phase || pod.Status.Reason != test.reason {
 					t.Errorf("phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
 				}
@@ -146,7 +152,9 @@ func TestWhatRunsIsNotAdmittedAgain(t *testing.T) {
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
 		s.stop()
-		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
 		s.node.Status.Allocatable = resources("1", "8Gi")
 		s.agent()
 		s.apply(pod)
@@ -183,7 +191,9 @@ func TestSandboxThatComesLate(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		assert.True(t, len(s.Left()) != 0, "no sandbox came")
+		if len(s.Left()) == 0 {
+			t.Error("no sandbox came")
+		}
 		time.Sleep(30 * time.Second)
 		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
 			t.Errorf("after two looks: %q, %d pods", left, len(s.pods.Views()))
@@ -198,7 +208,9 @@ func TestLookWithoutAnAnswer(t *testing.T) {
 		s.heard()
 		status := s.status("uid-web")
 		s.stop()
-		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
 		s.Fault("hang PodSandboxStatus web times=2")
 		s.agent()
 		s.apply(podOf("web", func(pod *v1.Pod) { pod.Status = status }))

@@ -71,8 +71,9 @@ func TestClearDisk(t *testing.T) {
 		}
 		all := there()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
-		diff := cmp.Diff(all, there())
-		assert.True(t, diff == "", "removed before all sources were heard:\n%s", diff)
+		if diff := cmp.Diff(all, there()); diff != "" {
+			t.Errorf("removed before all sources were heard:\n%s", diff)
+		}
 		s.heard()
 		assert.NoError(t, remains.ClearDisk(s.Context()))
 		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}

@@ -40,10 +40,12 @@ func TestPreemption(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.wantPhase("two", v1.PodFailed)
 		s.wantPhase("important", v1.PodRunning)
-		want := []v1.ResourceName{"cpu", "cpu"}
-		assert.True(t, slices.Equal(s.counts.preempted, want), "preemptions counted for %v, want %v", s.counts.preempted, want) // each once (B-PRE-2)
-		status := s.status("uid-two")
-		assert.True(t, status.Reason == "Preempting", "status %+v", status)
+		if want := []v1.ResourceName{"cpu", "cpu"}; !slices.Equal(s.counts.preempted, want) { // each once (B-PRE-2)
+			t.Errorf("preemptions counted for %v, want %v", s.counts.preempted, want)
+		}
+		if status := s.status("uid-two"); status.Reason != "Preempting" {
+			t.Errorf("status %+v", status)
+		}
 	})
 }
 
@@ -158,15 +160,17 @@ func TestPanicIsOnePods(t *testing.T) {
 		s.apply(podOf("bad"), podOf("good"), podOf("removed"))
 		s.heard()
 		s.wantPhase("good", v1.PodRunning)
-		phase := s.phase("bad")
-		assert.MustTrue(t, phase != v1.PodRunning, "the pod whose worker panicked runs")
+		if phase := s.phase("bad"); phase == v1.PodRunning {
+			t.Fatal("the pod whose worker panicked runs")
+		}
 		s.pods.Unwanted(roster.API, "uid-removed")
 		time.Sleep(10 * time.Second) // it is left alone
 		s.settle()
 		s.wantPhase("bad", v1.PodRunning)
 		s.wantPhase("removed", "none")
-		calls := s.Acted()
-		assert.True(t, !slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "StartContainer removed") }), "calls %q", calls)
+		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "StartContainer removed") }) {
+			t.Errorf("calls %q", calls)
+		}
 	})
 }
 
@@ -176,7 +180,9 @@ func TestDiskIsFull(t *testing.T) {
 	tell(t, func(s *story) {
 		dir := s.memory().Dir
 		assert.Must(t, os.RemoveAll(dir))
-		assert.Must(t, os.WriteFile(dir, nil, 0o600)) // nothing can be written below it
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
+			t.Fatal(err)
+		}
 		s.apply(podOf("web"))
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
@@ -187,12 +193,14 @@ func TestDiskIsFull(t *testing.T) {
 		assert.Must(t, os.Remove(dir))
 		time.Sleep(time.Minute)
 		assert.NoError(t, s.pods.Healthy(), "with room again")
-		kept := s.memory().Pods()
-		assert.True(t, len(kept) == 1 && kept[0].Pod.Name == "web", "remembered: %v", kept)
+		if kept := s.memory().Pods(); len(kept) != 1 || kept[0].Pod.Name != "web" {
+			t.Errorf("remembered: %v", kept)
+		}
 		s.deletes(podOf("web"), 1)
 		s.settle()
-		got := s.deletions()
-		assert.True(t, len(got) == 1, "deletions %q", got)
+		if got := s.deletions(); len(got) != 1 {
+			t.Errorf("deletions %q", got)
+		}
 	})
 }
 

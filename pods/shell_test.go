@@ -65,15 +65,17 @@ func TestGoesOnAfterAStop(t *testing.T) {
 		s.heard()
 		before, calls := s.status("uid-stays"), len(s.Acted())
 		s.stop()
-		left := s.Left()
-		assert.True(t, len(left) == 4, "after a stop of the agent there is %q", left)
+		if left := s.Left(); len(left) != 4 {
+			t.Errorf("after a stop of the agent there is %q", left)
+		}
 		s.agent()
 		s.settle()
 		s.apply(podOf("stays"))
 		s.settle()
 		assert.Empty(t, s.Acted()[calls:], "calls before all sources were heard")
-		diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty())
-		assert.True(t, diff == "", "status (-before +after):\n%s", diff)
+		if diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("status (-before +after):\n%s", diff)
+		}
 		s.heard()
 		s.wantActed("StopContainer goes/main timeout=30", 1)
 		s.wantPhase("goes", "none")
@@ -138,7 +140,9 @@ func TestOrphansOfTheRuntime(t *testing.T) {
 		s.apply(podOf("orphan"), podOf("other"), podOf("wanted"))
 		s.heard()
 		s.stop()
-		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
 		status := s.status("uid-wanted")
 		s.foreign = func(uid types.UID) bool { return uid == "uid-other" }
 		s.agent()
@@ -180,7 +184,9 @@ func TestStaticPodsOfOneName(t *testing.T) {
 		s.settle()
 		s.wantActed("RunPodSandbox web attempt=0", 2)
 		pods := s.pods.Pods()
-		assert.True(t, len(pods) == 1 && pods[0].UID == "web-300" && pods[0].Status.Phase == v1.PodRunning, "pods %v", pods)
+		if len(pods) != 1 || pods[0].UID != "web-300" || pods[0].Status.Phase != v1.PodRunning {
+			t.Errorf("pods %v", pods)
+		}
 	}, roster.File)
 }
 
@@ -211,8 +217,9 @@ func TestRejectedPod(t *testing.T) {
 		pod := podOf("big", requesting("5"))
 		s.apply(pod)
 		s.heard()
-		status := s.status("uid-big")
-		assert.True(t, status.Phase == v1.PodFailed && status.Reason == "OutOfcpu", "status %+v", status)
+		if status := s.status("uid-big"); status.Phase != v1.PodFailed || status.Reason != "OutOfcpu" {
+			t.Errorf("status %+v", status)
+		}
 		s.node.Status.Allocatable = resources("64", "8Gi")
 		s.node.Status.Allocatable[v1.ResourcePods] = *resourceOf(200)
 		changed := pod.DeepCopy()
@@ -304,6 +311,8 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 			}
 		}
 		entries, err := os.ReadDir(s.memory().Dir)
-		assert.True(t, err == nil && len(entries) == 1, "memory has %v, %v", entries, err) // the boot ID
+		if err != nil || len(entries) != 1 { // the boot ID
+			t.Errorf("memory has %v, %v", entries, err)
+		}
 	})
 }

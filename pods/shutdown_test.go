@@ -45,8 +45,9 @@ func (i *inhibitor) has(t *testing.T, want ...string) time.Time {
 	t.Helper()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	diff := cmp.Diff(want, i.called)
-	assert.MustTrue(t, diff == "", "calls (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, i.called); diff != "" {
+		t.Fatalf("calls (-want +got):\n%s", diff)
+	}
 	return i.at
 }
 
@@ -173,7 +174,9 @@ func TestRebootAfterShutdown(t *testing.T) {
 		s.pods.ShutdownBegan()
 		time.Sleep(time.Second) // web has ended, and the power goes before slow has
 		synced := s.status("uid-web")
-		assert.MustTrue(t, synced.Phase == v1.PodFailed, "web is %s", synced.Phase)
+		if synced.Phase != v1.PodFailed {
+			t.Fatalf("web is %s", synced.Phase)
+		}
 		s.reboot()
 		for range 3 { // however often the agent begins
 			s.agent()

@@ -45,7 +45,9 @@ func testSend(t *testing.T, protocol string) {
 	for _, r := range web.Rows {
 		bars += len(r.Bars)
 	}
-	assert.MustTrue(t, len(sent) == bars+1, "%d spans, want %d", len(sent), bars+1)
+	if len(sent) != bars+1 {
+		t.Fatalf("%d spans, want %d", len(sent), bars+1)
+	}
 	root, ids := sent[0], map[string]bool{}
 	if root.Name != "pod default/web" || root.Parent != "b7ad6b7169203331" || root.Resource["k8s.pod.name"] != "web" || root.Resource["service.name"] != "lifepod" ||
 		root.Resource["deployment.environment"] != "test" || root.Error != "Failed" {
@@ -65,7 +67,9 @@ func testSend(t *testing.T, protocol string) {
 				t.Errorf("%v from %v (-want +got):\n%s", s.Took, s.Began, diff)
 			}
 		}
-		assert.True(t, s.Name != "main stopping" || s.Error == "exit code 143, Error", "it failed by %q", s.Error)
+		if s.Name == "main stopping" && s.Error != "exit code 143, Error" {
+			t.Errorf("it failed by %q", s.Error)
+		}
 	}
 }
 
@@ -73,7 +77,9 @@ func testSend(t *testing.T, protocol string) {
 func of(t *testing.T, c *timeline.Chart) []sdk.ReadOnlySpan {
 	t.Helper()
 	list, err := SpansOf(t.Context(), []*timeline.Chart{c})
-	assert.MustTrue(t, err == nil && len(list) != 0, "%d spans: %v", len(list), err)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d spans: %v", len(list), err)
+	}
 	return list
 }
 
@@ -87,7 +93,9 @@ func TestTrace(t *testing.T) {
 			if is, other := s.SpanContext(), second[i].SpanContext(); is.SpanID() != other.SpanID() || is.TraceID() != other.TraceID() || is.TraceID() != TraceOf(c) {
 				t.Errorf("%q: %s in %s", said, is.SpanID(), is.TraceID())
 			}
-			assert.True(t, i != 0 || !s.Parent().IsValid(), "%q: the first span has a parent", said)
+			if i == 0 && s.Parent().IsValid() {
+				t.Errorf("%q: the first span has a parent", said)
+			}
 		}
 	}
 }
@@ -102,8 +110,9 @@ func TestSampler(t *testing.T) {
 		t.Setenv("OTEL_TRACES_SAMPLER", tc.sampler)
 		c := timeline.Of(timelinetest.Web(), time.Time{})
 		c.Pod.TraceParent = tc.parent
-		list, err := SpansOf(t.Context(), []*timeline.Chart{c})
-		assert.True(t, err == nil && len(list) > 0 == tc.sent, "%+v: %d spans, %v", tc, len(list), err)
+		if list, err := SpansOf(t.Context(), []*timeline.Chart{c}); err != nil || len(list) > 0 != tc.sent {
+			t.Errorf("%+v: %d spans, %v", tc, len(list), err)
+		}
 	}
 }
 
@@ -111,7 +120,9 @@ func TestSampler(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for _, s := range of(t, timeline.Of(timelinetest.Malicious())) {
 		text := fmt.Sprintf("%s %v %v %v %v", s.Name(), s.Attributes(), s.Events(), s.Resource(), s.Status())
-		assert.True(t, !strings.ContainsFunc(text, unicode.IsControl), "escapes in %q", text)
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			t.Errorf("escapes in %q", text)
+		}
 	}
 }
 
