@@ -29,8 +29,9 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	assert.Must(t, file.Save(lifecycle.Checkpoint{}))
 	assert.Must(t, file.Sync())
 	disk.Cut()
-	kept, err := m.Load(pod.UID)
-	assert.True(t, err == nil && kept.Pod.Name == "a", "after a power cut: %v, %v", kept, err)
+	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
+		t.Errorf("after a power cut: %v, %v", kept, err)
+	}
 }
 
 // What an agent that was killed was just writing does not stay.
