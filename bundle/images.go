@@ -133,27 +133,6 @@ func (r *Runtime) importArchive(ctx context.Context, path string) (names []strin
 	return LoadImages(ctx, r.paths.Socket(), f)
 }
 
-// untagPatience is how long CRI may take to hear of names that are gone.
-const untagPatience = 10 * time.Second
-
-func awaitUntagged(ctx context.Context, client runtimeapi.ImageServiceClient, imageID string, names []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, untagPatience, errors.New("the names were removed, but CRI still lists them"))
-	defer cancel()
-	for {
-		answer, err := client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imageID}})
-		if err == nil && !slices.ContainsFunc(names, func(name string) bool {
-			return slices.Contains(answer.GetImage().GetRepoTags(), name) || slices.Contains(answer.GetImage().GetRepoDigests(), name)
-		}) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(2 * time.Millisecond): // containerd's event reaches CRI a moment later
-		}
-	}
-}
-
 // leaseTime is how long containerd keeps what an import that was killed left.
 const leaseTime = 24 * time.Hour
 
