@@ -26,6 +26,8 @@ func TestVerboseStory(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, script("verbose", "exit 3"), "-v")
 	got.check(t, 3, "", `
++ pod Pending  [A-PHASE-5]
++ pod Initialized  [A-COND-4]
 + event Normal Pulled spec.containers{main}: Container image "lifepod.dev/toolbox:1" already present on machine and can be accessed by the pod
 + pod sandbox ready, address ADDRESS  [A-COND-3]
 + event Normal Created spec.containers{main}: Container created
