@@ -50,11 +50,16 @@ const outside = (md) => {
   });
 };
 
+// verbatim keeps {{braces}} in code from being taken for expressions.
+const verbatim = (md) => {
+  md.renderer.rules.code_inline = (tokens, i) => `<code v-pre>${md.utils.escapeHtml(tokens[i].content)}</code>`;
+};
+
 export default {
   title: "lifepod",
   cleanUrls: false,
   rewrites: { "guide/README.md": "guide/index.md", "zh/README.md": "zh/index.md", "zh/guide/README.md": "zh/guide/index.md", "contract/README.md": "contract/index.md" },
-  markdown: { config: outside, html: false },
+  markdown: { config: (md) => (outside(md), verbatim(md)), html: false },
   themeConfig: { search: { provider: "local" }, outline: { level: [2, 3] }, i18nRouting: false },
   locales: {
     root: { label: "English", lang: "en", themeConfig: { sidebar: english } },
