@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,8 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -27,11 +25,11 @@ var around = map[string][2]string{
 	"lifepod why crash":                                  {"! lifepod run crash.yaml", ""},
 	"sed -i s/hello/bye/ config-reload.yaml":             {"lifepod run -d config-reload.yaml", "lifepod wait config-reload --for=delete"},
 	"lifepod exec front -- fetch http://db:8080/healthz": {"lifepod wait db --for=condition=Ready", ""},
-	"lifepod agent --manifests /etc/lifepod/pods":        {"mkdir pods; lifepod down", ""},
+	"lifepod agent --manifests /etc/lifepod/pods":        {"mkdir pods; sed 's/name: stays/name: static/' stays.yaml > pods/static.yaml; lifepod down", ""},
 }
 
 // endless are commands that end when somebody ends them.
-var endless = regexp.MustCompile(`^lifepod (ps -w|port-forward|agent) ?`)
+var endless = regexp.MustCompile(`^lifepod (ps -w|port-forward|agent)\b`)
 
 // TestCompare runs what docs/compare.md says of lifepod, line after line.
 func TestCompare(t *testing.T) {
@@ -49,7 +47,7 @@ func TestCompare(t *testing.T) {
 	assert.Must(t, err)
 	second, err := machine.FreePort()
 	assert.Must(t, err)
-	here := strings.NewReplacer("https://example.com", web.URL, "18080", strconv.Itoa(first), "18081", strconv.Itoa(second), "/etc/lifepod/pods", "pods")
+	here := strings.NewReplacer("https://example.com", web.URL, "18080", strconv.Itoa(first), "18081", strconv.Itoa(second), "/etc/lifepod/pods", filepath.Join(dir, "pods"))
 
 	text, err := os.ReadFile("../docs/compare.md")
 	assert.Must(t, err)
@@ -67,7 +65,9 @@ func TestCompare(t *testing.T) {
 			continue
 		}
 		for i, one := range []string{around[command][0], command, around[command][1]} {
-			if out, err := r.types(t, dir, here.Replace(one)); err != nil {
+			if endless.MatchString(one) {
+				r.interrupts(t, here.Replace(one))
+			} else if out, err := r.types(t, dir, here.Replace(one)); err != nil {
 				t.Errorf("%s: %s: %v\n%s", cells[0], one, err, out)
 			} else if i == 1 && strings.HasPrefix(one, "lifepod why") && !strings.Contains(out, "no database") {
 				t.Errorf("%s: %s", one, out)
@@ -79,32 +79,43 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// interrupts runs a line until it does what it is for, then ends it.
+func (r *root) interrupts(t *testing.T, line string) {
+	t.Helper()
+	args := strings.Fields(line)[1:]
+	c := r.start(t, "", args...)
+	switch args[0] {
+	case "ps":
+		c.await(c.stdout, `default +web `)
+	case "port-forward":
+		local := strings.Fields(c.await(c.stdout, `127\.0\.0\.1:\d+ -> 8080`))[0]
+		answer := assert.Get(http.Get("http://" + local + "/healthz")).Must(t)
+		assert.Must(t, answer.Body.Close())
+		assert.Equal(t, http.StatusOK, answer.StatusCode, "%s", line)
+	default: // the agent, of the pod in its folder
+		watch := r.start(t, "", "ps", "-w")
+		watch.await(watch.stdout, `default +static\S* .*Running`)
+		watch.signal(syscall.SIGINT)
+		watch.wait()
+	}
+	c.signal(syscall.SIGINT)
+	c.wait()
+}
+
 // types runs a line in a shell in which lifepod is the one that is tested, with this root.
 func (r *root) types(t *testing.T, dir, line string) (string, error) {
 	t.Helper()
 	if line == "" {
 		return "", nil
 	}
-	ctx, cancel := t.Context(), context.CancelFunc(func() {})
-	if endless.MatchString(line) {
-		ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
-	}
-	defer cancel()
 	path, err := filepath.Abs(binary)
 	assert.Must(t, err)
-	function := fmt.Sprintf("lifepod() { local verb=$1; shift; exec %s \"$verb\" --root %s \"$@\"; }", path, r.dir)
-	if !endless.MatchString(line) {
-		function = strings.Replace(function, "exec ", "", 1)
-	}
-	script := function + "\n" + line
+	script := fmt.Sprintf("lifepod() { local verb=$1; shift; %s \"$verb\" --root %s \"$@\"; }\n%s", path, r.dir, line)
 	if strings.Contains(line, " -it ") {
 		script = fmt.Sprintf("echo exit | script -qec '%s %s --root %s' /dev/null", path, strings.TrimPrefix(line, "lifepod "), r.dir)
 	}
-	c := exec.CommandContext(ctx, "bash", "-c", script)
-	c.Dir, c.Cancel = dir, func() error { return c.Process.Signal(os.Interrupt) }
+	c := exec.CommandContext(t.Context(), "bash", "-c", script)
+	c.Dir = dir
 	out, err := c.CombinedOutput()
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = nil // it was ended
-	}
 	return string(out), err
 }
