@@ -22,6 +22,7 @@ type files interface {
 }
 
 // userOf is USER[:GROUP], each a name of the container's or a number. Without a group it has those that the container's files give it.
+// (github.com/moby/sys/user takes a number that it can't read for 0, root's.)
 func userOf(container files, text string) (who account, err error) {
 	name, group, grouped := strings.Cut(text, ":")
 	passwd, passwdErr := container.ReadFile("/etc/passwd")
