@@ -17,7 +17,7 @@ const english = groups("", {
   guide: "The life of a Pod",
   pages: pages(["Phases", "From creation to Ready", "Before there is a node", "Sandbox and network", "Volumes and images", "Init containers, sidecars", "Hooks", "Probes", "Exits", "Restart in place", "The end", "Why kubelets race"]),
   reference: "Reference",
-  others: [["run", "run"], ["commands", "The other terminal"], ["why", "why"], ["timeline", "timeline"], ["ui", "The page"], ["sim", "sim"], ["restarts", "Restarts"],
+  others: [["run", "run"], ["compare", "Coming from other tools"], ["commands", "The other terminal"], ["why", "why"], ["timeline", "timeline"], ["ui", "The page"], ["sim", "sim"], ["restarts", "Restarts"],
     ["groups", "Groups"], ["up", "up"], ["agent", "agent"], ["services", "Services"], ["volumes", "Volumes"], ["grow", "Further machines"], ["security", "Security"],
     ["performance", "How fast"], ["proof", "Proofs"], ["conformance", "Conformance"], ["contract/index", "The contract"], ["architecture", "Architecture"]],
 });
