@@ -331,6 +331,8 @@ endef
 
 # The tests know by these flags which version they belong to.
 UPSTREAMLDFLAGS = -s -w -X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) \
+	-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(CONFORMANCEVERSION:v%=%))) \
+	-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(CONFORMANCEVERSION))) \
 	-X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)
 $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	mkdir -p $(CONFORMANCE)/bin
