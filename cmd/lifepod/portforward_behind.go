@@ -167,5 +167,5 @@ func servicePort(service *v1.Service, pod *v1.Pod, text string) (own, target int
 		}
 		return port.Port, target, nil
 	}
-	return 0, 0, fmt.Errorf("Service %s has no TCP port %q: it has %s", service.Name, text, strings.Join(has, ", "))
+	return 0, 0, fmt.Errorf("%q is no TCP port of Service %s: it has %s", text, service.Name, strings.Join(has, ", "))
 }

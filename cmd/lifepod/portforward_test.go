@@ -56,7 +56,7 @@ func TestServicePort(t *testing.T) {
 		"8443:443": "8443 8443",
 		"9:admin":  "9 9000",
 		"82":       `port 82: its targetPort is "none", which no port of pod web-0 is called`,
-		"53":       `port 53: Service web has no TCP port "53": it has 80 web, 443 tls, 81 admin, 82 lost`,
+		"53":       `port 53: "53" is no TCP port of Service web: it has 80 web, 443 tls, 81 admin, 82 lost`,
 	} {
 		local, remote, err := forwardedPort(pod, service, spec)
 		got := fmt.Sprint(local, " ", remote)
