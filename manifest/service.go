@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 const serviceKind = "Service"
@@ -121,9 +124,9 @@ func TargetPort(pod *v1.Pod, port *v1.ServicePort) int32 {
 	if port.TargetPort.Type == intstr.Int {
 		return port.TargetPort.IntVal
 	}
-	for _, c := range pod.Spec.Containers {
+	for i, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		for _, p := range c.Ports {
-			if p.Name == port.TargetPort.StrVal && p.Protocol == port.Protocol {
+			if p.Name == port.TargetPort.StrVal && p.Protocol == port.Protocol && (i < len(pod.Spec.Containers) || lifecycle.IsSidecar(&c)) {
 				return p.ContainerPort
 			}
 		}

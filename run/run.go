@@ -251,7 +251,7 @@ func (r *runOf) newLife(node *worker.Engine, to worker.Sink) (life *pods.Life, e
 	if err != nil {
 		return nil, err
 	}
-	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}})
+	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}, Services: r.services.selecting(r.set.Pod)})
 }
 
 // lead does what pods live by while they live, and what goes on beside it.

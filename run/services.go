@@ -47,6 +47,19 @@ func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *se
 	return s
 }
 
+// selecting are the Services that a pod stands behind.
+func (s *services) selecting(pod *v1.Pod) (list []v1.Service) {
+	if s == nil {
+		return nil
+	}
+	for _, service := range s.list {
+		if manifest.Selects(service, pod) {
+			list = append(list, *service)
+		}
+	}
+	return list
+}
+
 func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 	if s == nil {
 		return

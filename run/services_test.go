@@ -61,6 +61,8 @@ func TestServices(t *testing.T) {
 	is := func(pod *v1.Pod, ip string, ready v1.ConditionStatus) {
 		s.isNow(pod, &v1.PodStatus{PodIPs: []v1.PodIP{{IP: ip}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: ready}}})
 	}
+	behind := s.selecting(web)
+	assert.True(t, len(behind) == 1 && behind[0].Name == "web", "the pod stands behind %+v", behind)
 	is(web, "10.0.0.2", v1.ConditionTrue)
 	dir := filepath.Join(node.Folders.Pods, string(web.UID))
 	assert.Must(t, os.Mkdir(dir, 0o700))

@@ -55,7 +55,7 @@ func Compare(a, b *Chart) Comparison {
 	for i, chart := range []*Chart{a, b} {
 		for _, r := range chart.Rows {
 			for _, bar := range r.Bars {
-				if s := bar.Step; s != Begins && s != Ending && (r.Kind != PodRow || s == Scheduling || s == Admission) {
+				if s := bar.Step; r.Kind != PodRow || s == Scheduling || s == Admission {
 					add(compareLabel(&r, &bar), bar.Duration(), i == 1, bar.Critical)
 				}
 			}

@@ -22,7 +22,7 @@ var podKey = rowKey{kind: PodRow, name: "pod"}
 func (b *builder) fileFact(e *journal.Entry) {
 	switch e.Name {
 	case "Accepted":
-		b.pod.switchTo(b.board, Begins, e)
+		b.pod.switchTo(b.board, Pending, e)
 	case "Resumed":
 		b.resumed(e)
 	case "StopRequested":
@@ -64,7 +64,7 @@ func (b *builder) resumed(e *journal.Entry) {
 	}
 	clear(b.calls)
 	if b.pod.bar == nil {
-		b.pod.switchTo(b.board, Begins, e)
+		b.pod.switchTo(b.board, Pending, e)
 	}
 }
 
@@ -75,12 +75,16 @@ func (b *builder) endPod(e *journal.Entry, name, text string) {
 	b.delays.stop(b.board)
 }
 
-// switchTo goes on to how the pod is now.
+// switchTo goes on to how the pod is now. What took no time is no step.
 func (p *podLife) switchTo(b *board, step Step, e *journal.Entry) {
-	if p.ending || p.bar != nil && p.bar.Step == step {
+	switch {
+	case p.ending || p.bar != nil && p.bar.Step == step:
 		return
-	}
-	if p.bar != nil {
+	case p.bar != nil && p.bar.Step == NotReady && p.bar.Begin.Equal(b.at):
+		p.bar.Step, p.bar.Label, b.begun[e.ID] = step, string(step), p.bar
+		b.explain(p.bar, e)
+		return
+	case p.bar != nil:
 		b.end(p.bar, e)
 	}
 	p.bar = b.begin(podKey, step, e)
@@ -127,10 +131,10 @@ func (b *builder) rests(e *journal.Entry) {
 func (b *builder) goesOn() {
 	switch {
 	case !b.pod.rested():
-	case b.pod.readyID != 0:
+	case b.pod.readyID != 0 || b.pod.phase == "Running":
 		b.turn(NotReady)
 	default:
-		b.turn(Begins)
+		b.turn(Pending)
 	}
 }
 
@@ -173,6 +177,9 @@ func (b *builder) fileMilestone(e *journal.Entry) {
 		if (e.Value == "Succeeded" || e.Value == "Failed") && b.pod.phaseID == 0 {
 			b.pod.phaseID = e.ID
 		}
+		if e.Value == "Running" && b.pod.bar != nil && b.pod.bar.Step == Pending {
+			b.pod.switchTo(b.board, NotReady, e)
+		}
 	case e.Name == "Ready" && e.Value == "True":
 		if b.pod.readyID == 0 {
 			b.pod.readyID, b.pod.readyAt = e.ID, b.at
@@ -205,6 +212,7 @@ func (b *builder) markPod(c *Chart) {
 	add(Admission, since, first)
 	r.bars = slices.Concat(before, r.bars)
 	if !c.Gone {
+		b.pod.waitsFor(b.record.Now)
 		b.settle()
 		return
 	}
@@ -212,6 +220,21 @@ func (b *builder) markPod(c *Chart) {
 		b.pod.bar.End, b.pod.bar.Open = c.End, false
 	}
 	r.Marks = append(r.Marks, Mark{At: c.End, Name: "gone"})
+}
+
+// waitsFor has the bar of a Pending pod say what its containers wait for, as their status does.
+func (p *podLife) waitsFor(now *journal.Now) {
+	if now == nil || p.bar == nil || p.bar.Step != Pending {
+		return
+	}
+	for _, c := range now.Containers {
+		if text := c.Name + " waiting: " + c.Reason; c.State == "waiting" && c.Reason != "" {
+			if c.Message != "" {
+				text += ": " + c.Message
+			}
+			p.bar.Notes = append(p.bar.Notes, Note{Text: text})
+		}
+	}
 }
 
 // created is when the pod was created. The API server's times are whole seconds: they say something

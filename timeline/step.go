@@ -7,7 +7,7 @@ type Step string
 const (
 	Scheduling     Step = "scheduling" // from creation until the scheduler has chosen the node
 	Admission      Step = "admission"  // until the node has accepted the pod
-	Begins         Step = "begins"     // the pod, until it is Ready for the first time
+	Pending        Step = "Pending"    // the pod's phase
 	Cgroup         Step = "cgroup"
 	Claims         Step = "claims"
 	MountVolumes   Step = "volumes"
@@ -61,11 +61,11 @@ func (s Step) Class() Class {
 	switch s {
 	case ImagePull:
 		return Pull
-	case Begins, PostStart, Startup, NotReady, Runs:
+	case PostStart, Startup, NotReady, Runs:
 		return Run
 	case Ready, AllRun, InAttempt:
 		return Up
-	case Scheduling, Admission, BackOff, Waiting, Away, AllHear, Lift, AllHearLift, AtBarrier:
+	case Scheduling, Admission, Pending, BackOff, Waiting, Away, AllHear, Lift, AllHearLift, AtBarrier:
 		return Wait
 	case PreStop, Stopping, Ending, Remove, AllEnd:
 		return Stop

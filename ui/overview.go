@@ -187,15 +187,12 @@ func rowOf(pod *v1.Pod, now time.Time) podRow {
 
 // toneOf is how good a pod is, in a word.
 func toneOf(pod *v1.Pod, status string) string {
-	ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
-	})
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
 		return "done"
 	case pod.Status.Phase == v1.PodFailed, pod.Status.Reason == unattended.Reason:
 		return "bad"
-	case ready && status == "Running":
+	case show.IsReady(pod) && status == "Running":
 		return "good"
 	case status == "Pending", status == "ContainerCreating", status == "PodInitializing", status == "NotReady", status == "Running", status == "Terminating":
 		return "wait"

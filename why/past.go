@@ -40,7 +40,7 @@ func (t *explainer) neverStarted() (s Sentence, found bool) {
 			if e.Container != "" {
 				text = e.Container + " never started"
 			}
-			text += "; at " + t.clock(e.At) + ": " + bare(e.What) + "."
+			text += "; at " + t.clock(e.At) + ": " + bare(e.What) + inBrackets(bare(e.Because)) + "."
 			s, found = Sentence{Kind: KindUnstarted, Subject: subject, At: e.At, Text: text, Rules: rulesOf([]journal.Entry{e}), Chain: t.follow(e)}, true
 		default:
 		}

@@ -88,6 +88,22 @@ default/slow
 	assert.Deep(t, "overview", want, b.String())
 }
 
+// TestImageHint: of an image that can't be had it is told, now and when the pod has ended without it, that it is here.
+func TestImageHint(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app", Until: now.Add(10 * time.Second), Because: "ErrImagePull: no such host"})
+	failed := journal.Decision(lifecycle.Report{
+		Subject: "main", Kind: lifecycle.KindImageFailed, Reason: "ErrImagePull", Message: "no such host",
+		Because: lifecycle.Because{Kind: "image-is-here", Text: "Always, the default for the tag latest"},
+	})
+	failed.At = now
+	r.Entries = []journal.Entry{failed}
+	const hint = "the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it"
+	assert.Equal(t, "The image app of main can't be had: ErrImagePull: no such host; "+hint+"; next try 12:00:10, in 10 s.", Explain(r, now).Sentences[0].Text, "waiting")
+	r.Now.Waits, r.Now.Stage = nil, "gone"
+	assert.Equal(t, "main never started; at 12:00:00: ErrImagePull: no such host ("+hint+").", Explain(r, now).Sentences[0].Text, "gone")
+}
+
 // TestAbout: what is said of one container is about that one, and whether it is as it should be.
 func TestAbout(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -64,7 +65,17 @@ func (t *explainer) imageWait(w *lifecycle.Wait, containers []string) string {
 		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: w.Because})
 	default:
 	}
-	return what + " can't be had: " + bare(w.Because) + t.nextTry(w)
+	return what + " can't be had: " + bare(w.Because) + ifSome("; ", t.imageHint(w.Subject)) + t.nextTry(w)
+}
+
+// imageHint is what the last failure to get a container's image said beside it: that it is here, or by which name.
+func (t *explainer) imageHint(container string) string {
+	for _, e := range slices.Backward(t.Entries) {
+		if e.Container == container && e.Says().Kind == lifecycle.KindImageFailed {
+			return bare(e.Because)
+		}
+	}
+	return ""
 }
 
 // pulledSoFar is how far the pull of an image is, and which of its layers is the slowest.
