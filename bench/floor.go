@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-
-	v1 "k8s.io/api/core/v1"
+	"time"
 
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/times"
@@ -25,11 +24,23 @@ func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
 }
 
 func (s bareSide) many(ctx context.Context, record times.Record) error {
-	pods := make([]*v1.Pod, atOnce)
-	for i := range pods {
-		pods[i] = s.bed.numbered(i)
+	return s.runtime.AtOnce(ctx, s.bed.numbered(atOnce), record.Prefixed(s.name+" "))
+}
+
+// runs measures the calls for pods that run true, all at once, until nothing is left of them.
+func (s bareSide) runs(what string, pods int) func(context.Context, times.Record) error {
+	return func(ctx context.Context, record times.Record) error {
+		all := s.bed.numbered(pods)
+		for _, pod := range all {
+			pod.Spec.Containers[0].Command = []string{"true"}
+		}
+		began := time.Now()
+		if err := s.runtime.Lives(ctx, all); err != nil {
+			return err
+		}
+		record(s.name+" "+what, time.Since(began))
+		return nil
 	}
-	return s.runtime.AtOnce(ctx, pods, record.Prefixed(s.name+" "))
 }
 
 // execs makes the execs of a probe, on a pod of its own.

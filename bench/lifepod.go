@@ -3,18 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bench/times"
-	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -97,46 +91,6 @@ func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
 			return v1.PodStatus{}, errors.New("the pod does not get there within 30s")
 		}
 	}
-}
-
-// wholeRuns measures the command as a process: with its containerd to be
-// started and stopped, and with one that another command keeps open.
-func wholeRuns(ctx context.Context, root string, o options, all *times.Samples) (err error) {
-	file, err := manifestFile(root)
-	if err != nil {
-		return err
-	}
-	command := []string{o.binary, "run", "--root", root, file}
-	for i := range o.repeats + warmups {
-		if err := wholeRun(ctx, command, "lifepod run", all.When(i >= warmups)); err != nil {
-			return err
-		}
-	}
-	runtime, err := bundle.Open(ctx, bundle.Config{Root: root})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	for i := range o.repeats + warmups {
-		if err := wholeRun(ctx, command, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func wholeRun(ctx context.Context, line []string, what string, record times.Record) error {
-	command := exec.CommandContext(ctx, line[0], line[1:]...)
-	command.Stdout = io.Discard
-	var said strings.Builder
-	command.Stderr = &said
-	command.Env = os.Environ()
-	began := time.Now()
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, said.String())
-	}
-	record(what, time.Since(began))
-	return nil
 }
 
 // settle lets what the last call still stirs come to rest, on both sides alike.

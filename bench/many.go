@@ -20,9 +20,9 @@ const atOnce = 50
 
 // many creates pods at once and deletes them at once.
 func (b *bed) many(ctx context.Context, record times.Record) error {
-	lives := make([]*life, atOnce)
+	lives, pods := make([]*life, atOnce), b.numbered(atOnce)
 	began := time.Now()
-	if err := bare.Together(atOnce, atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
+	if err := bare.Together(atOnce, atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, pods[i]); return err }); err != nil {
 		return errors.Join(err, bare.Together(atOnce, atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) }))
 	}
 	record(fmt.Sprintf("lifepod %d created at once", atOnce), time.Since(began))
@@ -35,10 +35,12 @@ func (b *bed) many(ctx context.Context, record times.Record) error {
 	return nil
 }
 
-func (b *bed) numbered(i int) *v1.Pod {
-	pod := b.pod()
-	pod.Name = fmt.Sprintf("bench-%d", i)
-	return pod
+func (b *bed) numbered(count int) []*v1.Pod {
+	pods := make([]*v1.Pod, count)
+	for i := range pods {
+		pods[i] = bare.NewPod(fmt.Sprintf("bench-%d", i))
+	}
+	return pods
 }
 
 // life is a pod that lifepod runs.
