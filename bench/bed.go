@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/stock"
@@ -47,12 +44,3 @@ func (b *bed) close() {
 	b.stop()
 	b.streams.Wait()
 }
-
-// newWorker is a worker that saves its pod's state, as that of lifepod run does.
-func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
-	w := b.node.NewWorker(pod, s)
-	w.Remember(worker.NewCheckpointFile(filepath.Join(filepath.Dir(b.node.Folders.Pods), string(pod.UID)+".checkpoint")))
-	return w
-}
-
-func (b *bed) pod() *v1.Pod { return bare.NewPod("bench") }

@@ -16,11 +16,11 @@ type bareSide struct {
 }
 
 func (s bareSide) one(ctx context.Context, record times.Record) error {
-	return s.runtime.One(ctx, s.bed.pod(), record.Prefixed(s.name+" "))
+	return s.runtime.One(ctx, bare.NewPod("bench"), record.Prefixed(s.name+" "))
 }
 
 func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
-	return s.runtime.RestartAll(ctx, bare.Worker(s.bed.pod()), record.Prefixed(s.name+" "))
+	return s.runtime.RestartAll(ctx, bare.Worker(bare.NewPod("bench")), record.Prefixed(s.name+" "))
 }
 
 func (s bareSide) many(ctx context.Context, record times.Record) error {
@@ -45,7 +45,7 @@ func (s bareSide) runs(what string, pods int) func(context.Context, times.Record
 
 // execs makes the execs of a probe, on a pod of its own.
 func (s bareSide) execs(ctx context.Context, record times.Record) error {
-	return s.runtime.Execs(ctx, s.bed.pod(), execsEach, record.Prefixed(s.name+" "))
+	return s.runtime.Execs(ctx, bare.NewPod("bench"), execsEach, record.Prefixed(s.name+" "))
 }
 
 // execsEach are made one after the other.
