@@ -122,10 +122,11 @@ func (o *object) identifyAny(refusal *Error) *Error {
 		return o.errorf("kind", "-k FOLDER runs what it builds", "a Kustomization is no manifest")
 	}
 	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass", serviceKind}, sortedKeys(workloadKinds), sortedKeys(passedKinds))
-	if near := plain.Nearest(o.kind, kinds); near != "" {
+	group, _ := o.value["apiVersion"].(string)
+	if near := plain.Nearest(o.kind, kinds); near != "" && !strings.Contains(group, ".") { // Kubernetes' own workloads have none
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
-	return o.errorf("kind", wantAll+"; "+wantCluster, "a %s cannot be run", o.kind)
+	return o.errorf("kind", wantCluster, "%s cannot be run", o.kind)
 }
 
 func (o *object) wantVersion(want string) *Error {
