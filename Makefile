@@ -385,7 +385,8 @@ $(CRITEST)/nginx.tar:
 # --- measuring --------------------------------------------------------------
 
 .PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
-bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
+bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's, and against podman (as root)
+	@hack/install-packages bench
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
 bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)

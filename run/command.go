@@ -98,6 +98,7 @@ func (o Options) carryOut(command *cobra.Command) (code int, err error) {
 func addFlags(command *cobra.Command, o *Options) {
 	flags := command.Flags()
 	flags.StringVarP(&o.Kustomization, "kustomize", "k", "", "run what the kustomization in this `folder` builds, as kubectl apply -k does")
+	flags.BoolVarP(&o.Recursive, "recursive", "R", false, "read the folders below a folder, too")
 	flags.StringVarP(&o.Output, "output", "o", "", "`format`: json, everything on stdout, one JSON object per line")
 	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")

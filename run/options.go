@@ -29,6 +29,7 @@ type Options struct {
 
 	Env        []string // -e: NAME=VALUE, or NAME of this environment, for all containers
 	EnvFiles   []string // files of such lines
+	Recursive  bool     // -R: of a folder those below, too
 	Substitute bool     // ${NAME} in manifests has the value of such a variable, or of this environment
 
 	UnsafeSysctls []string // patterns of those that the pod may set (A-ADM-6)
