@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/why"
@@ -80,7 +81,7 @@ func (c *Cluster) look(ctx context.Context, mine func(uid string) bool, now time
 			continue
 		}
 		record := journal.OfObject(s.listed.Object(p.UID), nil)
-		if !why.Explain(record, now).Well { // its node knows more
+		if !why.Explain(record, now, sentence.Language{}).Well { // its node knows more
 			if more, err := s.listed.Read(p.UID); err == nil {
 				record = more
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -69,7 +70,7 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 	if row.Tone != "bad" {
 		row.Tone = "done"
 	}
-	if !why.Explain(record, now).Well {
+	if !why.Explain(record, now, sentence.Language{}).Well {
 		row.record = record
 	}
 	return true

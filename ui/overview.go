@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -148,13 +149,13 @@ func (o *overview) warn(format string, args ...any) {
 
 // tell says what is wrong with pods, and with other objects of a cluster.
 func (o *overview) tell(records []*journal.Record, objects *why.Objects, now time.Time) {
-	list, _ := why.Overview(records, now)
+	list, _ := why.Overview(records, now, sentence.Language{})
 	at := map[string]int{}
 	for i := range o.Pods {
 		at[o.Pods[i].UID] = i
 	}
-	for _, t := range append(list, objects.Troubles()...) {
-		one := trouble{Text: t.Text(), Of: t.Object, Tone: "wait"}
+	for _, t := range append(list, objects.Troubles(sentence.Language{})...) {
+		one := trouble{Text: t.Text(sentence.Language{}), Of: t.Object, Tone: "wait"}
 		if t.Urgent() {
 			one.Tone = "bad"
 		}
