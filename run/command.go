@@ -154,7 +154,7 @@ func checkFlags(command *cobra.Command, o *Options) error {
 		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
 	}
 	if o.Output != "" {
-		o.Language = sentence.Language{}
+		o.Language = sentence.English
 	}
 	if explain, _ := command.Flags().GetBool("explain"); explain {
 		if o.Output != "" {

@@ -26,11 +26,11 @@ func (b *builder) fileFact(e *journal.Entry) {
 	case "Resumed":
 		b.resumed(e)
 	case "StopRequested":
-		b.endPod(e, "deleted", e.Detail[journal.DetailBecause])
+		b.endPod(e, b.language.Word("deleted"), e.Detail[journal.DetailBecause], false)
 	case "EvictionRequested":
-		b.endPod(e, "evicted", e.What)
+		b.endPod(e, b.language.Word("evicted"), e.What, true)
 	case "Rejected":
-		b.endPod(e, "rejected", e.Because+": "+e.What)
+		b.endPod(e, b.language.Word("rejected"), e.Because+": "+e.What, true)
 	case "SandboxExited":
 		b.sandboxExited()
 	case "ContainerRunning":
@@ -51,16 +51,16 @@ func (b *builder) sandboxExited() {
 			return
 		}
 	}
-	b.mark(rowKey{kind: SandboxRow, name: string(SandboxRow)}, Mark{At: b.at, Name: "sandbox lost", Failed: true})
+	b.mark(rowKey{kind: SandboxRow, name: string(SandboxRow)}, Mark{At: b.at, Name: b.language.Word("sandbox lost"), Failed: true})
 }
 
 // resumed: another lifepod goes on with the pod, and nobody heard the answers to what was under way.
 // When the one before ended is not known: not before its last entry.
 func (b *builder) resumed(e *journal.Entry) {
-	b.mark(podKey, Mark{At: b.at, Name: "resumed", Text: "by another lifepod"})
+	b.mark(podKey, Mark{At: b.at, Name: b.language.Word("resumed"), Text: b.language.Word("by another lifepod")})
 	for _, c := range b.calls {
 		c.bar.End, c.bar.Open = b.last, false
-		c.bar.Failure = &journal.Failure{Class: "uncertain", Message: "lifepod ended before the answer"}
+		c.bar.Failure = &journal.Failure{Class: "uncertain", Message: b.language.Word("lifepod ended before the answer")}
 	}
 	clear(b.calls)
 	if b.pod.bar == nil {
@@ -68,8 +68,8 @@ func (b *builder) resumed(e *journal.Entry) {
 	}
 }
 
-func (b *builder) endPod(e *journal.Entry, name, text string) {
-	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
+func (b *builder) endPod(e *journal.Entry, name, text string, failed bool) {
+	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: failed})
 	b.pod.switchTo(b.board, Ending, e)
 	b.pod.ending = true
 	b.delays.stop(b.board)
@@ -119,7 +119,7 @@ func (b *builder) busy() bool {
 // rests begins a time in which nothing of the pod runs, until a delay is over.
 func (b *builder) rests(e *journal.Entry) {
 	if b.pod.bar != nil && !b.pod.ending && !b.busy() {
-		b.turn(BackOff).note(e)
+		b.turn(BackOff).note(e, b.language)
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *builder) goesOn() {
 func (b *builder) turn(step Step) *Bar {
 	r := b.row(podKey)
 	b.pod.bar.End, b.pod.bar.Open = b.at, false
-	b.pod.bar = &Bar{Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true}
+	b.pod.bar = &Bar{Step: step, Label: b.label(step, &r.Row), Begin: b.at, Open: true}
 	r.bars = append(r.bars, b.pod.bar)
 	return b.pod.bar
 }
@@ -153,9 +153,10 @@ func (b *builder) decidedEnd(e *journal.Entry) {
 	}
 	switch e.Says().Kind {
 	case lifecycle.KindStopRequested:
-		b.endPod(e, "deleted", e.Because)
+		b.endPod(e, b.language.Word("deleted"), e.Words(b.language.Say).Because, false)
 	case lifecycle.KindEvicted, lifecycle.KindDeadlineExceeded:
-		b.endPod(e, e.What, e.Because)
+		w := e.Words(b.language.Say)
+		b.endPod(e, w.What, w.Because, true)
 	case lifecycle.KindEnds, lifecycle.KindEndedBefore:
 		b.pod.switchTo(b.board, Ending, e)
 		b.pod.ending = true
@@ -176,7 +177,7 @@ func (b *builder) fileMilestone(e *journal.Entry) {
 	case e.Name == "Ready" && e.Value == "True":
 		if b.pod.readyID == 0 {
 			b.pod.readyID, b.pod.readyAt = e.ID, b.at
-			b.mark(podKey, Mark{At: b.at, Name: "Ready"})
+			b.mark(podKey, Mark{At: b.at, Name: b.language.Word("Ready")})
 		}
 		b.pod.switchTo(b.board, Ready, e)
 	case e.Name == "Ready" && b.pod.readyID != 0 && !b.pod.rested():
@@ -194,7 +195,7 @@ func (b *builder) markPod(c *Chart) {
 	var before []*Bar
 	add := func(step Step, begin, end time.Time) {
 		if end.After(begin) {
-			before = append(before, &Bar{Step: step, Label: label(step, &r.Row), Begin: begin, End: end})
+			before = append(before, &Bar{Step: step, Label: b.label(step, &r.Row), Begin: begin, End: end})
 		}
 	}
 	since := c.Begin
@@ -211,7 +212,7 @@ func (b *builder) markPod(c *Chart) {
 	if b.pod.bar != nil {
 		b.pod.bar.End, b.pod.bar.Open = c.End, false
 	}
-	r.Marks = append(r.Marks, Mark{At: c.End, Name: "gone"})
+	r.Marks = append(r.Marks, Mark{At: c.End, Name: b.language.Word("gone")})
 }
 
 // created is when the pod was created. The API server's times are whole seconds: they say something

@@ -81,7 +81,7 @@ func (c *Cluster) look(ctx context.Context, mine func(uid string) bool, now time
 			continue
 		}
 		record := journal.OfObject(s.listed.Object(p.UID), nil)
-		if !why.Explain(record, now, sentence.Language{}).Well { // its node knows more
+		if !why.Explain(record, now, sentence.English).Well { // its node knows more
 			if more, err := s.listed.Read(p.UID); err == nil {
 				record = more
 			}

@@ -70,7 +70,7 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 	if row.Tone != "bad" {
 		row.Tone = "done"
 	}
-	if !why.Explain(record, now, sentence.Language{}).Well {
+	if !why.Explain(record, now, sentence.English).Well {
 		row.record = record
 	}
 	return true

@@ -149,13 +149,13 @@ func (o *overview) warn(format string, args ...any) {
 
 // tell says what is wrong with pods, and with other objects of a cluster.
 func (o *overview) tell(records []*journal.Record, objects *why.Objects, now time.Time) {
-	list, _ := why.Overview(records, now, sentence.Language{})
+	list, _ := why.Overview(records, now, sentence.English)
 	at := map[string]int{}
 	for i := range o.Pods {
 		at[o.Pods[i].UID] = i
 	}
-	for _, t := range append(list, objects.Troubles(sentence.Language{})...) {
-		one := trouble{Text: t.Text(sentence.Language{}), Of: t.Object, Tone: "wait"}
+	for _, t := range append(list, objects.Troubles(sentence.English)...) {
+		one := trouble{Text: t.Text(sentence.English), Of: t.Object, Tone: "wait"}
 		if t.Urgent() {
 			one.Tone = "bad"
 		}

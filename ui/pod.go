@@ -84,7 +84,7 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 	if !record.Object {
 		p.Timeline = new(draw.Draw(timeline.Of(record, now)))
 	}
-	explanation := why.Explain(record, now, sentence.Language{})
+	explanation := why.Explain(record, now, sentence.English)
 	p.Standing = explanation.Standing
 	for _, s := range explanation.Sentences {
 		p.Why = append(p.Why, cause{s.Kind, s.Text, s.Rules})

@@ -71,30 +71,18 @@ func (w words) decisionText(d journal.Entry) string {
 	case lifecycle.KindRestartsAll:
 		return w.Word("all containers were restarted in place") + w.inBrackets(w.because(d))
 	case lifecycle.KindNoAddress, lifecycle.KindSandboxNotReady, lifecycle.KindSandboxLost:
-		return w.Say("the pod's %s", w.what(d))
+		return w.Say("the pod's %s", d.Words(w.Say).What)
 	default:
 	}
-	text := w.what(d) + w.inBrackets(w.because(d))
+	text := d.Words(w.Say).What + w.inBrackets(w.because(d))
 	if d.Container == "" {
 		return w.Say("the pod %s", text)
 	}
 	return text
 }
 
-// because is why something was decided, and what is what happened: of a lifepod that kept only words those, in English.
-func (w words) because(d journal.Entry) string {
-	if d.Report == nil {
-		return bare(d.Because)
-	}
-	return bare(d.Report.In(w.Say).Because)
-}
-
-func (w words) what(d journal.Entry) string {
-	if d.Report == nil {
-		return d.What
-	}
-	return d.Report.In(w.Say).What
-}
+// because is why something was decided.
+func (w words) because(d journal.Entry) string { return bare(d.Words(w.Say).Because) }
 
 // hookText is how a preStop hook went.
 func (w words) hookText(answer journal.Entry, before []journal.Entry) string {
@@ -257,7 +245,7 @@ func (w words) outcomeText(e *ending) string {
 	case says.Outcome == lifecycle.ThenPodFails:
 		return w.Word("the pod fails") + w.inBrackets(because)
 	case e.decided.Outcome != "":
-		return cmp.Or(says.In(w.Say).Outcome, e.decided.Outcome) + w.inBrackets(because)
+		return e.decided.Words(w.Say).Outcome + w.inBrackets(because)
 	}
 	return ""
 }

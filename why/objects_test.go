@@ -68,7 +68,7 @@ func TestObjects(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := (Layout{Width: 200}).WriteAll(&b, o.Troubles(sentence.Language{}), 4); err != nil {
+	if err := (Layout{Width: 200}).WriteAll(&b, o.Troubles(sentence.English), 4); err != nil {
 		t.Fatal(err)
 	}
 	want := `DaemonSet default/log

@@ -36,7 +36,7 @@ func (t *explainer) neverStarted() (s Sentence, found bool) {
 			found = found && s.Subject != ofPod && s.Subject != e.Container
 		case lifecycle.KindImageFailed, lifecycle.KindStartFailed, lifecycle.KindSetupFailed, lifecycle.KindSandboxFailed:
 			subject := cmp.Or(e.Container, ofPod)
-			text := t.Say("%s never started; at %s: %s.", cmp.Or(e.Container, t.Word("The containers")), t.clock(e.At), bare(t.what(e)))
+			text := t.Say("%s never started; at %s: %s.", cmp.Or(e.Container, t.Word("The containers")), t.clock(e.At), bare(e.Words(t.Say).What))
 			s, found = Sentence{Kind: KindUnstarted, Subject: subject, At: e.At, Text: text, Rules: rulesOf([]journal.Entry{e}), Chain: t.follow(e)}, true
 		default:
 		}
@@ -94,7 +94,7 @@ func (t *explainer) endText(e journal.Entry) string {
 	case lifecycle.KindEndedBefore:
 		return t.Say("The pod had ended already when this lifepod took it over at %s", at) + t.inBrackets(because)
 	case lifecycle.KindDeadlineExceeded:
-		return t.Say("The pod %s at %s", t.what(e), at)
+		return t.Say("The pod %s at %s", e.Words(t.Say).What, at)
 	case lifecycle.KindStopRequested:
 		text := t.Say("The pod's end was asked for at %s", at) + t.inBrackets(because)
 		if says.Outcome == lifecycle.ThenGrace {

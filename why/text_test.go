@@ -59,7 +59,7 @@ func TestOverview(t *testing.T) {
 		waiting("new", lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, Because: "0/1 nodes are available"}),
 	}
 	var b strings.Builder
-	list, asked := Overview(records, now, sentence.Language{})
+	list, asked := Overview(records, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	want := `default/left
   Nobody leads this pod: its lifepod ended without it, at 11:59:00 at the
@@ -100,12 +100,12 @@ func TestAbout(t *testing.T) {
 	}
 	var b strings.Builder
 	for name, well := range map[string]bool{"main": true, "side": false} {
-		if e := Explain(r, now, sentence.Language{}).About(name); e.Well != well {
+		if e := Explain(r, now, sentence.English).About(name); e.Well != well {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
 	for _, name := range []string{"main", "side"} {
-		assert.Must(t, (Layout{Width: 400}).Write(&b, Explain(r, now, sentence.Language{}).About(name)))
+		assert.Must(t, (Layout{Width: 400}).Write(&b, Explain(r, now, sentence.English).About(name)))
 	}
 	want := `main of default/web is running since 11:00:00, restarted 0 times.
 It is as it should be: it waits for nothing, and nothing of it was restarted. Of other containers of its pod there is more to tell.
@@ -124,7 +124,7 @@ func TestHeldHook(t *testing.T) {
 		"main is being stopped: its preStop hook has been running for 5 s and may until 12:00:20, in 20 s: " + held: {Subject: "main", For: lifecycle.WaitPreStop, On: "preStop", Since: now.Add(-5 * time.Second), Until: now.Add(20 * time.Second), Held: held},
 	} {
 		var b strings.Builder
-		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now, sentence.Language{})
+		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now, sentence.English)
 		assert.Must(t, (Layout{Width: 400}).WriteAll(&b, list, asked))
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q, want %q", b.String(), want)
@@ -157,8 +157,8 @@ func TestHarmless(t *testing.T) {
 	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitRetry, Because: "CreateContainerError: \x1b[31mred\x07\u202e\nnext", Rule: "A-CST-7"})
 	r.Pod.Name = "p\x1b]0;title\x07"
 	var b strings.Builder
-	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now, sentence.Language{})))
-	list, asked := Overview([]*journal.Record{r}, now, sentence.Language{})
+	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now, sentence.English)))
+	list, asked := Overview([]*journal.Record{r}, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
 		t.Errorf("it says %q", b.String())
@@ -201,7 +201,7 @@ func TestPulls(t *testing.T) {
 	} {
 		r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImagePull, On: "app:2", Since: now.Add(-4 * time.Second)})
 		r.Now.Pulls = []journal.Pull{tc.pull}
-		if got := Explain(r, now, sentence.Language{}).Sentences[0].Text; got != tc.want {
+		if got := Explain(r, now, sentence.English).Sentences[0].Text; got != tc.want {
 			t.Errorf("%+v: %s\nwant %s", tc.pull, got, tc.want)
 		}
 	}
@@ -228,7 +228,7 @@ func TestObject(t *testing.T) {
 			"The pod's node n2 does not answer, so that no more is known than its object says (no route).",
 		}},
 	} {
-		e := Explain(journal.OfObject(pod, tc.unanswered), now, sentence.Language{})
+		e := Explain(journal.OfObject(pod, tc.unanswered), now, sentence.English)
 		var got []string
 		for _, s := range e.Sentences {
 			got = append(got, s.Text)
@@ -258,12 +258,12 @@ func TestStartError(t *testing.T) {
 		r.Now.Waits, r.Now.Phase, r.Entries = nil, "Failed", []journal.Entry{fact, decided}
 		r.Now.Containers = []journal.ContainerNow{{Name: "main", State: "terminated", Exit: exit}}
 		const want = "main at 12:00:00: exit 128 StartError: " + said + " → not restarted."
-		if got := Explain(r, now, sentence.Language{}).Sentences; len(got) == 0 || got[0].Text != want {
+		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != want {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 		r.Entries, r.Object = nil, true
 		const state = "main is terminated: exit 128 StartError: " + said + "; its node's journal tells no more."
-		if got := Explain(r, now, sentence.Language{}).Sentences; len(got) == 0 || got[0].Text != state {
+		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != state {
 			t.Errorf("the object: %+v, want %s", got, state)
 		}
 	}
@@ -290,7 +290,7 @@ func TestSaid(t *testing.T) {
 		r.Now.Waits, r.Now.Phase = nil, "Failed"
 		r.Entries = []journal.Entry{{ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &test.exit}, decided}
 		r.Ends = []journal.End{{Container: "main", Exit: test.exit, Entry: 1, Said: test.said}}
-		if got, want := Explain(r, now, sentence.Language{}).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
+		if got, want := Explain(r, now, sentence.English).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -307,7 +307,7 @@ func TestWordsOnly(t *testing.T) {
 		{ID: 3, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "pulling image app:2"},
 	}
 	const want = "main at 12:00:00: exit 3 → restart in 10s (restartPolicy Always, 2nd failure)."
-	if got := Explain(r, now, sentence.Language{}).Sentences; len(got) != 1 || got[0].Text != want {
+	if got := Explain(r, now, sentence.English).Sentences; len(got) != 1 || got[0].Text != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }
@@ -320,7 +320,7 @@ func TestLeft(t *testing.T) {
 	for i, id := range []int64{1, 2, 9, 10, 11} {
 		r.Entries = append(r.Entries, journal.Entry{ID: id, At: now.Add(time.Duration(i) * time.Minute)})
 	}
-	sentences := Explain(r, now, sentence.Language{}).Sentences
+	sentences := Explain(r, now, sentence.English).Sentences
 	const want = "The journal has not kept 7 entries of what happened from 12:01:00 to 12:02:00."
 	if last := sentences[len(sentences)-1]; len(sentences) != 2 || last.Text != want {
 		t.Errorf("%+v, want %s", sentences, want)

@@ -239,7 +239,7 @@ func TestWhy(t *testing.T) {
 
 func compareWhy(t *testing.T, name string, record *journal.Record) {
 	t.Helper()
-	e := why.Explain(record, time.Now().UTC(), sentence.Language{})
+	e := why.Explain(record, time.Now().UTC(), sentence.English)
 	text := e.Standing + "\n"
 	for _, sentence := range e.Sentences {
 		text += "- " + sentence.Text

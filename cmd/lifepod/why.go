@@ -101,7 +101,7 @@ func (f *whyFlags) check(args []string) error {
 		return errors.New("--rule is about pods: of a group there is none to quote")
 	}
 	if f.output == "json" {
-		f.language = sentence.Language{}
+		f.language = sentence.English
 	}
 	f.group.Namespace = f.wanted.Namespace
 	err := f.group.Check()

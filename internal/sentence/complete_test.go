@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,12 +20,13 @@ import (
 // spoken are the files whose sentences people read in their language: every text in them that looks like words is one.
 var spoken = []string{
 	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
-	"run/pulls.go", "run/screen.go", "why/*.go", "worker/images/progress.go",
+	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "why/*.go", "worker/images/progress.go",
 }
 
 // unspoken are texts in them that look like words and are none, or are English in every language.
 var unspoken = []string{
-	"%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
+	"default-src 'none'; style-src ", "; script-src ", "; base-uri 'none'; form-action 'none'", "startup ", "readiness ", "liveness ",
+	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
 	"lifepod run", " has failed: ", "warning: standard output was not read to its end",
 }
 
@@ -43,10 +45,14 @@ func TestEverySentenceIsChinese(t *testing.T) {
 		files, err := filepath.Glob("../../" + pattern)
 		assert.Require(t, err == nil && files != nil, "%s: %v", pattern, err)
 		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") {
+			if !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "/choose") { // whose errors are English
 				sentences(t, file, found)
 			}
 		}
+	}
+	templates(t, found)
+	for _, kind := range []string{"init", "ephemeral"} {
+		found[kind] = "the kinds of containers, which charts show"
 	}
 	for english, where := range found {
 		text, has := catalogue[english]
@@ -117,6 +123,9 @@ func sentences(t *testing.T, name string, to map[string]string) {
 				add(n.Elts[1], "", true)
 			}
 		case *ast.ValueSpec:
+			if of, is := n.Type.(*ast.Ident); is && (of.Name == "Step" || of.Name == "RowKind") {
+				add(n.Values[0], "", true)
+			}
 			if n.Names[0].Name == "sentences" { // of package lifecycle: kinds has them
 				return false
 			}
@@ -135,6 +144,20 @@ func callee(call *ast.CallExpr) string {
 		return f.Name
 	}
 	return ""
+}
+
+// templates adds what the page of a timeline says, and finds what it says in one language only.
+func templates(t *testing.T, to map[string]string) {
+	const name = "../../timeline/draw/page.tmpl"
+	text, err := os.ReadFile(name)
+	assert.Must(t, err)
+	for _, m := range regexp.MustCompile(`Language.(?:Word|Say) "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		to[m[1]] = name
+	}
+	bare := regexp.MustCompile(`{{.*?}}`).ReplaceAllString(string(text), "")
+	for _, m := range regexp.MustCompile(`(?:>|label="|title=")[^<>"]*[A-Za-z]{2}[^<>"]*`).FindAllString(bare, -1) {
+		t.Errorf("%s says %q in English only", name, m)
+	}
 }
 
 // kinds are what kinds, outcomes and reasons of package lifecycle say.

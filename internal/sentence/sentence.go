@@ -37,25 +37,31 @@ var printer = sync.OnceValue(func() *message.Printer {
 	return message.NewPrinter(language.Chinese, message.Catalog(b))
 })
 
-// Language is one of those that there are sentences in; the zero value is English.
-type Language struct{ chinese bool }
+// Language is one of those that there are sentences in.
+type Language string
 
-// Chinese is simplified Chinese.
-var Chinese = Language{true}
+// The languages. Chinese is the simplified one.
+const (
+	English Language = ""
+	Chinese Language = "zh"
+)
 
 // OfEnvironment is the language of the locale: of LC_ALL, else of LC_MESSAGES, else of LANG.
 func OfEnvironment() Language {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := os.Getenv(name); locale != "" {
-			return Language{strings.HasPrefix(locale, "zh")}
+			if strings.HasPrefix(locale, "zh") {
+				return Chinese
+			}
+			break
 		}
 	}
-	return Language{}
+	return English
 }
 
 // Say is a sentence with what stands in its places.
 func (l Language) Say(format string, args ...any) string {
-	if !l.chinese {
+	if l == English {
 		return fmt.Sprintf(format, args...)
 	}
 	with := make([]any, len(args))
@@ -70,7 +76,7 @@ func (l Language) Word(english string) string { return l.Say(english, []any{}...
 
 // Count is plain.Count.
 func (l Language) Count(n int, what string) string {
-	if !l.chinese {
+	if l == English {
 		return plain.Count(n, what)
 	}
 	return l.Say("%d "+what, n)
@@ -89,16 +95,11 @@ func (l *Language) Set(text string) error {
 	if text != "en" && text != "zh" {
 		return errors.New("want en or zh")
 	}
-	l.chinese = text == "zh"
+	*l = map[string]Language{"en": English, "zh": Chinese}[text]
 	return nil
 }
 
-func (l *Language) String() string {
-	if l.chinese {
-		return "zh"
-	}
-	return "en"
-}
+func (l *Language) String() string { return string(*l) }
 
 // Type is what pflag calls it.
 func (*Language) Type() string { return "string" }
