@@ -20,13 +20,13 @@ import (
 // spoken are the files whose sentences people read in their language: every text in them that looks like words is one.
 var spoken = []string{
 	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
-	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "why/*.go", "worker/images/progress.go",
+	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "why/*.go", "worker/images/progress.go",
 }
 
 // unspoken are texts in them that look like words and are none, or are English in every language.
 var unspoken = []string{
 	"default-src 'none'; style-src ", "; script-src ", "; base-uri 'none'; form-action 'none'", "startup ", "readiness ", "liveness ",
-	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
+	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s  (%s, docs/contract/%s)\n\n%s", "%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
 	"lifepod run", " has failed: ", "warning: standard output was not read to its end",
 }
 
@@ -51,6 +51,11 @@ func TestEverySentenceIsChinese(t *testing.T) {
 		}
 	}
 	templates(t, found)
+	index, err := os.ReadFile("../../docs/contract/README.md")
+	assert.Must(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^(?:## (.*[Tt]o run.*|Termination.*)|\| \[([^\]]+)\]\([a-z]+/.*)$`).FindAllStringSubmatch(string(index), -1) {
+		found[m[1]+m[2]] = "what lifepod explain lists"
+	}
 	for _, kind := range []string{"init", "ephemeral"} {
 		found[kind] = "the kinds of containers, which charts show"
 	}
@@ -115,7 +120,11 @@ func sentences(t *testing.T, name string, to map[string]string) {
 				}
 			}
 		case *ast.KeyValueExpr:
-			if key, is := n.Key.(*ast.Ident); is && key.Name == "word" {
+			key, _ := n.Key.(*ast.Ident)
+			switch {
+			case key != nil && slices.Contains([]string{"Use", "Short", "Long"}, key.Name): // help is English
+				return false
+			case key != nil && key.Name == "word":
 				add(n.Value, "", true)
 			}
 		case *ast.CompositeLit:
