@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,6 +91,9 @@ func (c *Cluster) look(ctx context.Context, mine func(uid string) bool, now time
 	}
 	if s.err = err; err == nil {
 		s.objects, s.err = s.listed.Objects(labels.Everything())
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return s // nobody looks any more; who comes next asks anew
 	}
 	s.next = now.Add(max(clusterEvery, lookShare*time.Since(now)))
 	c.mu.Lock()

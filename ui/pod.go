@@ -47,7 +47,7 @@ type abilities struct {
 }
 
 // podPage looks at one pod. An error is that there is none, or not any more.
-func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
+func (s *Server) podPage(ctx context.Context, uid string, language sentence.Language) (*podPage, error) {
 	p, now := &podPage{}, time.Now()
 	pod, err := s.find(ctx, uid)
 	switch l := left(err); {
@@ -82,9 +82,9 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		return p, nil
 	}
 	if !record.Object {
-		p.Timeline = new(draw.Draw(timeline.Of(record, now)))
+		p.Timeline = new(draw.Draw(timeline.In(language, record, now)))
 	}
-	explanation := why.Explain(record, now, sentence.English)
+	explanation := why.Explain(record, now, language)
 	p.Standing = explanation.Standing
 	for _, s := range explanation.Sentences {
 		p.Why = append(p.Why, cause{s.Kind, s.Text, s.Rules})

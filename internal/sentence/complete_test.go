@@ -20,14 +20,14 @@ import (
 // spoken are the files whose sentences people read in their language: every text in them that looks like words is one.
 var spoken = []string{
 	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
-	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "why/*.go", "worker/images/progress.go",
+	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "ui/gone.go", "why/*.go", "worker/images/progress.go",
 }
 
 // unspoken are texts in them that look like words and are none, or are English in every language.
 var unspoken = []string{
 	"default-src 'none'; style-src ", "; script-src ", "; base-uri 'none'; form-action 'none'", "startup ", "readiness ", "liveness ",
 	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s  (%s, docs/contract/%s)\n\n%s", "%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
-	"lifepod run", " has failed: ", "warning: standard output was not read to its end",
+	"lifepod run", " has failed: ", " · lifepod", "card warning", "input, select, dialog", " on-path", " open", "search ", "Pod ", "lifepod run examples/hello.yaml", "warning: standard output was not read to its end",
 }
 
 var (
@@ -51,6 +51,7 @@ func TestEverySentenceIsChinese(t *testing.T) {
 		}
 	}
 	templates(t, found)
+	page(t, found)
 	index, err := os.ReadFile("../../docs/contract/README.md")
 	assert.Must(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^(?:## (.*[Tt]o run.*|Termination.*)|\| \[([^\]]+)\]\([a-z]+/.*)$`).FindAllStringSubmatch(string(index), -1) {
@@ -166,6 +167,29 @@ func templates(t *testing.T, to map[string]string) {
 	bare := regexp.MustCompile(`{{.*?}}`).ReplaceAllString(string(text), "")
 	for _, m := range regexp.MustCompile(`(?:>|label="|title=")[^<>"]*[A-Za-z]{2}[^<>"]*`).FindAllString(bare, -1) {
 		t.Errorf("%s says %q in English only", name, m)
+	}
+}
+
+// page adds what the page says, and finds what it says in English only.
+func page(t *testing.T, to map[string]string) {
+	files, err := filepath.Glob("../../ui/assets/*.js")
+	assert.Require(t, err == nil && files != nil, "%v", err)
+	for _, name := range append(files, "../../ui/assets/index.html") {
+		text, err := os.ReadFile(name)
+		assert.Must(t, err)
+		for _, m := range regexp.MustCompile(` data-say>([^<]+)<`).FindAllStringSubmatch(string(text), -1) {
+			to[m[1]] = name
+		}
+		said := regexp.MustCompile(`\bsay\(("(?:[^"\\]|\\.)*")`)
+		for _, m := range said.FindAllStringSubmatch(string(text), -1) {
+			english, err := strconv.Unquote(m[1])
+			assert.Must(t, err)
+			to[english] = name
+		}
+		code := regexp.MustCompile(`class: "[^"]*"|(?m)//.*$`).ReplaceAllString(said.ReplaceAllString(string(text), ""), "")
+		for _, m := range regexp.MustCompile(`"[^"\n]*"`).FindAllString(code, -1) {
+			assert.True(t, strings.HasSuffix(name, ".html") || !wordy.MatchString(m) || slices.Contains(unspoken, strings.Trim(m, `"`)), "%s says %s in English only", name, m)
+		}
 	}
 }
 

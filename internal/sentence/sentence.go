@@ -59,6 +59,27 @@ func OfEnvironment() Language {
 	return English
 }
 
+// matcher has the languages as browsers ask for them.
+var matcher = sync.OnceValue(func() language.Matcher {
+	return language.NewMatcher([]language.Tag{language.English, language.Chinese})
+})
+
+// Accepted is the best language for an Accept-Language header.
+func Accepted(header string) Language {
+	if _, i := language.MatchStrings(matcher(), header); i == 1 {
+		return Chinese
+	}
+	return English
+}
+
+// Catalogue is a JSON object of the sentences in a language, for a program that has only them to make; there are none in English.
+func (l Language) Catalogue() []byte {
+	if l == English {
+		return []byte("{}")
+	}
+	return chinese
+}
+
 // Say is a sentence with what stands in its places.
 func (l Language) Say(format string, args ...any) string {
 	if l == English {
