@@ -187,7 +187,7 @@ func (b *Because) kind(say Say) string {
 		}
 		return "restartPolicy " + string(b.Policy)
 	case BecauseRule:
-		return fmt.Sprintf("restartPolicyRules[%d]: exit code %s %v → %s", b.Index, b.Rule.ExitCodes.Operator, b.Rule.ExitCodes.Values, b.Rule.Action)
+		return say("restartPolicyRules[%d]: exit code %s %v → %s", b.Index, b.Rule.ExitCodes.Operator, b.Rule.ExitCodes.Values, b.Rule.Action)
 	default:
 	}
 	text := say(sentence(string(b.Kind)))

@@ -99,7 +99,8 @@ func (t *explainer) pulledSoFar(image string) string {
 
 // probeWait is about a probe that has not succeeded, or not any more.
 func (t *explainer) probeWait(w *lifecycle.Wait) string {
-	lacks, text := "%s is not ready: its %s %s", ""
+	lacks := "%s is not ready: its %s %s"
+	var text string
 	if w.On == "startup" {
 		lacks = "%s has not started up: its %s %s"
 	}
@@ -152,7 +153,7 @@ func (t *explainer) whenOf(w *lifecycle.Wait) string {
 // states are how containers are of which only the object tells: what keeps those that don't run.
 func (t *explainer) states() (list []Sentence) {
 	for _, c := range t.Now.Containers {
-		text := ""
+		var text string
 		switch {
 		case c.State == "waiting" && c.Reason != "":
 			text = t.Say("%s is waiting: %s", c.Name, c.Reason) + t.ifSome(": %s", bare(c.Message))

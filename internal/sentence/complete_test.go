@@ -77,16 +77,15 @@ func TestEverySentenceIsChinese(t *testing.T) {
 func places(text string) map[string]string {
 	list, next := map[string]string{}, 1
 	for _, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(text, "%%", ""), -1) {
-		switch {
-		case m[2] == "":
+		if m[2] == "" {
 			list[m[0]] = m[0]
-		default:
-			if m[1] != "" {
-				next, _ = strconv.Atoi(m[1])
-			}
-			list[strconv.Itoa(next)] = m[2]
-			next++
+			continue
 		}
+		if m[1] != "" {
+			next, _ = strconv.Atoi(m[1])
+		}
+		list[strconv.Itoa(next)] = m[2]
+		next++
 	}
 	return list
 }
@@ -103,6 +102,14 @@ func sentences(t *testing.T, name string, to map[string]string) {
 			}
 		}
 	}
+	alone := func(parts ...ast.Expr) {
+		for _, e := range parts {
+			if l, is := e.(*ast.BasicLit); is && l.Kind == token.STRING {
+				text, _ := strconv.Unquote(l.Value)
+				assert.True(t, !wordy.MatchString(text) || slices.Contains(unspoken, text), "%s: %q is put together in English", files.Position(l.Pos()), text)
+			}
+		}
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
@@ -115,6 +122,8 @@ func sentences(t *testing.T, name string, to map[string]string) {
 				return false
 			case ".Say", "say", ".Word", ".ifSome":
 				add(n.Args[0], "", true)
+			case ".Sprintf":
+				alone(n.Args[0])
 			case ".Count":
 				if len(n.Args) == 2 {
 					add(n.Args[1], "%d ", true)
@@ -139,6 +148,8 @@ func sentences(t *testing.T, name string, to map[string]string) {
 			if n.Names[0].Name == "sentences" { // of package lifecycle: kinds has them
 				return false
 			}
+		case *ast.BinaryExpr:
+			alone(n.X, n.Y)
 		case ast.Expr:
 			add(n, "", false)
 		}

@@ -114,7 +114,7 @@ func (u ungrouped) Format(to fmt.State, verb rune) {
 // Set makes a Language a flag's value.
 func (l *Language) Set(text string) error {
 	if text != "en" && text != "zh" {
-		return errors.New("want en or zh")
+		return errors.New("en or zh")
 	}
 	*l = map[string]Language{"en": English, "zh": Chinese}[text]
 	return nil
