@@ -9,6 +9,7 @@ import (
 // TestExplain: a rule as text, an area's rules, the chapters, and what is near to a
 // rule that there is none of.
 func TestExplain(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
 	const rule = "A-RST-6"
 	for args, want := range map[string][]string{
 		"":                  {"Termination and recovery\n", "  A-RST, A-BO                  Restarts\n"},
