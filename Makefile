@@ -7,9 +7,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # One set of flags for building, checking and testing, so that nothing is compiled
 # twice. Without cgo lifepod needs no C library on the machine it is copied to; what
-# needs cgo says so: runc and the shim in bundle/build, the shim's tests below.
+# needs cgo says so: runc and the shim in bundle/build, the shim's tests below. Tests read what lifepod says in English.
 export GOFLAGS := -trimpath
 export CGO_ENABLED := 0
+export LC_ALL := C.UTF-8
 
 .DEFAULT_GOAL := help
 .PHONY: help

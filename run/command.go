@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/run/story"
 )
 
@@ -118,6 +119,7 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+	commandline.LanguageVar(flags, &o.Language)
 	flags.Bool("explain", false, "show what each rule says when it comes for the first time; implies -v")
 }
 
@@ -151,6 +153,9 @@ func checkFlags(command *cobra.Command, o *Options) error {
 		return errors.New("-i excludes -d and -o: lifepod attach -i talks to a container that runs in the background")
 	case o.Input && slices.Contains(o.Files, stdinName):
 		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
+	}
+	if o.Output != "" {
+		o.Language = sentence.English
 	}
 	if explain, _ := command.Flags().GetBool("explain"); explain {
 		if o.Output != "" {

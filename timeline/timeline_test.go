@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline"
@@ -31,7 +32,7 @@ func lines(c *timeline.Chart) (list []string) {
 	at := func(t time.Time) string { return timeline.Took(t.Sub(c.Begin)) }
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {
-			line := fmt.Sprintf("%s: %s %s to %s", r.Name, b.Name(), at(b.Begin), at(b.End))
+			line := fmt.Sprintf("%s: %s %s to %s", r.Name, b.Name(sentence.English), at(b.Begin), at(b.End))
 			for _, is := range []struct {
 				so   bool
 				word string
@@ -165,7 +166,7 @@ func TestPending(t *testing.T) {
 	}
 	b := timeline.Of(record, timelinetest.At(time.Second)).Rows[0].Bars[0]
 	assert.True(t, b.Step == timeline.Pending && b.Step.Class() == timeline.Wait && b.Open, "%+v", b)
-	assert.Deep(t, "", []timeline.Note{{Text: "main waiting: PodInitializing"}, {Text: "side waiting: ErrImagePull: not found"}}, b.Detail())
+	assert.Deep(t, "", []timeline.Note{{Text: "main waiting: PodInitializing"}, {Text: "side waiting: ErrImagePull: not found"}}, b.Detail(sentence.English))
 }
 
 // What was decided about a bar is kept with it, with its rule.
@@ -180,7 +181,7 @@ func TestNotes(t *testing.T) {
 				{Text: "liveness probe failed: HTTP probe failed with statuscode: 503 → stop it, then restart (2 times in a row)", Rule: "A-ACT-8"},
 				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
 			}
-			assert.Deep(t, "", want, b.Detail())
+			assert.Deep(t, "", want, b.Detail(sentence.English))
 			return
 		}
 	}
