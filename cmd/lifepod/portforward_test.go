@@ -2,14 +2,21 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 func TestForwardedPort(t *testing.T) {
@@ -93,4 +100,27 @@ func TestReadyBehind(t *testing.T) {
 	assert.Error(t, `no pod of this machine is behind it (selector "app=web")`, err)
 	_, err = selectingService(&v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}).ready(pods)
 	assert.Error(t, `no pod of this machine is behind it (selector "")`, err)
+}
+
+// TestSelectingOfCluster: the API server is asked for the object of that name, in the namespace or in all.
+func TestSelectingOfCluster(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		object := map[string]string{
+			"/api/v1/services":                          `{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}`,
+			"/apis/apps/v1/namespaces/shop/deployments": `{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}}}`,
+		}[r.URL.Path]
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"items": [%s]}`, map[bool]string{true: object}[r.URL.Query().Get("fieldSelector") == "metadata.name=web"]) // the client looks at it
+	}))
+	defer server.Close()
+	g := &global{root: t.TempDir()}
+	assert.Must(t, os.Mkdir(rootfolder.Cluster.In(g.root), 0o700))
+	config := api.NewConfig()
+	config.Clusters["c"], config.Contexts["c"], config.CurrentContext = &api.Cluster{Server: server.URL}, &api.Context{Cluster: "c"}, "c"
+	assert.Must(t, clientcmd.WriteToFile(*config, filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig")))
+	for _, test := range []struct{ namespace, resource, selector string }{{"", "services", "app=web"}, {"shop", "deployments", "app in (web)"}} {
+		found, err := (&onPod{global: g, namespace: test.namespace}).ofCluster(t.Context(), test.resource, "web")
+		assert.Must(t, err)
+		assert.True(t, len(found) == 1 && found[0].namespace == "shop" && found[0].labels.String() == test.selector && (found[0].service != nil) == (test.resource == "services"), "%s: %+v", test.resource, found)
+	}
 }
