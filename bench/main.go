@@ -94,7 +94,7 @@ const (
 
 // The network of the pods on the stock runtime.
 const (
-	stockSubnet = "10.255.0.0/16"
+	stockSubnet = "198.19.0.0/16"
 	stockBridge = "lpstock0"
 )
 
