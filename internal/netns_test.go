@@ -1,4 +1,4 @@
-package netns_test
+package internal_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // A program that is started there is in the process's network; once that has ended nothing is.
-func TestDo(t *testing.T) {
+func TestNetnsDo(t *testing.T) {
 	sleep := exec.Command("sleep", "infinity")
 	sleep.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if err := sleep.Start(); err != nil {
