@@ -25,7 +25,6 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 lock_type = "file"
-infra_image = "lifepod.dev/pause:1"
 [network]
 network_backend = "netavark"
 `

@@ -43,7 +43,7 @@ func (c command) runs(what string, pods int) func(context.Context, times.Record)
 func manifest(dir string, pods int, words ...string) (string, error) {
 	var text strings.Builder
 	for i := range pods {
-		_, _ = fmt.Fprintf(&text, podManifest, i, strings.Join(words, ", ")) // to memory
+		_, _ = fmt.Fprintf(&text, podManifest, i, strings.Join(words, `", "`)) // to memory
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d.yaml", words[0], pods))
 	return path, os.WriteFile(path, []byte(text.String()), 0o600)
@@ -56,5 +56,5 @@ metadata: {name: bench-%d}
 spec:
   restartPolicy: Never
   containers:
-  - {name: main, image: "lifepod.dev/toolbox:1", command: [%s]}
+  - {name: main, image: "lifepod.dev/toolbox:1", command: ["%s"]}
 `

@@ -27,6 +27,11 @@ spec: {type: LoadBalancer, sessionAffinity: ClientIP, selector: {app: web}, port
 ---
 apiVersion: v1
 kind: Service
+metadata: {name: web-external}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}
+---
+apiVersion: v1
+kind: Service
 metadata: {name: outside}
 spec: {type: ExternalName, externalName: example.com}
 ---
@@ -50,7 +55,7 @@ func TestServices(t *testing.T) {
 	want := []string{
 		"<stdin>:10: document 2: spec: the Service web is for the pods of this run alone; ignored: type LoadBalancer (-p publishes a port), sessionAffinity",
 		"<stdin>:10: document 2: spec.ports[2].targetPort: port 8080 of the Service web is 9090 at its pods, which have another port 8080: pods reach it at web:9090",
-		"<stdin>:12: document 3: passed over: Service outside: without pods of this run",
+		"<stdin>:17: document 4: passed over: Service outside: without pods of this run",
 	}
 	assert.Deep(t, "warnings", want, group.Warnings)
 	web, db := group.Sets[0].Pod, group.Sets[1].Pod
@@ -84,7 +89,7 @@ table ip lifepod_services {
 	dir := filepath.Join(node.Folders.Pods, string(web.UID))
 	assert.Must(t, os.Mkdir(dir, 0o700))
 	assert.Must(t, assert.ErrorOf(netidentity.WriteHosts(dir, web, netidentity.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services)))
-	const own = "10.0.0.2\tweb\tweb.default\tweb.default.svc\tweb.default.svc.cluster.local\n"
+	const own = "10.0.0.2\tweb\tweb.default\tweb.default.svc\tweb.default.svc.cluster.local\tweb-external\tweb-external.default\tweb-external.default.svc\tweb-external.default.svc.cluster.local\n"
 	const others = "10.0.0.3\tdb\tdb.default\tdb.default.svc\tdb.default.svc.cluster.local\tdb-0.db\tdb-0.db.default\tdb-0.db.default.svc\tdb-0.db.default.svc.cluster.local\n"
 	has := func(what string, services ...string) {
 		t.Helper()
