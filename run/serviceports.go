@@ -48,11 +48,12 @@ func portRules(list []manifest.Translation, ips []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		address = address.WithZone("") // which could be any text
 		family := map[bool]string{true: "ip", false: "ip6"}[address.Is4()]
 		var rules strings.Builder
 		for _, t := range list {
 			to := netip.AddrPortFrom(address, uint16(t.Target)) //nolint:gosec // it is valid
-			_, _ = fmt.Fprintf(&rules, "\t\t%s daddr %s %s dport %d dnat to %s\n", family, ip, strings.ToLower(string(t.Protocol)), t.Port, to)
+			_, _ = fmt.Fprintf(&rules, "\t\t%s daddr %s %s dport %d dnat to %s\n", family, address, strings.ToLower(string(t.Protocol)), t.Port, to)
 		}
 		table := fmt.Sprintf("table %s lifepod_services", family)
 		_, _ = fmt.Fprintf(&text, "add %[1]s\ndelete %[1]s\n%[1]s {\n", table)

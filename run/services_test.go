@@ -77,6 +77,8 @@ table ip lifepod_services {
 }
 `
 	assert.Equal(t, rules, assert.Get(portRules(list, []string{"10.0.0.2"})).Must(t), "rules")
+	zoned := assert.Get(portRules(list, []string{"fe80::2%0 drop;"})).Must(t)
+	assert.True(t, !strings.Contains(zoned, "drop"), "an address brings a rule of its own: %s", zoned)
 
 	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: netidentity.Cluster{Domain: "cluster.local"}}}
 	s := newServices(group.Services, node, func(text string) { t.Error(text) })
@@ -84,7 +86,7 @@ table ip lifepod_services {
 		s.isNow(pod, &v1.PodStatus{PodIPs: []v1.PodIP{{IP: ip}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: ready}}})
 	}
 	behind := s.selecting(web)
-	assert.True(t, len(behind) == 1 && behind[0].Name == "web", "the pod stands behind %+v", behind)
+	assert.True(t, len(behind) == 2 && behind[0].Name == "web" && behind[1].Name == "web-external", "the pod stands behind %+v", behind)
 	is(web, "10.0.0.2", v1.ConditionTrue)
 	dir := filepath.Join(node.Folders.Pods, string(web.UID))
 	assert.Must(t, os.Mkdir(dir, 0o700))
