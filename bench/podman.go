@@ -50,8 +50,8 @@ func newPodman(ctx context.Context, dir, stock, images string) (*podman, error) 
 	p := &podman{file: file, env: append(os.Environ(), "CONTAINERS_CONF="+config), args: []string{
 		"--root", filepath.Join(dir, "podman", "root"), "--runroot", filepath.Join(dir, "podman", "run"), "--tmpdir", filepath.Join(dir, "podman", "tmp"),
 		"--network-config-dir", filepath.Join(dir, "podman", "networks"), "--storage-driver", "overlay", "--runtime", runc,
-	}, network: exec.CommandContext(ctx, "sleep", "infinity")}
-	p.network.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	}, network: exec.CommandContext(ctx, "sleep", "1h")}
+	p.network.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := p.network.Start(); err != nil {
 		return nil, fmt.Errorf("a network for podman: %w", err)
 	}
