@@ -15,7 +15,7 @@ import (
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
-// podman is that of the distribution, with all that it keeps in a folder, the runc that lifepod carries, and the same images.
+// podman is the distribution's podman. It has a folder for all that it keeps, the runc that lifepod carries, and the same images.
 type podman struct {
 	args    []string // of each of its commands
 	env     []string

@@ -88,7 +88,8 @@ func containerResources(allocated v1.ResourceRequirements, v *containerView) *v1
 }
 
 func takeCPU(into, from, actuated v1.ResourceList, least int64) {
-	if into.Cpu().MilliValue() > least || from.Cpu().MilliValue() > least {
+	_, given := actuated[v1.ResourceCPU]
+	if !given || into.Cpu().MilliValue() > least || from.Cpu().MilliValue() > least {
 		take(into, from, actuated, v1.ResourceCPU)
 	}
 }

@@ -301,6 +301,9 @@ func TestNotGivenYet(t *testing.T) {
 	}
 	v := &containerView{instanceView: instanceView{runs: true}, actuated: some(v1.ResourceMemory)}
 	assert.Deep(t, "", new(some(v1.ResourceMemory)), containerResources(some(v1.ResourceCPU, v1.ResourceMemory), v))
+	small := some(v1.ResourceCPU, v1.ResourceMemory) // also where what a runtime reports means nothing
+	small.Limits[v1.ResourceCPU], small.Requests[v1.ResourceCPU] = resource.MustParse("1m"), resource.MustParse("1m")
+	assert.Deep(t, "small", new(some(v1.ResourceMemory)), containerResources(small, v))
 	v.actuated = some(v1.ResourceCPU, v1.ResourceMemory)
 	assert.Deep(t, "", new(v.actuated), containerResources(v.actuated, v))
 }
