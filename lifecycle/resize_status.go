@@ -88,10 +88,10 @@ func containerResources(allocated v1.ResourceRequirements, v *containerView) *v1
 }
 
 func takeCPU(into, from, actuated v1.ResourceList, least int64) {
-	_, given := actuated[v1.ResourceCPU]
-	if !given || into.Cpu().MilliValue() > least || from.Cpu().MilliValue() > least {
-		take(into, from, actuated, v1.ResourceCPU)
+	if into.Cpu().MilliValue() <= least && from.Cpu().MilliValue() <= least {
+		from = nil
 	}
+	take(into, from, actuated, v1.ResourceCPU)
 }
 
 // take takes a quantity that the container has. One that it was not given yet it does not have: another agent that goes on with

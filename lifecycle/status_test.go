@@ -304,6 +304,10 @@ func TestNotGivenYet(t *testing.T) {
 	small := some(v1.ResourceCPU, v1.ResourceMemory) // also where what a runtime reports means nothing
 	small.Limits[v1.ResourceCPU], small.Requests[v1.ResourceCPU] = resource.MustParse("1m"), resource.MustParse("1m")
 	assert.Deep(t, "small", new(some(v1.ResourceMemory)), containerResources(small, v))
-	v.actuated = some(v1.ResourceCPU, v1.ResourceMemory)
+	least := some(v1.ResourceMemory)
+	least.Requests[v1.ResourceCPU] = resource.MustParse("2m")
+	v.reported = &least // by a runtime, of a container without a CPU request
+	assert.Deep(t, "", new(some(v1.ResourceMemory)), containerResources(some(v1.ResourceMemory), v))
+	v.reported, v.actuated = nil, some(v1.ResourceCPU, v1.ResourceMemory)
 	assert.Deep(t, "", new(v.actuated), containerResources(v.actuated, v))
 }
