@@ -80,7 +80,7 @@ size: build ## print the size of bin/lifepod and what each part takes
 	@$(GO) run ./hack/size -limit 148 $(BINARY)
 
 .PHONY: deb
-deb: build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
+deb: site build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
 	cd packaging/build && $(GO) run . -root $(CURDIR) -binary $(BINARY) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 
 clean: ## remove everything that was built
@@ -253,7 +253,7 @@ CHECKS ?=
 CGROUP ?= v2
 SUITE  ?= bookworm
 .PHONY: test-site
-test-site: test-packages site ## that site in a browser
+test-site: test-packages site build ## that site in a browser
 	@$(call gotest,site,./e2e/site,$(ONCE))
 
 .PHONY: test-machine test-machine-smoke
@@ -289,7 +289,7 @@ update-vulnerabilities: ## renew that database from a clone of github.com/golang
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
 
-site: ## docs as a site in bin/site, with a search, in English and Chinese
+site: ## docs as a site in bin/site, with a search, in English and Chinese; with it, make build makes lifepod docs
 	@hack/install-packages site
 	hack/site/build
 

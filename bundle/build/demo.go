@@ -61,11 +61,11 @@ func (d demo) compile(ctx context.Context) error {
 }
 
 // writeOverlay writes what `go build` takes to see the runtime that is packed in a
-// folder, or none, and no program of clusters: one that was built before may be older
+// folder, or none, no documentation, and no program of clusters: one that was built before may be older
 // than the runtime.
 func (d demo) writeOverlay(packed string) error {
 	replace := map[string]string{}
-	for _, name := range []string{manifest.ClusterName, manifest.ClusterArchiveName} {
+	for _, name := range []string{manifest.ClusterName, manifest.ClusterArchiveName, manifest.DocsName, manifest.DocsArchiveName} {
 		replace[filepath.Join(d.assets(), name)] = "" // there is no such file
 	}
 	for _, name := range []string{manifest.Name, manifest.ArchiveName} {

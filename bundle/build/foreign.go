@@ -77,7 +77,7 @@ func (t tree) makeSysroot(ctx context.Context) error {
 func (t tree) writeForeignOverlay() error {
 	replace := map[string]string{}
 	for _, name := range []string{manifest.Name, manifest.ArchiveName, manifest.ClusterName, manifest.ClusterArchiveName} {
-		replace[filepath.Join(t.root, embedded, name)] = filepath.Join(t.assets(), name)
+		replace[filepath.Join(t.root, embedded, name)] = filepath.Join(t.assets(), name) // the documentation is the same
 	}
 	return writeOverlay(filepath.Join(t.cache(), "overlay.json"), replace)
 }

@@ -50,6 +50,7 @@ func TestDemoOverlay(t *testing.T) {
 		filepath.Join(assets, "README.md"):       "",
 		filepath.Join(assets, "cluster.json"):    "",
 		filepath.Join(assets, "cluster.tar.zst"): "",
+		filepath.Join(assets, "docs.json"):       "",
 		filepath.Join(packed, "manifest.json"):   "",
 		filepath.Join(packed, "runtime.tar.zst"): "",
 	} {

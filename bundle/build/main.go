@@ -10,16 +10,28 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
 func main() {
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	arch := flag.String("arch", runtime.GOARCH, "the architecture: amd64 or arm64")
 	forDemo := flag.Bool("demo", false, "build the runtime alone, without the program of clusters")
+	site := flag.String("site", "", "pack this `folder`, the site that make site builds, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *arch, *force, *forDemo); err != nil {
+	build := func() error { return run(ctx, *arch, *force, *forDemo) }
+	if *site != "" {
+		build = packing{
+			from: *site, to: embedded, folders: []string{"."},
+			archiveName: manifest.DocsArchiveName, manifestName: manifest.DocsName, level: zstd.SpeedBestCompression,
+		}.pack
+	}
+	if err := build(); err != nil {
 		fmt.Fprintf(os.Stderr, "bundle/build: %v\n", err)
 		os.Exit(1)
 	}

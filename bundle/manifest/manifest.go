@@ -10,12 +10,14 @@ import (
 	"strings"
 )
 
-// The names of the assets: the runtime's, and those of the program of clusters.
+// The names of the assets: the runtime's, those of the program of clusters, and those of the documentation's site.
 const (
 	ArchiveName        = "runtime.tar.zst"
 	Name               = "manifest.json"
 	ClusterArchiveName = "cluster.tar.zst"
 	ClusterName        = "cluster.json"
+	DocsArchiveName    = "docs.tar.zst"
+	DocsName           = "docs.json"
 )
 
 // What the archive of the program of clusters has: the program, and the manifest of

@@ -58,7 +58,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newAgentCommand(g),
 		newImageCommand(g.openImages, g.completeImage), newTopCommand(g),
 		newDoctorCommand(g.doctorHost()),
-		newExplainCommand(), newExampleCommand(newRunCommand(g, began, code), newSimCommand(g, g.journal, code)),
+		newExplainCommand(), newDocsCommand(), newExampleCommand(newRunCommand(g, began, code), newSimCommand(g, g.journal, code)),
 		newDownCommand(g),
 		newVersionCommand(),
 	)

@@ -2,11 +2,11 @@
 package site
 
 import (
+	"bufio"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,15 +20,20 @@ import (
 
 const built = "../../bin/site"
 
-// TestSite: its pages can be read on a telephone and on a desk, in both languages, and are found by their words.
+// TestSite: lifepod docs serves its pages, which can be read on a telephone and on a desk, in both languages, and are found by their words.
 func TestSite(t *testing.T) {
-	server := httptest.NewServer(http.FileServer(http.Dir(built)))
-	t.Cleanup(server.Close)
-	p := browser.Open(t, server.URL+"/index.html")
+	packed := assert.Get(os.Stat("../../bundle/assets/docs.tar.zst")).Must(t)
+	assert.True(t, packed.Size() <= 2<<20, "the site costs lifepod %d bytes, more than 2 MiB", packed.Size())
+	docs := exec.CommandContext(t.Context(), "../../bin/lifepod", "docs", "--lang", "en")
+	out := assert.Get(docs.StdoutPipe()).Must(t)
+	assert.Must(t, docs.Start())
+	t.Cleanup(func() { _ = docs.Wait() }) // killed with the test's context
+	url := strings.TrimSuffix(assert.Get(bufio.NewReader(out).ReadString('\n')).Must(t), "/\n")
+	p := browser.Open(t, url+"/")
 	for _, page := range []string{"index", "guide/index", "guide/hooks", "why", "zh/guide/index", "zh/guide/hooks"} {
 		for _, width := range []int64{390, 1280} {
 			p.Size(width, 844, width == 390)
-			p.Do(chromedp.Navigate(server.URL + "/" + page + ".html"))
+			p.Do(chromedp.Navigate(url + "/" + page))
 			p.Await(`document.querySelector("main h1")`)
 			p.Await("document.documentElement.scrollWidth <= innerWidth")
 			p.Shot(fmt.Sprintf("site-%s-%d", strings.ReplaceAll(page, "/", "-"), width))
