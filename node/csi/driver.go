@@ -3,7 +3,6 @@ package csi
 import (
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,9 +11,10 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/lifepod/lifepod/internal/pluginsocket"
 )
 
 // DriverTimeout is how long a call to a driver may take (A-CSI-3): the caller's ctx should end then.
@@ -69,14 +69,7 @@ func (d *Driver) about() *DriverOnNode {
 
 // call has one call made on a connection of its own.
 func (d *Driver) call(do func(csi.NodeClient) error) error {
-	connection, err := grpc.NewClient("passthrough:///csi", append([]grpc.DialOption{
-		grpc.WithAuthority("localhost"),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, "unix", d.endpoint)
-		}),
-	}, d.options...)...)
+	connection, err := pluginsocket.Client(d.endpoint, d.options...)
 	if err != nil {
 		return fmt.Errorf("connect to CSI driver %s at %s: %w", d.name, d.endpoint, err)
 	}

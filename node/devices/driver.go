@@ -9,11 +9,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/types"
 	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/pluginsocket"
 )
 
 // callTimeout is how long a driver may take to answer (A-DRA-4).
@@ -33,11 +34,11 @@ type driver struct {
 }
 
 func (d *Drivers) dial(name, endpoint, service string) (*driver, error) {
-	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	var options []grpc.DialOption
 	if d.counted != nil {
 		options = append(options, d.counted(name))
 	}
-	connection, err := grpc.NewClient("unix:"+endpoint, options...)
+	connection, err := pluginsocket.Client(endpoint, options...)
 	if err != nil {
 		return nil, fmt.Errorf("create gRPC connection to DRA driver %s plugin at endpoint %s: %w", name, endpoint, err)
 	}

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/pluginsocket"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -34,10 +33,7 @@ type plugin struct {
 func (d *Devices) connect(ctx context.Context, name, socket string) error {
 	ctx, done := context.WithTimeout(ctx, d.Config.Timeouts.Connect)
 	defer done()
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		}))
+	conn, err := pluginsocket.Client(socket)
 	if err != nil {
 		return fmt.Errorf("failed to dial device plugin: %w", err)
 	}

@@ -8,12 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	"github.com/lifepod/lifepod/internal/pluginsocket"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -125,7 +124,7 @@ func (w *PluginWatcher) serve(ctx context.Context, path string, now identity, wa
 
 // register asks a plugin who it is, takes it into use and tells it so, or why not (A-PLUG-2).
 func (w *PluginWatcher) register(ctx context.Context, path string) (_ pluginRegistration, err error) {
-	connection, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := pluginsocket.Client(path)
 	if err != nil {
 		return pluginRegistration{}, fmt.Errorf("RegisterPlugin error -- dial failed at socket %s, err: %w", path, err)
 	}
