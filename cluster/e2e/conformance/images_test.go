@@ -4,11 +4,14 @@ package conformance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -172,14 +175,31 @@ func push(host, bin, base string, all []image) error {
 	return nil
 }
 
-// tagsOf are the images that the tests want, with their tags.
+// tagsOf are the images that the tests want, with their tags: those that they list, and those that their manifests name.
 func tagsOf(tests string) (wanted, error) {
 	out, err := exec.Command(tests, "--list-images").Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s --list-images: %w", tests, err)
 	}
-	return strings.Fields(string(out)), nil
+	list := strings.Fields(string(out))
+	sources, err := upstreamSources()
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := filepath.Glob(filepath.Join(sources, "../e2e/testing-manifests/sample-device-plugin/*.yaml"))
+	for _, manifest := range manifests {
+		text, e := os.ReadFile(manifest)
+		err = errors.Join(err, e)
+		for _, found := range inManifest.FindAllSubmatch(text, -1) {
+			list = append(list, string(found[1]))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), err
 }
+
+// inManifest is an image that the list may have with another tag.
+var inManifest = regexp.MustCompile(`image: (registry\.k8s\.io/\S+:\S+)`)
 
 type wanted []string
 
