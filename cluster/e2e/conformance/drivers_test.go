@@ -29,14 +29,14 @@ func TestStorage(t *testing.T) {
 func TestLocalStorage(t *testing.T) {
 	definition := assert.Get(filepath.Abs("local.yaml")).Must(t)
 	node := startNode(t)
-	linkKubeletFolder(t, node.folder())
+	node.linkKubeletFolder(t)
 	node.run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault + `|any volume data source`, parallel: 4, args: []string{"--storage.testdriver", definition}})
 }
 
 // TestDevices runs upstream's tests of resource claims.
 func TestDevices(t *testing.T) {
 	node := startNode(t, mockDriver, devicePlugin)
-	linkKubeletFolder(t, node.folder())
+	node.linkKubeletFolder(t)
 	node.run(t, suite{name: "devices", focus: `\[DRA\]`, skip: offByDefault, parallel: 2})
 }
 
@@ -48,6 +48,7 @@ type node struct {
 	*instance.Instance
 	cache    string // .cache of the repository
 	registry string // where the images are
+	folder   string // the node's, which manifests of drivers are told
 }
 
 // startNode starts one, with images of drivers besides those that all tests share. It ends
@@ -60,25 +61,23 @@ func startNode(t *testing.T, drivers ...program) node {
 	serveRegistry(t, cache, more, listener)
 	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
 	assert.Must(t, err)
-	return node{Instance: instance.New(t, instance.Config{Root: root}), cache: cache, registry: listener.Addr().String()}
+	return node{Instance: instance.New(t, instance.Config{Root: root}), cache: cache, registry: listener.Addr().String(), folder: filepath.Join(root, "node")}
 }
-
-// folder is the node's, which manifests of drivers are told.
-func (n node) folder() string { return filepath.Join(n.Root, "node") }
 
 func (n node) run(t *testing.T, s suite) {
 	t.Helper()
 	s.cache, s.kubeconfig, s.registry = n.cache, n.Kubeconfig, n.registry
-	s.args = append(s.args, "--num-nodes", "1", "--kubelet-root-dir", n.folder())
+	s.args = append(s.args, "--num-nodes", "1", "--kubelet-root-dir", n.folder)
 	s.run(t.Context(), t)
 }
 
-// linkKubeletFolder makes the folder of the node the kubelet's, as `lifepod up` does for its
-// default root.
-func linkKubeletFolder(t *testing.T, folder string) {
+// linkKubeletFolder makes the folder of the node the kubelet's, as `lifepod up` does for its default root: paths of sockets are as long
+// as they are there.
+func (n *node) linkKubeletFolder(t *testing.T) {
 	t.Helper()
-	assert.Must(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
+	assert.Must(t, os.Symlink(n.folder, kubeletFolder)) // fails where there is a kubelet
 	t.Cleanup(func() { assert.Must(t, os.Remove(kubeletFolder)) })
+	n.folder = kubeletFolder
 }
 
 // program is what an image of a driver has besides the Debian.
