@@ -81,7 +81,7 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 		p.stdout.putOutput(item{text: "output\n", mark: mark{stream: "a/stdout"}})
 		const lines = 20_000
 		for n := range lines {
-			p.warn(fmt.Sprintf("%d %s", n, strings.Repeat("x", 1<<10)))
+			p.warn("%d %s", n, strings.Repeat("x", 1<<10))
 		}
 		p.stdout.mu.Lock()
 		bytes, own := 0, p.stdout.own
