@@ -67,7 +67,7 @@ func (l *lives) meetUnattended(ctx context.Context) error {
 			return p.Namespace == j.Namespace && strings.HasPrefix(p.Name, j.Set.Pod.GenerateName) // which the Job goes on with
 		})
 	})
-	if text := unattended.Notice(others); text != "" {
+	if text := unattended.Notice(others, l.options.Language.Say); text != "" {
 		l.printer.warn("%s", text)
 	}
 	return nil

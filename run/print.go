@@ -77,7 +77,7 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
 	if same && !d.several && o.liveView() {
-		d.view = &liveView{gate: NewGate(o.Stdout)}
+		d.view = &liveView{gate: NewGate(o.Stdout, o.Language)}
 		out = d.view.gate
 	}
 	d.stdout = newStream(out, layout{prefixed: !p.raw}, p.leftOut, d.stdoutBroke)

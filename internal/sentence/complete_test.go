@@ -21,15 +21,15 @@ import (
 
 // spoken are the files whose sentences people read in their language: every text in them that looks like words is one.
 var spoken = []string{
-	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
-	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "ui/gone.go", "why/*.go", "worker/images/progress.go",
+	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/gate.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
+	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "ui/gone.go", "unattended/pod.go", "why/*.go", "worker/images/progress.go",
 }
 
 // unspoken are texts in them that look like words and are none, or are English in every language.
 var unspoken = []string{
 	"default-src 'none'; style-src ", "; script-src ", "; base-uri 'none'; form-action 'none'", "startup ", "readiness ", "liveness ",
 	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s  (%s, docs/contract/%s)\n\n%s", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
-	"lifepod run", " · lifepod", "card warning", "input, select, dialog", " on-path", " open", "search ", "Pod ", "lifepod run examples/hello.yaml",
+	"lifepod run", "lifepod agent", "lifepod up", "lifepod join", " · lifepod", "card warning", "input, select, dialog", " on-path", " open", "search ", "Pod ", "lifepod run examples/hello.yaml",
 }
 
 var (
@@ -122,7 +122,7 @@ func sentences(t *testing.T, name string, to map[string]string) {
 			return n.Tag == nil
 		case *ast.CallExpr:
 			switch callee(n) {
-			case ".Errorf", ".New", "panic", ".warn", ".fail", ".Println", ".MustCompile": // reasons finds what run warns of
+			case ".Errorf", ".New", "panic", ".warn", ".fail", ".Command", ".Println", ".MustCompile": // reasons finds what run warns of
 				return false
 			case ".Say", "say", ".Word", ".ifSome":
 				add(n.Args[0], "", true)
