@@ -31,7 +31,7 @@ func (b *bed) lifepod(ctx context.Context, record times.Record) error {
 	settle()
 
 	began = time.Now()
-	if err := l.End(lifecycle.StopRequested{Because: "bench"}); err != nil {
+	if err := l.End(lifecycle.StopRequested{Because: lifecycle.Because{Text: "bench"}}); err != nil {
 		return err
 	}
 	record("lifepod delete", time.Since(began))

@@ -156,9 +156,9 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) error {
 // StopRequest is the request of lifepod stop: a nil grace is the pod's own, 0 kills.
 func StopRequest(graceSeconds *int64) lifecycle.StopRequested {
 	if graceSeconds != nil && *graceSeconds == 0 {
-		return lifecycle.StopRequested{Force: true, Because: "lifepod stop --force"}
+		return lifecycle.StopRequested{Force: true, Because: lifecycle.Because{Text: "lifepod stop --force"}}
 	}
-	return lifecycle.StopRequested{GraceSeconds: graceSeconds, Because: "lifepod stop"}
+	return lifecycle.StopRequested{GraceSeconds: graceSeconds, Because: lifecycle.Because{Text: "lifepod stop"}}
 }
 
 // restart asks for a restart without an exit: of one container, or of all in
@@ -177,7 +177,7 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
 			return badRequest("graceful is for the restart of all containers: a single one is always stopped gracefully")
 		}
 	}
-	s.Post(lifecycle.RestartRequested{Container: container, Graceful: flag(r, "graceful"), Because: "lifepod restart"})
+	s.Post(lifecycle.RestartRequested{Container: container, Graceful: flag(r, "graceful"), Because: lifecycle.Because{Text: "lifepod restart"}})
 	answer(w, http.StatusOK, pod)
 	return nil
 }

@@ -19,7 +19,7 @@ func checkUnattended(h Host, options Options) Result {
 	}
 	var advice []string
 	for _, p := range pods {
-		advice = append(advice, fmt.Sprintf("%s: %s: %s", p.FullName(), p.Why(), p.Advice()))
+		advice = append(advice, fmt.Sprintf("%s: %s: %s", p.FullName(), p.Why(fmt.Sprintf), p.Advice(fmt.Sprintf)))
 	}
 	return warn(name, fmt.Sprintf("%d below %s", len(pods), options.Root), advice...)
 }

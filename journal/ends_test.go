@@ -72,7 +72,7 @@ func TestChain(t *testing.T) {
 	}
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})
 	step(lifecycle.ContainerCreated{Result: lifecycle.Result{ID: 1}, ContainerID: "c"})
-	step(lifecycle.RestartRequested{Container: "main", Because: "lifepod restart"},
+	step(lifecycle.RestartRequested{Container: "main", Because: lifecycle.Because{Text: "lifepod restart"}},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", Kind: lifecycle.KindRestartRequested}},
 		lifecycle.StopContainer{ID: 2, Container: "main", ContainerID: "c", TimeoutSeconds: 30})
 	assert.Must(t, w.Close())

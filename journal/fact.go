@@ -104,7 +104,7 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 		return false
 	case lifecycle.RestartRequested:
 		e.Container = f.Container
-		set(e.Detail, DetailBecause, f.Because)
+		set(e.Detail, DetailBecause, f.Because.String())
 	case lifecycle.EvictionRequested:
 		e.What = f.Message
 	case lifecycle.ConditionSet:
@@ -114,7 +114,7 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 	case lifecycle.ContainerExited:
 		s.exited(e, f)
 	case lifecycle.ObjectsChanged:
-		set(e.Detail, DetailBecause, f.Because)
+		set(e.Detail, DetailBecause, f.Because.String())
 		return false
 	case lifecycle.ContainerRunning:
 		i := s.instances[f.ContainerID]
@@ -127,7 +127,7 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 }
 
 func stopRequested(e *Entry, f lifecycle.StopRequested) {
-	set(e.Detail, DetailBecause, f.Because)
+	set(e.Detail, DetailBecause, f.Because.String())
 	if f.GraceSeconds != nil {
 		e.Detail[DetailGrace] = strconv.FormatInt(*f.GraceSeconds, 10)
 	}

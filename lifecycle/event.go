@@ -81,17 +81,17 @@ type Rejected struct {
 // StopRequested asks for the pod's end (B-WRK-2). It may come again with a
 // smaller grace; a greater one changes nothing.
 type StopRequested struct {
-	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds (B-WRK-9)
-	Force        bool   // kill at once: no signal, no waiting
-	Because      string // who asked, for the pod's story
+	GraceSeconds *int64  // nil: spec.terminationGracePeriodSeconds (B-WRK-9)
+	Force        bool    // kill at once: no signal, no waiting
+	Because      Because // who asked, for the pod's story
 }
 
 // RestartRequested asks for a restart without an exit: of one container, or of
 // all of them in place (KEP-5532) if Container is empty.
 type RestartRequested struct {
 	Container string
-	Graceful  bool   // all containers: with preStop hooks and grace; a single container always has them
-	Because   string // who asked, for the pod's story
+	Graceful  bool    // all containers: with preStop hooks and grace; a single container always has them
+	Because   Because // who asked, for the pod's story
 }
 
 // ConditionSet says that a condition that others own has changed, such as one that
@@ -141,7 +141,7 @@ type CgroupResized struct{ Result }
 type ObjectsChanged struct {
 	Labels      map[string]string
 	Annotations map[string]string
-	Because     string // what has changed, for the pod's story; empty: it is time to publish volumes again (A-CSI-11)
+	Because     Because // what has changed, for the pod's story; zero: it is time to publish volumes again (A-CSI-11)
 }
 
 // PodUpdated is the pod's complete object as its source has it now (B-WRK-3). The machine

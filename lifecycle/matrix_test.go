@@ -213,7 +213,7 @@ func objectsOf(p *transcript) []Fact {
 	return []Fact{
 		PodUpdated{Pod: same}, PodUpdated{Pod: overtaken}, PodUpdated{Pod: images}, PodUpdated{Pod: deleted}, PodUpdated{Pod: soon},
 		EvictionRequested{Reason: "Evicted", Message: "m", Disruption: "d"}, EvictionRequested{Reason: "Evicted", GraceSeconds: new(int64(0))},
-		ResizeRequested{Containers: []ContainerResources{{Name: p.m.containers[0].spec.Name, Resources: resourcesOf("1m", "1Mi")}}}, RoomFreed{}, DriverRegistered{}, SpaceNeeded{}, DevicesChanged{}, DevicesChanged{Containers: devicesOf("a", v1.ResourceHealthStatusUnhealthy)}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
+		ResizeRequested{Containers: []ContainerResources{{Name: p.m.containers[0].spec.Name, Resources: resourcesOf("1m", "1Mi")}}}, RoomFreed{}, DriverRegistered{}, SpaceNeeded{}, DevicesChanged{}, DevicesChanged{Containers: devicesOf("a", v1.ResourceHealthStatusUnhealthy)}, ObjectsChanged{Because: Because{Text: "b"}}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
 	}
 }
 

@@ -16,11 +16,11 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 	s.changePod()
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
 	retryNow(s)
-	if hasWrittenVolumes(s.pod) || f.Because == "" && UsesDrivers(s.pod) {
+	if hasWrittenVolumes(s.pod) || f.Because == (Because{}) && UsesDrivers(s.pod) {
 		s.refresh.wanted, s.refresh.because = true, f.Because
 		return
 	}
-	tell(s, Report{Subject: ofPod, Kind: "updated", Outcome: "for-containers-that-start-from-now-on", Because: Because{Text: f.Because}, Rule: "A-VOL-5"})
+	tell(s, Report{Subject: ofPod, Kind: "updated", Outcome: "for-containers-that-start-from-now-on", Because: f.Because, Rule: "A-VOL-5"})
 }
 
 // retryNow retries at once what failed because an object was missing: it may exist now.
@@ -47,7 +47,7 @@ func (s *step) retryOf(id EffectID, f *Failure) time.Time {
 // refresh is the update of volumes that is wanted or under way.
 type refresh struct {
 	wanted  bool // an update under way may have read the old objects
-	because string
+	because Because
 	before  EffectID // the last effect before objects changed
 	work
 }
@@ -80,10 +80,10 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 		return
 	}
 	if f.Failure == nil {
-		if s.refresh.because == "" {
+		if s.refresh.because == (Because{}) {
 			return
 		}
-		tell(s, Report{Subject: ofPod, Kind: "volumes-updated", Because: Because{Text: s.refresh.because}, Rule: "A-VOL-5"})
+		tell(s, Report{Subject: ofPod, Kind: "volumes-updated", Because: s.refresh.because, Rule: "A-VOL-5"})
 		return
 	}
 	s.refresh.wanted = true

@@ -126,12 +126,12 @@ type Because struct {
 	// Policy is the restart policy; Own: the container's.
 	Policy v1.ContainerRestartPolicy `json:"policy,omitzero"`
 	Own    bool                      `json:"own,omitzero"`
-	// Index and Rule are which of the container's restartPolicyRules it was.
+	// Index and Rule are which of the container's restartPolicyRules it was; of BecauseMoreChanged, Index is how many more.
 	Index int                      `json:"index,omitzero"`
 	Rule  *v1.ContainerRestartRule `json:"rule,omitzero"`
 	// Nth is which failure in a row, or which restart, it was.
 	Nth int32 `json:"nth,omitzero"`
-	// Text is what others say: who asked for it, and why.
+	// Text is what others say or are called: a command that asked for it, an object that has changed.
 	Text string `json:"text,omitzero"`
 }
 
@@ -140,17 +140,20 @@ type BecauseKind string
 
 // Reasons that something is decided by.
 const (
-	BecausePolicy  BecauseKind = "policy"              // the restart policy
-	BecauseRule    BecauseKind = "rule"                // one of restartPolicyRules
-	BecauseStopped BecauseKind = "stopped"             // the container was to end
-	BecausePodEnds BecauseKind = "the-pod-is-stopping" // so that nothing starts
-	BecauseCutOff  BecauseKind = "cut-off"             // it never ran
-	BecauseOften   BecauseKind = "often"               // Nth times in a row
-	BecauseIsHere  BecauseKind = "image-is-here"       // only its policy asks a registry for it
-	becauseRestart BecauseKind = "restart"             // it is the Nth
-	becauseAll     BecauseKind = "all-containers-restart"
-	becauseEnding  BecauseKind = "it-is-ending"
-	becauseSidecar BecauseKind = "sidecar"
+	BecausePolicy       BecauseKind = "policy"               // the restart policy
+	BecauseRule         BecauseKind = "rule"                 // one of restartPolicyRules
+	BecauseStopped      BecauseKind = "stopped"              // the container was to end
+	BecausePodEnds      BecauseKind = "the-pod-is-stopping"  // so that nothing starts
+	BecauseCutOff       BecauseKind = "cut-off"              // it never ran
+	BecauseOften        BecauseKind = "often"                // Nth times in a row
+	BecauseIsHere       BecauseKind = "image-is-here"        // only its policy asks a registry for it
+	BecauseLatestIsHere BecauseKind = "image-latest-is-here" // its policy is that of its tag
+	BecauseChanged      BecauseKind = "changed"              // objects that the pod uses, or ChangedLabels and ChangedAnnotations
+	BecauseMoreChanged  BecauseKind = "more-changed"         // they, and others
+	becauseRestart      BecauseKind = "restart"              // it is the Nth
+	becauseAll          BecauseKind = "all-containers-restart"
+	becauseEnding       BecauseKind = "it-is-ending"
+	becauseSidecar      BecauseKind = "sidecar"
 )
 
 // of is the same about the exit of a container.

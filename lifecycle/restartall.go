@@ -35,6 +35,9 @@ type restartAll struct {
 	announce   bool // make that Publish in this step
 }
 
+// report is what Waits say of it.
+func (a *restartAll) report() *Report { return &Report{Kind: KindRestartsAll, Because: a.Because} }
+
 const (
 	reasonRestartingAll  = "RestartingAllContainers"
 	messageRestartingAll = "The container is removed because RestartAllContainers in place"

@@ -129,15 +129,14 @@ func backOffRestartAll(s *step, c *container, policy BackoffPolicy) {
 // applyRestartRequested restarts one container, or all in place, because somebody asked:
 // whatever their policies say, and without a back-off.
 func applyRestartRequested(s *step, f RestartRequested) {
-	because := Because{Text: f.Because}
-	report := Report{Subject: ofPod, Kind: KindRestartRequested, Because: because, Rule: "B-RAC-1"}
+	report := Report{Subject: ofPod, Kind: KindRestartRequested, Because: f.Because, Rule: "B-RAC-1"}
 	c := s.containerNamed(f.Container)
 	switch {
 	case s.kept.Stage != Syncing:
 		report.Outcome = "the-pod-is-ending"
 		tell(s, report)
 	case f.Container == "":
-		beginRestartAll(s, because, f.Graceful)
+		beginRestartAll(s, f.Because, f.Graceful)
 	case s.restartAll.Active:
 		report.Outcome = thenAlready
 		tell(s, report)
@@ -145,7 +144,7 @@ func applyRestartRequested(s *step, f RestartRequested) {
 		report.On, report.Outcome = f.Container, "not-by-itself"
 		tell(s, report)
 	default:
-		restartOne(s, c, because)
+		restartOne(s, c, f.Because)
 	}
 }
 

@@ -59,7 +59,7 @@ func applyStopRequested(s *step, f StopRequested) {
 		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
 	}
 	grace := f.Grace(s.pod)
-	report := Report{Kind: KindStopRequested, Outcome: ThenGrace, Span: grace, Because: Because{Text: f.Because}, Rule: "B-WRK-9"}
+	report := Report{Kind: KindStopRequested, Outcome: ThenGrace, Span: grace, Because: f.Because, Rule: "B-WRK-9"}
 	switch s.kept.Stage {
 	case Syncing:
 		terminate(s, stop{Cause: Deleted, Force: f.Force}, grace, report)

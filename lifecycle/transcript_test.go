@@ -119,7 +119,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "loop":
 		tr.loop(t, d)
 	case "restart":
-		f := RestartRequested{Graceful: d.HasArg("graceful"), Because: "asked for"}
+		f := RestartRequested{Graceful: d.HasArg("graceful"), Because: Because{Text: "asked for"}}
 		if len(d.CmdArgs) > 0 && d.CmdArgs[0].Key != "graceful" {
 			f.Container = d.CmdArgs[0].Key
 		}
@@ -137,7 +137,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "storage":
 		tr.storage(t, d)
 	case "objects-changed":
-		tr.feed(ObjectsChanged{Because: "ConfigMap c changed"})
+		tr.feed(ObjectsChanged{Because: Because{Kind: BecauseChanged, Text: "ConfigMap c"}})
 	case "published-again":
 		tr.feed(ObjectsChanged{})
 	case "room-freed":

@@ -252,7 +252,7 @@ func intArg(t *testing.T, d *datadriven.TestData, key string) int64 {
 }
 
 func stopArg(t *testing.T, d *datadriven.TestData) StopRequested {
-	f := StopRequested{Force: d.HasArg("force"), Because: stringArg(d, "because")}
+	f := StopRequested{Force: d.HasArg("force"), Because: Because{Text: stringArg(d, "because")}}
 	if d.HasArg("grace") {
 		f.GraceSeconds = new(intArg(t, d, "grace"))
 	}

@@ -47,7 +47,7 @@ func updateMetadata(s *step, newer *v1.Pod) {
 		return
 	}
 	applyObjectsChanged(s, ObjectsChanged{
-		Labels: newer.Labels, Annotations: newer.Annotations, Because: "labels or annotations changed",
+		Labels: newer.Labels, Annotations: newer.Annotations, Because: Because{Kind: "labels-or-annotations-changed"},
 	})
 }
 
@@ -154,7 +154,7 @@ func applyDeletion(s *step, newer *v1.Pod) {
 		grace = min(grace, at.Sub(s.wall))
 	}
 	seconds := int64((max(grace, time.Second) + time.Second - 1) / time.Second)
-	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: "deleted in the API"})
+	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: Because{Kind: "deleted-in-the-API"}})
 }
 
 // applyEvictionRequested ends the pod as failed, with its own reason, whatever its exit codes

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Wait is something that a pod, or one of its containers, waits for.
 type Wait struct {
@@ -15,8 +18,10 @@ type Wait struct {
 	// Until is when it goes on, or tries again, at the latest; zero: nobody knows.
 	Until time.Time `json:"until,omitzero"`
 	// Because is the failure or the decision behind it, in the words of the status and the
-	// story; may be empty.
+	// story (In); may be empty.
 	Because string `json:"because,omitzero"`
+	// Report is the decision; nil: Because is a failure, or what others say.
+	Report *Report `json:"report,omitzero"`
 	// Probe is how far the probe On is.
 	Probe ProbeProgress `json:"probe,omitzero"`
 	// Value is the status of the condition of the readiness gate On; empty: nobody has set it.
@@ -126,7 +131,10 @@ type waits struct {
 	list []Wait
 }
 
-func (w *waits) add(wait Wait) { w.list = append(w.list, wait) }
+func (w *waits) add(wait Wait) {
+	wait.Because = wait.In(fmt.Sprintf)
+	w.list = append(w.list, wait)
+}
 
 // ahead is t, on the machine's own clock, as a time of the wall clock if it lies after the
 // last step, else zero. The machine is never woken later than at the first such time.

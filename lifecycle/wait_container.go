@@ -9,7 +9,7 @@ import (
 // forStart lists what a container waits for that does not run and is to be started.
 func (w *waits) forStart(c *container) {
 	if w.m.restartAll.Active && c.restartsWithAll() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Because: w.m.restartAll.Because.String(), Rule: "B-RAC-1"})
+		w.add(Wait{Subject: c.spec.Name, For: WaitRestartAll, Report: w.m.restartAll.report(), Rule: "B-RAC-1"})
 		for _, x := range []*work{&c.removal.newest, &c.removal.previous} {
 			if until := w.ahead(x.retryAt); !x.done && x.op == 0 && !until.IsZero() {
 				w.add(Wait{Subject: c.spec.Name, For: WaitRemoval, Since: w.m.onWall(x.since), Until: until, Because: x.failure.text(), Rule: "B-RAC-10"})
@@ -33,12 +33,12 @@ func (w *waits) forStart(c *container) {
 // follow each other.
 func (w *waits) forBackOff(c *container) {
 	if w.exitedAhead(c) {
-		because := exitText(c.Exit) + ", " + c.because().String()
-		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Since: w.m.onWall(c.EndedAt), Until: w.m.onWall(w.m.crashDue(c)), Because: because, Rule: "A-BO-3"})
+		exit := &Report{Kind: KindExited, Code: c.Exit.ExitCode, Reason: c.Exit.Reason, Because: c.because()}
+		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Since: w.m.onWall(c.EndedAt), Until: w.m.onWall(w.m.crashDue(c)), Report: exit, Rule: "A-BO-3"})
 		return
 	}
 	if until := w.ahead(w.m.restartAll.NotBefore); !until.IsZero() && c.restartsWithAll() {
-		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Because: "all containers were restarted: " + w.m.restartAll.Because.String(), Rule: "B-RAC-18"})
+		w.add(Wait{Subject: c.spec.Name, For: WaitBackOff, Until: until, Report: w.m.restartAll.report(), Rule: "B-RAC-18"})
 	}
 }
 
@@ -161,7 +161,6 @@ func (w *waits) forProbe(c *container, k ProbeKind, rule string) {
 	if p.Failing {
 		wait.Probe.Of = spec.FailureThreshold
 	}
-	wait.Because = wait.Probe.String()
 	w.add(wait)
 }
 
@@ -171,8 +170,9 @@ func (c *container) isEnding() bool { return c.Kill != nil || c.Ending }
 // forStop is about the end of a container that runs.
 func (w *waits) forStop(c *container) {
 	wait := Wait{Subject: c.spec.Name, Since: w.m.onWall(c.touchedAt), Because: c.stopping.failure.text()}
-	if c.Kill != nil && wait.Because == "" {
-		wait.Because = c.Kill.report.Words().What
+	if c.Kill != nil && wait.Because == "" && c.Kill.report.Kind != "" { // which a kill -9 of lifepod takes away
+		report := c.Kill.report
+		wait.Report = &report
 	}
 	switch deadline := w.ahead(w.m.orderFor(c).deadline); {
 	case c.Ending && !c.stopping.preStop.Ended:

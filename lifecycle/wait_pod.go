@@ -84,7 +84,7 @@ func (w *waits) forRestartAll() {
 	if !w.m.restartAll.Active {
 		return
 	}
-	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Because: w.m.restartAll.Because.String(), Rule: "B-RAC-5"}
+	wait := Wait{Subject: ofPod, For: WaitRestartAll, On: "remove", Report: w.m.restartAll.report(), Rule: "B-RAC-5"}
 	for _, c := range w.m.containers {
 		if c.restartsWithAll() && c.mayRun() {
 			wait.On, wait.Rule = "stop", "B-RAC-6"

@@ -92,9 +92,22 @@ lost-with-a-kill: it would not outlive a kill of lifepod
 cut-off: its start was cut off when lifepod was killed
 init-failed: init container {text} failed
 image-is-here: the image is here, but imagePullPolicy is {text}: set IfNotPresent to use it
+image-latest-is-here: the image is here, but imagePullPolicy is {text}, the default for the tag latest: set IfNotPresent to use it
 image-is-local: it is here as {text}: name it so
 late: not counted: this machine was {text} late
 readiness-failed: readiness probe failed: {text}
+again: {text} again
+pod-of-job-cannot-begin: a pod of {text} can't begin
+another-cannot-begin: another pod can't begin
+job-failed: {text} has failed: {reason}
+changed: {text} changed
+more-changed: {text} and {more} more changed
+is-there: {text} is there
+is-not-there: {text} is not there
+was-deleted: {text} was deleted
+is-issued: {text} is issued
+was-denied: {text} was denied
+request-failed: {text} failed
 `
 
 // sentence is what a kind, an outcome or a reason says: its own words, if sentences has no others.
@@ -191,22 +204,49 @@ func (b *Because) kind(say Say) string {
 	default:
 	}
 	text := say(sentence(string(b.Kind)))
-	if strings.Contains(text, "{text}") {
-		return strings.ReplaceAll(text, "{text}", b.Text)
+	if !strings.Contains(text, "{text}") {
+		return join(text, say(": "), b.Text)
 	}
-	return join(text, say(": "), b.Text)
+	of := b.Text
+	if b.Kind == BecauseChanged || b.Kind == BecauseMoreChanged {
+		of = strings.NewReplacer(ChangedLabels, say(ChangedLabels), ChangedAnnotations, say(ChangedAnnotations)).Replace(of)
+	}
+	return strings.NewReplacer("{text}", of, "{reason}", b.Reason, "{more}", strconv.Itoa(b.Index)).Replace(text)
 }
 
-// String is how far a probe is and what it said, in words: "failed 2 of 3: no database".
-func (p *ProbeProgress) String() string {
-	if p.Run == 0 {
+// What BecauseChanged says of the pod itself, whose other objects it names.
+const (
+	ChangedLabels      = "the Pod's labels"
+	ChangedAnnotations = "the Pod's annotations"
+)
+
+// In is what is behind a wait, in some language; what others have said of it stays as it is.
+func (w *Wait) In(say Say) string {
+	r := w.Report
+	switch {
+	case w.For == WaitProbe && w.Probe != (ProbeProgress{}):
+		return w.Probe.in(say)
+	case r == nil:
+		return w.Because
+	case w.For == WaitRestartAll:
+		return r.Because.In(say)
+	case w.For == WaitBackOff && r.Kind == KindExited:
+		return r.what(say) + say(", ") + r.Because.In(say)
+	case w.For == WaitBackOff:
+		return say("all containers were restarted: %s", r.Because.In(say))
+	}
+	return r.what(say)
+}
+
+// in is how far a probe is and what it said: "failed 2 of 3: no database".
+func (p *ProbeProgress) in(say Say) string {
+	switch {
+	case p.Run == 0:
 		return p.Said
+	case p.Failing:
+		return join(say("failed %d of %d", p.Run, p.Of), say(": "), p.Said)
 	}
-	result := "succeeded"
-	if p.Failing {
-		result = "failed"
-	}
-	return join(fmt.Sprintf("%s %d of %d", result, p.Run, p.Of), ": ", p.Said)
+	return join(say("succeeded %d of %d", p.Run, p.Of), say(": "), p.Said)
 }
 
 // join is two texts with something between them; either may be empty.

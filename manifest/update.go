@@ -13,6 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Update is what a new version of the manifest changes for a Pod that runs.
@@ -45,10 +47,10 @@ func (s *Set) Update(later *Set) (u Update, err error) {
 		}
 	}
 	if !maps.Equal(s.Pod.Labels, later.Pod.Labels) {
-		u.Changed = append(u.Changed, "the Pod's labels")
+		u.Changed = append(u.Changed, lifecycle.ChangedLabels)
 	}
 	if !maps.Equal(s.Pod.Annotations, later.Pod.Annotations) {
-		u.Changed = append(u.Changed, "the Pod's annotations")
+		u.Changed = append(u.Changed, lifecycle.ChangedAnnotations)
 	}
 	u.Ignored = differences(field.NewPath("spec"), reflect.ValueOf(s.Pod.Spec), reflect.ValueOf(later.Pod.Spec))
 	return u, errors.Join(errs...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/objects"
@@ -116,7 +117,7 @@ func (u uses) giveVolumes(inbox *pods.Inbox) {
 	u.cluster.volumes.Connect(func(c *csi.Config) {
 		c.Token = u.objects.TokenStatus
 		c.Event = u.cluster.event
-		c.Again = func(pod types.UID) { inbox.ObjectsChanged(pod, "") }
+		c.Again = func(pod types.UID) { inbox.ObjectsChanged(pod, lifecycle.Because{}) }
 	})
 }
 

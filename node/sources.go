@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
@@ -65,7 +66,7 @@ type fileObjects struct{ pods *pods.Shell }
 func (f fileObjects) changed(namespace string, names []string) {
 	for _, pod := range f.pods.Pods() {
 		if pod.Namespace == namespace && source.IsStatic(pod) {
-			f.pods.ObjectsChanged(pod.UID, fmt.Sprintf("%v changed", names))
+			f.pods.ObjectsChanged(pod.UID, lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: fmt.Sprint(names)})
 		}
 	}
 }

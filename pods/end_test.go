@@ -51,7 +51,7 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 					assert.Must(t, os.RemoveAll(s.memory().Dir))
 				}
 				since := len(s.Acted())
-				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: "lifepod down"}}.Run(s.Context())
+				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: lifecycle.Because{Text: "lifepod down"}}}.Run(s.Context())
 				if n != 1 || err != nil {
 					t.Errorf("%d pods, error %v", n, err)
 				}

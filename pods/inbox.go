@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/mailbox"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
@@ -49,6 +50,6 @@ func (b *Inbox) NodeMeasured(seen pressure.Observations, disks pressure.Disks) {
 }
 
 // ObjectsChanged tells a pod that what it uses has changed.
-func (b *Inbox) ObjectsChanged(uid types.UID, because string) {
+func (b *Inbox) ObjectsChanged(uid types.UID, because lifecycle.Because) {
 	b.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
 }

@@ -103,7 +103,7 @@ func (m *Machine) deleteObject(p *pod) {
 }
 
 // objectsChanged tells a living pod that what it uses has changed.
-func (m *Machine) objectsChanged(p *pod, because string) {
+func (m *Machine) objectsChanged(p *pod, because lifecycle.Because) {
 	if p.alive() {
 		m.do(Tell{UID: p.uid, Fact: lifecycle.ObjectsChanged{Labels: p.newest.Labels, Annotations: p.newest.Annotations, Because: because}})
 	}

@@ -149,7 +149,7 @@ type SpaceNeeded struct{}
 // ObjectsChanged says that ConfigMaps, Secrets … that a pod uses have changed.
 type ObjectsChanged struct {
 	UID     types.UID
-	Because string
+	Because lifecycle.Because
 }
 
 // ShutdownBegan says that the machine is about to shut down, and waits for the node's pods

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -155,7 +156,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Published Running", Published{uid, statusOf(v1.PodRunning, "1")}}, {"Published Succeeded", Published{uid, statusOf(v1.PodSucceeded, "1")}},
 		{"Rested", Rested{uid}}, {"NothingLeft", NothingLeft{uid}}, {"Ended", Ended{uid}}, {"Panicked", Panicked{uid, errPanic}},
 		{"ResizeAsked", ResizeAsked{1, larger}}, {"ResizeAsked, too much", ResizeAsked{1, huge}},
-		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
+		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: "ConfigMap c"}}}, {"Woke", Woke{}},
 		{"ShutdownBegan", ShutdownBegan{}}, {"ShutdownCancelled", ShutdownCancelled{}}, {"StatusesFlushed", StatusesFlushed{}},
 		{"NodeMeasured", tr.measured("memory.available=2Gi")}, {"NodeMeasured, short", tr.measured("memory.available=100Mi")},
 		{"Reclaimed, enough", Reclaimed{tr.measured("nodefs.available=9Gi").Seen}}, {"Reclaimed", Reclaimed{}}, {"PodsMeasured", PodsMeasured{}},

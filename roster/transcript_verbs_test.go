@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
@@ -56,7 +57,7 @@ func (tr *transcript) factOfPod() Fact {
 		tr.resizes++
 		return ResizeAsked{ID: tr.resizes, Pod: tr.describe().pod}
 	case "objects-changed":
-		return ObjectsChanged{UID: uid, Because: "ConfigMap c changed"}
+		return ObjectsChanged{UID: uid, Because: lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: "ConfigMap c"}}
 	}
 	tr.t.Fatalf("%s: there is no verb %q", tr.d.Pos, tr.d.Cmd)
 	return nil

@@ -198,7 +198,7 @@ func (m *Machine) leave(p *pod) {
 	case p.position == Living:
 		p.position, p.left = Leaving, true
 		m.do(Tell{UID: p.uid, Fact: lifecycle.StopRequested{
-			GraceSeconds: p.newest.DeletionGracePeriodSeconds, Because: "its source has it no longer",
+			GraceSeconds: p.newest.DeletionGracePeriodSeconds, Because: lifecycle.Because{Kind: "its-source-has-it-no-longer"},
 		}})
 	case p.remembered != nil:
 		m.begin(p) // to be ended: containers of an agent before may run

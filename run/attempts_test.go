@@ -60,7 +60,7 @@ func TestHintForAbsentImage(t *testing.T) {
 // stopped is a pod whose end was asked for.
 type stopped struct{ because []string }
 
-func (s *stopped) Stop(r lifecycle.StopRequested) { s.because = append(s.because, r.Because) }
+func (s *stopped) Stop(r lifecycle.StopRequested) { s.because = append(s.because, r.Because.String()) }
 
 // With --fail-fast the first thing that keeps a container from starting ends the
 // pod, once, and is the command's error.

@@ -33,7 +33,7 @@ func detach(ctx context.Context, o Options) (begun Begun, _ error) {
 		return begun, err
 	}
 	for _, w := range begun.Warnings {
-		_, _ = fmt.Fprintln(o.Stderr, "warning: "+plain.Text(w)) // the pods run, whoever hears of it
+		_, _ = fmt.Fprintln(o.Stderr, o.Language.Say("warning: %s", plain.Text(w))) // the pods run, whoever hears of it
 	}
 	return begun, nil
 }

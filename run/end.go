@@ -45,7 +45,9 @@ func End(ctx context.Context, pod unattended.Pod, request lifecycle.StopRequeste
 	if err != nil {
 		return err
 	}
-	warn := func(text string) { fmt.Fprintln(stderr, "warning: "+plain.Text(text)) }
+	warn := func(format string, args ...any) {
+		fmt.Fprintln(stderr, "warning: "+plain.Text(fmt.Sprintf(format, args...)))
+	}
 	return ending{runtime: runtime, record: left, log: log, warn: warn}.run(ctx, request)
 }
 
@@ -54,7 +56,7 @@ type ending struct {
 	runtime *host.Runtime
 	record  *record // locked
 	log     *slog.Logger
-	warn    func(string)
+	warn    warner
 }
 
 // run goes on with the pod in order to end it. A pod with which nobody can go on is

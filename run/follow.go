@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"path/filepath"
 	"sync"
 
@@ -99,6 +98,6 @@ func (f *follower) read(container string, files *podlog.Log, ended <-chan struct
 // be read.
 func (f *follower) dropped(container string) func() {
 	return func() {
-		f.printer.warn(fmt.Sprintf("container %s: output may be missing: part of its log could not be read, or was removed before it was", container))
+		f.printer.warn("container %s: output may be missing: part of its log could not be read, or was removed before it was", container)
 	}
 }

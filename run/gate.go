@@ -2,9 +2,10 @@ package run
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"sync"
+
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 const (
@@ -15,7 +16,8 @@ const (
 // Gate is a writer to a terminal. While it is shut it keeps what is written, the last lines of it, and
 // writes that when it is opened.
 type Gate struct {
-	w io.Writer
+	w        io.Writer
+	language sentence.Language
 
 	mu     sync.Mutex
 	shut   bool
@@ -26,7 +28,7 @@ type Gate struct {
 }
 
 // NewGate is a gate before w, and open.
-func NewGate(w io.Writer) *Gate { return &Gate{w: w} }
+func NewGate(w io.Writer, language sentence.Language) *Gate { return &Gate{w: w, language: language} }
 
 // Write implements io.Writer.
 func (g *Gate) Write(text []byte) (int, error) {
@@ -75,11 +77,13 @@ func (g *Gate) Open() {
 		return
 	}
 	if g.left > 0 {
-		g.kept = append([][]byte{fmt.Appendf(nil, "… %d earlier lines are left out; --plain shows all as they come\n", g.left)}, g.kept...)
+		g.kept = append([][]byte{[]byte(g.language.Say("… %d earlier lines are left out; --plain shows all as they come", g.left) + "\n")}, g.kept...)
 	}
 	_, g.failed = g.w.Write(bytes.Join(g.kept, nil))
 	g.shut, g.kept, g.bytes, g.left = false, nil, 0, 0
 }
 
-// Say writes a line of the view's own.
-func (g *Gate) Say(line string) { _, _ = g.Write([]byte("warning: " + line + "\n")) }
+// Ended writes why the view has ended.
+func (g *Gate) Ended(err error) {
+	_, _ = g.Write([]byte(g.language.Say("warning: %s", g.language.Say("the live view has ended: %v", err)) + "\n"))
+}

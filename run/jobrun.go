@@ -92,7 +92,7 @@ func (j *jobRun) begin(ctx context.Context, node *worker.Engine, number, index i
 		err = r.prepare(ctx, node)
 	}
 	if err != nil {
-		j.stopper.fail(err, "a pod of "+j.name()+" can't begin") // first, so that no other takes its place
+		j.stopper.fail(err, lifecycle.Because{Kind: "pod-of-job-cannot-begin", Text: j.name()}) // first, so that no other takes its place
 		j.note(func() { delete(j.state.active, number) })
 		return nil
 	}
@@ -132,7 +132,7 @@ func (j *jobRun) end(reason string) {
 	j.of.Lock()
 	defer j.of.Unlock()
 	for _, r := range j.running {
-		r.life.Stop(lifecycle.StopRequested{Because: j.name() + " has failed: " + reason})
+		r.life.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Kind: "job-failed", Text: j.name(), Reason: reason}})
 	}
 }
 

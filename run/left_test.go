@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,8 +82,8 @@ func TestLeft(t *testing.T) {
 	}
 	wantText := "pod default/dead is unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " +
 		runtime.Root + " stop default/dead` to end it"
-	assert.Deep(t, "notice", wantText, unattended.Notice(left[1:]))
-	if text := unattended.Notice(left); !strings.HasPrefix(text, "2 pods are unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
+	assert.Deep(t, "notice", wantText, unattended.Notice(left[1:], fmt.Sprintf))
+	if text := unattended.Notice(left, fmt.Sprintf); !strings.HasPrefix(text, "2 pods are unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
 		t.Error(text)
 	}
 }

@@ -59,13 +59,16 @@ func (l *lives) openView() {
 	p.view.shown.Store(OpenLive(v, c))
 }
 
+// inLiveView is why something is asked for with a key.
+var inLiveView = lifecycle.Because{Kind: "asked-for-in-the-live-view"}
+
 // act does what a key of the view asks for.
 func (r *runOf) act(life *pods.Life, a Action) {
 	switch a.Do {
 	case Restart:
-		life.Tell(lifecycle.RestartRequested{Container: a.Container, Because: "asked for in the live view"})
+		life.Tell(lifecycle.RestartRequested{Container: a.Container, Because: inLiveView})
 	case Stop:
-		r.stopper.stop("asked for in the live view")
+		r.stopper.stop(inLiveView)
 	case Interrupt:
 		r.stopper.signal("SIGINT")
 	case Kill:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/terminal"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -39,7 +40,7 @@ func program() {
 	pod := &v1.Pod{}
 	pod.Namespace, pod.Name = "default", "web"
 	pod.Spec.Containers = []v1.Container{{Name: "main"}}
-	gate := NewGate(os.Stdout)
+	gate := NewGate(os.Stdout, sentence.English)
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, unix.SIGTERM)
 	fmt.Fprintln(gate, "before the view")
@@ -152,7 +153,7 @@ func TestEndsCleanly(t *testing.T) {
 // TestGate: what comes while it is shut is written when it opens, the last of it.
 func TestGate(t *testing.T) {
 	var out strings.Builder
-	g := NewGate(&out)
+	g := NewGate(&out, sentence.English)
 	write := func(text string) {
 		n, err := io.WriteString(g, text)
 		assert.True(t, n == len(text) && err == nil, "%d, %v", n, err)

@@ -58,7 +58,7 @@ func (l *lives) meetUnattended(ctx context.Context) error {
 	}
 	forgetUnbegun(ctx, l.runtime)
 	if err := forgetScraps(l.runtime.Root); err != nil {
-		l.printer.warn(fmt.Sprintf("remove what killed lifepods have left of records: %v", err))
+		l.printer.warn("remove what killed lifepods have left of records: %v", err)
 	}
 	others := slices.DeleteFunc(Left(l.runtime.Root), func(p unattended.Pod) bool {
 		return p.Ended() || slices.ContainsFunc(l.group.Sets, func(set *manifest.Set) bool {
@@ -67,14 +67,14 @@ func (l *lives) meetUnattended(ctx context.Context) error {
 			return p.Namespace == j.Namespace && strings.HasPrefix(p.Name, j.Set.Pod.GenerateName) // which the Job goes on with
 		})
 	})
-	if text := unattended.Notice(others); text != "" {
-		l.printer.warn(text)
+	if text := unattended.Notice(others, l.options.Language.Say); text != "" {
+		l.printer.warn("%s", text)
 	}
 	return nil
 }
 
 // meetUnattended goes on with the pod of the same manifest whose lifepod was killed, or ends it, for --new.
-func (r *runOf) meetUnattended(ctx context.Context, warn func(string)) (err error) {
+func (r *runOf) meetUnattended(ctx context.Context, warn warner) (err error) {
 	if r.options.New {
 		return r.endSameName(ctx, warn)
 	}
@@ -220,12 +220,12 @@ func (l *lives) begin(ctx context.Context, node *worker.Engine, r *runOf) bool {
 		select {
 		case <-before.ready:
 		default:
-			r.printer.warn(fmt.Sprintf("it does not begin, as pod %s has ended before it was Ready", r.set.After))
+			r.printer.warn("it does not begin, as pod %s has ended before it was Ready", r.set.After)
 			return false
 		}
 	}
 	if err := r.prepare(ctx, node); err != nil {
-		l.stopper.fail(err, "another pod can't begin")
+		l.stopper.fail(err, lifecycle.Because{Kind: "another-cannot-begin"})
 		return false
 	}
 	l.started(r)

@@ -92,7 +92,7 @@ func (l *Live) run() {
 		program.Quit()
 	}()
 	if _, err := program.Run(); err != nil {
-		l.config.Gate.Say("the live view has ended: " + err.Error())
+		l.config.Gate.Ended(err)
 	}
 	_ = term.Restore(int(l.config.In.Fd()), before)
 	_ = unix.IoctlSetInt(int(l.config.In.Fd()), unix.TCFLSH, unix.TCIFLUSH) // answers of the terminal, which nobody reads any more

@@ -73,8 +73,8 @@ func (v moment) waiting(w *lifecycle.Wait, state *journal.ContainerNow) look {
 		return v.counting(look{tone: quiet, word: v.language.Say("stops after %s", cmp.Or(w.On, v.language.Word("the setup")))}, w, "at the latest in %s")
 	case lifecycle.WaitProbe:
 		text := lifecycle.ProbeName(v.language.Say, w.On)
-		if w.Because != "" {
-			text += " " + w.Because
+		if said := w.In(v.language.Say); said != "" {
+			text += " " + said
 		}
 		return look{busy, v.language.Word(map[string]string{"startup": "not started", "readiness": "not ready"}[w.On]), -1, text}
 	case lifecycle.WaitHook:
@@ -120,12 +120,13 @@ var words = map[lifecycle.WaitFor]look{
 
 // counting gives a look its countdown, if it is known when the wait ends.
 func (v moment) counting(l look, w *lifecycle.Wait, format string) look {
-	l.share, l.more = -1, w.Because
+	because := w.In(v.language.Say)
+	l.share, l.more = -1, because
 	if w.Until.IsZero() {
 		return l
 	}
 	left := max(w.Until.Sub(v.at), 0)
-	l.more = v.language.Say(format, seconds(left)) + v.ifSome(", %s", w.Because)
+	l.more = v.language.Say(format, seconds(left)) + v.ifSome(", %s", because)
 	if whole := w.Until.Sub(w.Since); !w.Since.IsZero() && whole > 0 {
 		l.share = 1 - float64(left)/float64(whole)
 	}

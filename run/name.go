@@ -50,7 +50,7 @@ func sameName(root string, pod *v1.Pod) ([]*record, error) {
 }
 
 // endSameName ends, for --new, the unattended pods with the name of this one.
-func (r *runOf) endSameName(ctx context.Context, warn func(string)) error {
+func (r *runOf) endSameName(ctx context.Context, warn warner) error {
 	pod := r.set.Pod
 	same, err := sameName(r.runtime.Root, pod)
 	if err != nil {
@@ -69,9 +69,9 @@ func (r *runOf) endSameName(ctx context.Context, warn func(string)) error {
 			left.leave()
 			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(r.runtime.Root, "stop "+name))
 		}
-		warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))
+		warn("ending pod %s, whose lifepod run was killed", name)
 		e := ending{runtime: r.runtime, record: left, log: r.options.Log, warn: warn}
-		if err := e.run(ctx, lifecycle.StopRequested{Because: "lifepod run --new"}); err != nil {
+		if err := e.run(ctx, lifecycle.StopRequested{Because: lifecycle.Because{Text: "lifepod run --new"}}); err != nil {
 			return err
 		}
 	}

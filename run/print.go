@@ -77,16 +77,13 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
 	if same && !d.several && o.liveView() {
-		d.view = &liveView{gate: NewGate(o.Stdout)}
+		d.view = &liveView{gate: NewGate(o.Stdout, o.Language)}
 		out = d.view.gate
 	}
-	d.stdout = newStream(out, layout{prefixed: !p.raw}, d.stdoutBroke)
-	if d.json() {
-		d.stdout.leftOut = p.encodeLeftOut
-	}
+	d.stdout = newStream(out, layout{prefixed: !p.raw}, p.leftOut, d.stdoutBroke)
 	d.stderr = d.stdout
 	if !same {
-		d.stderr = newStream(o.Stderr, layout{}, func() {})
+		d.stderr = newStream(o.Stderr, layout{}, p.leftOut, func() {})
 	}
 	return p
 }
@@ -155,7 +152,7 @@ func (p *display) stdoutBroke() {
 // stderr is then the place to say so.
 func (p *printer) close() {
 	if !p.stdout.close() && p.stderr != p.stdout {
-		p.say("warning: standard output was not read to its end")
+		p.say(p.options.Language.Say("warning: %s", p.options.Language.Word("standard output was not read to its end")))
 	}
 	p.stderr.close()
 }
@@ -188,9 +185,13 @@ func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encod
 
 func (p *printer) encode(at time.Time, l line) string { return p.format.Encode(at, l) }
 
-func (p *printer) encodeLeftOut(lines int) string {
-	text := strings.TrimPrefix(strings.TrimSpace(saidLeftOut(lines)), "warning: ")
-	return p.encode(time.Now(), line{Type: "warning", Message: text})
+// leftOut says that lines were left out.
+func (p *printer) leftOut(lines int) string {
+	const format = "%d older lines were left out, because nobody read them"
+	if p.json() {
+		return p.encode(time.Now(), line{Type: "warning", Message: fmt.Sprintf(format, lines)})
+	}
+	return p.options.Language.Say("warning: %s", p.options.Language.Say(format, lines)) + "\n"
 }
 
 // say writes a line of text to stderr.
@@ -225,12 +226,15 @@ func (p *printer) lifecycle(at time.Time, text string) { p.showText(p.format.Mil
 
 func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.showText(p.format.Event(at, e)) }
 
-func (p *printer) warn(text string) {
+// warner warns of something, in the language of who reads it.
+type warner func(format string, args ...any)
+
+func (p *printer) warn(format string, args ...any) {
 	if p.json() {
-		p.object(time.Now(), line{Type: "warning", Message: text})
+		p.object(time.Now(), line{Type: "warning", Message: fmt.Sprintf(format, args...)})
 		return
 	}
-	p.say("warning: " + text)
+	p.say(p.options.Language.Say("warning: %s", p.options.Language.Say(format, args...)))
 }
 
 // concerning shows a line about what pods are made of, such as a Job.

@@ -19,6 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -81,7 +82,7 @@ func TestOldLinesAreLeftOut(t *testing.T) {
 		p.stdout.putOutput(item{text: "output\n", mark: mark{stream: "a/stdout"}})
 		const lines = 20_000
 		for n := range lines {
-			p.warn(fmt.Sprintf("%d %s", n, strings.Repeat("x", 1<<10)))
+			p.warn("%d %s", n, strings.Repeat("x", 1<<10))
 		}
 		p.stdout.mu.Lock()
 		bytes, own := 0, p.stdout.own
@@ -250,6 +251,17 @@ func TestKept(t *testing.T) {
 	p.kept("/r/pods/uid", "/r/logs/default_p_uid")
 	p.close()
 	assert.Deep(t, "", "kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String())
+}
+
+// A warning is in the language of who reads it, and in JSON in English.
+func TestWarnsInChinese(t *testing.T) {
+	for output, want := range map[string]string{"": "警告：它不会开始，因为 Pod db 在就绪之前就已结束\n", "json": `"message":"it does not begin, as pod db has ended before it was Ready"`} {
+		var out bytes.Buffer
+		p := newPrinter(Options{Stdout: &out, Stderr: &out, Output: output, Language: sentence.Chinese}, podOf("a"))
+		p.warn("it does not begin, as pod %s has ended before it was Ready", "db")
+		p.close()
+		assert.True(t, strings.Contains(out.String(), want), "output %q: %q, want %q", output, out.String(), want)
+	}
 }
 
 // Only containers write to the terminal as they like: what lifepod says of a pod has no

@@ -44,8 +44,9 @@ func setPullPolicy(pod *v1.Pod, policy v1.PullPolicy) {
 
 // hintPull tells, once for each container, that an image which is here can be used.
 func (p *printer) hintPull(r lifecycle.Report) {
-	if key := "--pull " + r.Subject; r.Because.Kind == lifecycle.BecauseIsHere && !p.hinted[key] {
+	isHere := r.Because.Kind == lifecycle.BecauseIsHere || r.Because.Kind == lifecycle.BecauseLatestIsHere
+	if key := "--pull " + r.Subject; isHere && !p.hinted[key] {
 		p.hinted[key] = true
-		p.warn(r.Subject + ": lifepod run --pull never uses the image that is here")
+		p.warn("%s: lifepod run --pull never uses the image that is here", r.Subject)
 	}
 }

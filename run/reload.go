@@ -26,14 +26,14 @@ type reloader struct {
 	options Options
 	pods    []*reloaded
 	objects *objects
-	warn    func(string)
+	warn    warner
 	taken   []version // of the files, looked at before they were read: they may change before run looks
 }
 
 type reloaded struct {
 	set  *manifest.Set // as it is taken over
 	post func(lifecycle.Fact)
-	warn func(string)
+	warn warner
 }
 
 // run looks until ctx ends. Standard input, pipes and URLs can't be read again, and a kustomization is of files that are not known.
@@ -116,9 +116,10 @@ func (r *reloader) reload(seen []version) bool {
 	if err != nil {
 		first, more, found := strings.Cut(err.Error(), "\n")
 		if found {
-			first += fmt.Sprintf(" (and %d more)", 1+strings.Count(more, "\n"))
+			r.warn("the manifest has changed and can't be used, nothing is updated: %s (and %d more)", first, 1+strings.Count(more, "\n"))
+		} else {
+			r.warn("the manifest has changed and can't be used, nothing is updated: %s", first)
 		}
-		r.warn("the manifest has changed and can't be used, nothing is updated: " + first)
 		return true
 	}
 	r.take(sets, updates)
@@ -144,7 +145,11 @@ func (r *reloader) take(sets []*manifest.Set, updates []manifest.Update) {
 	for i, update := range updates {
 		one := r.pods[i]
 		if len(update.Ignored) > 0 {
-			one.warn("changed while the pod runs, ignored until it is run again: " + atMost(5, update.Ignored))
+			if first, more := firstOf(update.Ignored); more > 0 {
+				one.warn("changed while the pod runs, ignored until it is run again: %s and %d more", first, more)
+			} else {
+				one.warn("changed while the pod runs, ignored until it is run again: %s", first)
+			}
 		}
 		if len(update.Changed) == 0 {
 			continue
@@ -153,13 +158,20 @@ func (r *reloader) take(sets []*manifest.Set, updates []manifest.Update) {
 		pod := one.set.Pod.DeepCopy()
 		pod.Labels, pod.Annotations = sets[i].Pod.Labels, sets[i].Pod.Annotations
 		one.set = &manifest.Set{Pod: pod, ConfigMaps: sets[i].ConfigMaps, Secrets: sets[i].Secrets}
-		one.post(lifecycle.ObjectsChanged{Labels: pod.Labels, Annotations: pod.Annotations, Because: atMost(5, update.Changed) + " changed"})
+		one.post(lifecycle.ObjectsChanged{Labels: pod.Labels, Annotations: pod.Annotations, Because: changed(update.Changed)})
 	}
 }
 
-func atMost(n int, list []string) string {
-	if len(list) > n {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
+func changed(list []string) lifecycle.Because {
+	first, more := firstOf(list)
+	if more > 0 {
+		return lifecycle.Because{Kind: lifecycle.BecauseMoreChanged, Text: first, Index: more}
 	}
-	return strings.Join(list, ", ")
+	return lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: first}
+}
+
+// firstOf are as many as a line has room for, and how many more there are.
+func firstOf(list []string) (first string, more int) {
+	n := min(len(list), 5)
+	return strings.Join(list[:n], ", "), len(list) - n
 }

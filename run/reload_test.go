@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,8 +67,8 @@ func TestReload(t *testing.T) {
 			objects := objectsOf(group.Sets...)
 			synctest.Test(t, func(t *testing.T) {
 				var posts, warns []string
-				warn := func(text string) { warns = append(warns, text) }
-				pod := &reloaded{set: group.Sets[0], warn: warn, post: func(f lifecycle.Fact) { posts = append(posts, f.(lifecycle.ObjectsChanged).Because) }}
+				warn := func(format string, args ...any) { warns = append(warns, fmt.Sprintf(format, args...)) }
+				pod := &reloaded{set: group.Sets[0], warn: warn, post: func(f lifecycle.Fact) { posts = append(posts, f.(lifecycle.ObjectsChanged).Because.String()) }}
 				r := reloader{options: options, pods: []*reloaded{pod}, objects: objects, warn: warn, taken: options.look()}
 				go r.run(t.Context())
 				time.Sleep(time.Second)
@@ -105,7 +106,7 @@ func TestReloadOfWhatChangesAtEachLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		posts := 0
 		pod := &reloaded{set: group.Sets[0], post: func(lifecycle.Fact) { posts++ }}
-		r := reloader{options: options, pods: []*reloaded{pod}, objects: objectsOf(group.Sets...), warn: func(text string) { t.Error(text) }, taken: seen}
+		r := reloader{options: options, pods: []*reloaded{pod}, objects: objectsOf(group.Sets...), warn: t.Errorf, taken: seen}
 		go r.run(t.Context())
 		time.Sleep(lookPeriod)
 		synctest.Wait()

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -26,7 +25,7 @@ type takenOver struct {
 // on the same runtime. The set's pod then becomes that pod, with its UID. Without
 // one it is nil. If its checkpoint is of no use, that is reported, and what is left of it
 // is removed (B-RST-18).
-func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, warn func(string)) (*takenOver, error) {
+func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, warn warner) (*takenOver, error) {
 	digest, err := digestOf(set)
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, war
 			return &takenOver{record: left, from: from}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // else it was killed before it had begun
-			warn(fmt.Sprintf("can't go on with pod %s/%s, whose lifepod run was killed; it begins anew: %v", pod.Namespace, pod.Name, err))
+			warn("can't go on with pod %s/%s, whose lifepod run was killed; it begins anew: %v", pod.Namespace, pod.Name, err)
 		}
 		if err := sweepOne(ctx, runtime, left, warn); err != nil {
 			left.leave()

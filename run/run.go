@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		}
 	}()
 	for _, w := range group.Warnings {
-		p.warn(w)
+		p.warn("%s", w)
 	}
 	for _, w := range group.Workloads {
 		p.concerning(fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), p.options.Language.Count(w.Pods, "pod"))
@@ -159,8 +159,8 @@ func (r *runOf) prepare(ctx context.Context, node *worker.Engine) (err error) {
 			r.sent.end(ctx, false)
 		}
 	}()
-	for _, text := range admit.Unenforced(pod, *node.Admission.Host) {
-		r.printer.warn(text)
+	if admit.LacksSELinux(pod, *node.Admission.Host) {
+		r.printer.warn("seLinuxOptions have no effect: SELinux is not enabled on this machine")
 	}
 	if r.own, err = r.claim(); err != nil {
 		return err

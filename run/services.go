@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,7 +23,7 @@ import (
 type services struct {
 	list []*v1.Service
 	node *worker.Engine
-	warn func(string)
+	warn warner
 
 	changed chan struct{} // what names mean has changed since the files were written
 
@@ -43,7 +42,7 @@ type served struct {
 }
 
 // newServices are nil if the run has no Service.
-func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *services {
+func newServices(list []*v1.Service, node *worker.Engine, warn warner) *services {
 	if len(list) == 0 {
 		return nil
 	}
@@ -114,12 +113,12 @@ func (s *services) writeAll(ctx context.Context) {
 	s.mu.Unlock()
 	for _, one := range all {
 		if err := s.translatePorts(ctx, one); err != nil {
-			s.warn(fmt.Sprintf("pod %s can't be reached at the ports of its Services, only at its own: %v", one.pod.Name, err))
+			s.warn("pod %s can't be reached at the ports of its Services, only at its own: %v", one.pod.Name, err)
 		}
 	}
 	for _, one := range all {
 		if err := s.write(one); err != nil {
-			s.warn("names of Services: " + err.Error())
+			s.warn("names of Services: %v", err)
 		}
 	}
 }

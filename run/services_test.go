@@ -81,7 +81,7 @@ table ip lifepod_services {
 	assert.True(t, !strings.Contains(zoned, "drop"), "an address brings a rule of its own: %s", zoned)
 
 	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: netidentity.Cluster{Domain: "cluster.local"}}}
-	s := newServices(group.Services, node, func(text string) { t.Error(text) })
+	s := newServices(group.Services, node, t.Errorf)
 	is := func(pod *v1.Pod, ip string, ready v1.ConditionStatus) {
 		s.isNow(pod, &v1.PodStatus{PodIPs: []v1.PodIP{{IP: ip}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: ready}}})
 	}

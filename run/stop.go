@@ -94,10 +94,14 @@ func (s *stopper) signal(name string) {
 	case s.pods == nil:
 		s.cancel(errInterrupted)
 	case asked == 1:
-		s.pods.Stop(lifecycle.StopRequested{Because: keyOf(name)})
+		s.pods.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Text: keyOf(name)}})
 		s.showGrace()
 	case asked == 2:
-		s.pods.Stop(lifecycle.StopRequested{Force: true, Because: keyOf(name) + map[bool]string{false: " again"}[name == "SIGQUIT"]})
+		because := lifecycle.Because{Kind: "again", Text: keyOf(name)}
+		if name == "SIGQUIT" {
+			because.Kind = ""
+		}
+		s.pods.Stop(lifecycle.StopRequested{Force: true, Because: because})
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
@@ -118,10 +122,10 @@ func (s *stopper) showGrace() {
 
 // readerGone ends the pods gracefully: nobody reads its output any more. It is no
 // second signal: Ctrl-C ends the reader of a pipe, too.
-func (s *stopper) readerGone() { s.stop("standard output is closed") }
+func (s *stopper) readerGone() { s.stop(lifecycle.Because{Kind: "standard-output-is-closed"}) }
 
 // stop ends the pods gracefully, as a first signal does. If they are ending they are left to that.
-func (s *stopper) stop(because string) {
+func (s *stopper) stop(because lifecycle.Because) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending() {
@@ -143,7 +147,7 @@ func (s *stopper) attach(pods stoppable, giveUp context.CancelCauseFunc, timeout
 	defer s.mu.Unlock()
 	s.pods, s.giveUp = pods, giveUp
 	if s.signaled > 0 {
-		pods.Stop(lifecycle.StopRequested{Because: "interrupted"})
+		pods.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Kind: "interrupted"}})
 	}
 	if timeout > 0 {
 		s.timer = time.AfterFunc(timeout, func() { s.timeout(timeout) })
@@ -156,18 +160,18 @@ func (s *stopper) timeout(after time.Duration) {
 	if !s.ending() {
 		s.timedOut = true
 		s.printer.hurry()
-		s.pods.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
+		s.pods.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Text: "--timeout " + after.String()}})
 		s.showGrace()
 	}
 }
 
 // blocked ends the pods because of --fail-fast: one of them can't start.
 func (s *stopper) blocked(pod *v1.Pod, why string) {
-	s.fail(fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(why)), "--fail-fast")
+	s.fail(fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(why)), lifecycle.Because{Text: "--fail-fast"})
 }
 
 // fail ends the pods because of an error.
-func (s *stopper) fail(err error, because string) {
+func (s *stopper) fail(err error, because lifecycle.Because) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ending() {

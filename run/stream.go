@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -49,9 +48,9 @@ type stream struct {
 	closing bool
 }
 
-func newStream(w io.Writer, l layout, onBroken func()) *stream {
+func newStream(w io.Writer, l layout, leftOut func(lines int) string, onBroken func()) *stream {
 	s := &stream{
-		w: w, onBroken: onBroken, leftOut: saidLeftOut, stalled: 2 * time.Second, layout: l,
+		w: w, onBroken: onBroken, leftOut: leftOut, stalled: 2 * time.Second, layout: l,
 		done: make(chan struct{}), gaveUp: make(chan struct{}),
 	}
 	s.changed = sync.NewCond(&s.mu)
@@ -75,10 +74,6 @@ func (s *stream) put(it item) {
 	if s.own > ownAhead {
 		s.leaveOut()
 	}
-}
-
-func saidLeftOut(lines int) string {
-	return fmt.Sprintf("warning: %d older lines were left out, because nobody read them\n", lines)
 }
 
 // leaveOut forgets the older half of lifepod's own lines that wait. The last

@@ -25,12 +25,12 @@ const sweepTimeout = 30 * time.Second
 
 // sweepOne removes what is left of a pod that nobody can go on with, killing what runs
 // of it, and then its record.
-func sweepOne(ctx context.Context, r *host.Runtime, left *record, warn func(string)) error {
+func sweepOne(ctx context.Context, r *host.Runtime, left *record, warn warner) error {
 	pod := left.Namespace + "/" + left.Name
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	slow := time.AfterFunc(time.Second, func() {
-		warn(fmt.Sprintf("waiting for what the runtime may still be making of pod %s, whose lifepod run was killed", pod))
+		warn("waiting for what the runtime may still be making of pod %s, whose lifepod run was killed", pod)
 	})
 	defer slow.Stop()
 	if err := sweepRetrying(ctx, r, left); err != nil {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -40,7 +39,7 @@ type sent struct {
 // that is nothing.
 func (r *runOf) openTelemetry(ctx context.Context, node *worker.Engine, pod *v1.Pod) (*sent, error) {
 	s := &sent{printer: r.printer, root: r.runtime.Root, pod: pod, resumed: r.left != nil}
-	telemetry.OnFailure(func(err error) { r.printer.warn(fmt.Sprintf("what becomes of the pod can't be sent: %v", err)) })
+	telemetry.OnFailure(func(err error) { r.printer.warn("what becomes of the pod can't be sent: %v", err) })
 	var err error
 	if s.traces, err = telemetry.OpenTraces(ctx); err != nil {
 		return nil, err
@@ -97,13 +96,13 @@ func (s *sent) end(ctx context.Context, gone bool) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		if err := s.metrics.Close(ctx); err != nil {
-			s.printer.warn(fmt.Sprintf("the last figures of the pod are not sent: %v", err))
+			s.printer.warn("the last figures of the pod are not sent: %v", err)
 		}
 	})
 	if s.traces != nil {
 		if gone {
 			if err := s.sendTrace(ctx); err != nil {
-				s.printer.warn(fmt.Sprintf("what became of the pod is not sent as a trace: %v", err))
+				s.printer.warn("what became of the pod is not sent as a trace: %v", err)
 			}
 		}
 		_ = s.traces.Close(ctx) // nothing is under way

@@ -48,6 +48,8 @@ func happens(w *world, e *scenario.Event) {
 // theScenario is who asks for what happens, unless it says.
 const theScenario = "the scenario"
 
+func asks(who string) lifecycle.Because { return lifecycle.Because{Text: cmp.Or(who, theScenario)} }
+
 // announce tells what happens around the pod, of which its machine tells nothing.
 func announce(w *world, what lifecycle.Words) {
 	if w.sink != nil {
@@ -136,11 +138,11 @@ func somebodyAsks(w *world, e *scenario.Event) {
 	case e.Delete != nil:
 		deletes(w, e.Delete)
 	case e.Kill != nil:
-		fact := lifecycle.StopRequested{Force: true, Because: cmp.Or(e.Kill.Because, theScenario)}
-		asked(w, "kill requested", fact.Because, func() { w.feed(fact) })
+		fact := lifecycle.StopRequested{Force: true, Because: asks(e.Kill.Because)}
+		asked(w, "kill requested", fact.Because.Text, func() { w.feed(fact) })
 	case e.Restart != nil:
-		fact := lifecycle.RestartRequested{Container: e.Restart.Container, Graceful: e.Restart.Graceful, Because: cmp.Or(e.Restart.Because, theScenario)}
-		asked(w, "restart requested", fact.Because, func() { w.feed(fact) })
+		fact := lifecycle.RestartRequested{Container: e.Restart.Container, Graceful: e.Restart.Graceful, Because: asks(e.Restart.Because)}
+		asked(w, "restart requested", fact.Because.Text, func() { w.feed(fact) })
 	case e.Evict != nil:
 		message := cmp.Or(e.Evict.Message, "The node was low on resource: memory.")
 		fact := lifecycle.EvictionRequested{
@@ -149,9 +151,9 @@ func somebodyAsks(w *world, e *scenario.Event) {
 		asked(w, "eviction requested", message, func() { w.feed(fact) })
 	case e.ObjectsChanged != nil:
 		fact := lifecycle.ObjectsChanged{
-			Labels: w.pod.Labels, Annotations: w.pod.Annotations, Because: cmp.Or(e.ObjectsChanged.Because, "the scenario changes them"),
+			Labels: w.pod.Labels, Annotations: w.pod.Annotations, Because: lifecycle.Because{Text: cmp.Or(e.ObjectsChanged.Because, "the scenario changes them")},
 		}
-		asked(w, "objects changed", fact.Because, func() { w.feed(fact) })
+		asked(w, "objects changed", fact.Because.Text, func() { w.feed(fact) })
 	case e.Resize != nil:
 		resizes(w, e.Resize)
 	case e.AddContainer != nil:
@@ -164,14 +166,14 @@ func somebodyAsks(w *world, e *scenario.Event) {
 // deletes has somebody delete the pod. An agent that was away finds that in the pod's object, and the grace has begun
 // without it (B-WRK-10).
 func deletes(w *world, d *scenario.Delete) {
-	fact := lifecycle.StopRequested{GraceSeconds: d.GraceSeconds, Because: cmp.Or(d.Because, theScenario)}
+	fact := lifecycle.StopRequested{GraceSeconds: d.GraceSeconds, Because: asks(d.Because)}
 	if w.outside.learns != nil || w.agent.machine != nil {
 		w.feed(fact)
 		return
 	}
 	grace := fact.Grace(w.pod)
 	until := w.wall().Add(grace)
-	asked(w, "stop requested", fact.Because, func() {
+	asked(w, "stop requested", fact.Because.Text, func() {
 		pod := w.agent.machine.RequestedPod()
 		pod.Generation++
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: until}, new(int64(grace.Seconds()))

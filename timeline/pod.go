@@ -27,7 +27,7 @@ func (b *builder) fileFact(e *journal.Entry) {
 	case "Resumed":
 		b.resumed(e)
 	case "StopRequested":
-		b.endPod(e, b.language.Word("deleted"), e.Detail[journal.DetailBecause], false)
+		b.endPod(e, b.language.Word("deleted"), b.asked(e), false)
 	case "EvictionRequested":
 		b.endPod(e, b.language.Word("evicted"), e.What, true)
 	case "Rejected":
@@ -43,6 +43,16 @@ func (b *builder) fileFact(e *journal.Entry) {
 	case "Probed":
 		b.probed(e)
 	}
+}
+
+// asked is who asked for the pod's end: in the words of the decision that follows, if it is known.
+func (b *builder) asked(request *journal.Entry) string {
+	for i := range b.record.Entries {
+		if d := &b.record.Entries[i]; d.Cause == request.ID && d.Says().Kind == lifecycle.KindStopRequested {
+			return d.Says().Because.In(b.language.Say)
+		}
+	}
+	return request.Detail[journal.DetailBecause]
 }
 
 // sandboxExited marks the loss of a sandbox that nobody stops.

@@ -317,6 +317,18 @@ func TestWaitUntilDeletion(t *testing.T) {
 	}
 }
 
+// Who asked for a pod's end is said in the language of who reads it.
+func TestWhoAskedInChinese(t *testing.T) {
+	record := timelinetest.Worker("a", time.Second)
+	last := record.Entries[len(record.Entries)-1].ID
+	decided := journal.Decision(lifecycle.Report{Subject: "pod", Kind: lifecycle.KindStopRequested, Because: lifecycle.Because{Kind: "again", Text: "Ctrl-C"}})
+	decided.ID, decided.Cause, decided.At = last+2, last+1, timelinetest.At(5*time.Second)
+	asked := journal.Entry{ID: last + 1, At: decided.At, Kind: journal.Fact, Name: "StopRequested", Detail: map[string]string{journal.DetailBecause: "Ctrl-C again"}}
+	record.Entries = append(record.Entries, asked, decided)
+	marks := timeline.In(sentence.Chinese, record, timelinetest.At(6*time.Second)).Rows[0].Marks
+	assert.Equal(t, "再次 Ctrl-C", marks[len(marks)-1].Text, "who asked")
+}
+
 // A pod's end begins with whatever decides it: not every one is asked for by a fact of its own.
 func TestEnding(t *testing.T) {
 	for what, mark := range map[lifecycle.Kind]string{

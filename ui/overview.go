@@ -104,7 +104,7 @@ func (s *Server) overview(ctx context.Context, l sentence.Language) any {
 	}
 	for _, p := range s.Config.Pods.Unattended(pods) {
 		if mine = append(mine, p.Pod); !p.Ended() {
-			o.warn("%s", p.Notice())
+			o.warn("%s", p.Notice(l.Say))
 		}
 	}
 	for _, pod := range mine {

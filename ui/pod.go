@@ -57,7 +57,7 @@ func (s *Server) podPage(ctx context.Context, uid string, language sentence.Lang
 			events = s.Cluster.events(ctx, l.Pod.Pod)
 		}
 		p.describe(l.Pod.Pod, events, now)
-		p.Notice = plain.Line(l.Notice())
+		p.Notice = plain.Line(l.Notice(language.Say))
 		if !l.Elsewhere {
 			p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
 		}

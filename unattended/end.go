@@ -40,7 +40,7 @@ func (e Ending) End(ctx context.Context, r *host.Runtime) (int, error) {
 		return 0, err
 	}
 	engine.Folders.Journal = nil // pods may be of several state folders
-	request := lifecycle.StopRequested{Because: e.Because}
+	request := lifecycle.StopRequested{Because: lifecycle.Because{Text: e.Because}}
 	if e.Grace != nil {
 		request.Force = *e.Grace <= 0
 		request.GraceSeconds = new(int64((*e.Grace + time.Second - 1) / time.Second))

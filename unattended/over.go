@@ -3,6 +3,7 @@ package unattended
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/lifepod/lifepod/control"
@@ -40,7 +41,7 @@ func over(root string, from journal.Folder, r *journal.Record) Pod {
 	}
 	p.Events = object.Events()
 	if r.Now.Stage != lifecycle.Gone.String() && !p.Ended() {
-		p.Status.Reason, p.Status.Message = Reason, p.Why()
+		p.Status.Reason, p.Status.Message = Reason, p.Why(fmt.Sprintf)
 	}
 	return p
 }

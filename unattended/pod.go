@@ -49,7 +49,7 @@ func New(accepted *v1.Pod, c lifecycle.Checkpoint, of Pod) Pod {
 	}
 	of.Pod = pod
 	if !of.Ended() {
-		pod.Status.Reason, pod.Status.Message = Reason, of.Why()+": "+of.Advice()
+		pod.Status.Reason, pod.Status.Message = Reason, of.Why(fmt.Sprintf)+": "+of.Advice(fmt.Sprintf)
 	}
 	return of
 }
@@ -89,79 +89,80 @@ func Sort(pods []Pod) {
 // FullName is namespace/name.
 func (p Pod) FullName() string { return p.Namespace + "/" + p.Name }
 
-// Why says why nobody attends to the pod.
-func (p Pod) Why() string {
+// Why says why nobody attends to the pod, in some language.
+func (p Pod) Why(say lifecycle.Say) string {
 	switch {
 	case p.Over:
-		return "its lifepod ended without it"
+		return say("its lifepod ended without it")
 	case p.Command != Run:
-		return "its " + p.Command + " does not run"
+		return say("its %s does not run", p.Command)
 	case !p.Runs:
-		return "its lifepod run was killed, and nothing of it runs any more"
+		return say("its lifepod run was killed, and nothing of it runs any more")
 	}
-	return "its lifepod run was killed"
+	return say("its lifepod run was killed")
 }
 
-func (p Pod) Advice() string {
+// Advice says what to do about it.
+func (p Pod) Advice(say lifecycle.Say) string {
 	switch p.Command {
 	case "":
-		return fmt.Sprintf("what is left of it is in the journal, and `%s` removes that", bundle.Command(p.Root, "rm "+p.FullName()))
+		return say("what is left of it is in the journal, and `%s` removes that", bundle.Command(p.Root, "rm "+p.FullName()))
 	case Run:
-		return fmt.Sprintf("run the same manifests again to resume it, or `%s` to end it", p.stop())
+		return say("run the same manifests again to resume it, or `%s` to end it", p.stop())
 	case Agent:
-		return fmt.Sprintf("start lifepod agent again to resume it, or `%s` to end all pods of this state folder", bundle.Command(p.Root, "down"))
+		return say("start lifepod agent again to resume it, or `%s` to end all pods of this state folder", bundle.Command(p.Root, "down"))
 	}
-	return fmt.Sprintf("start %s again to resume it, or `%s` to end it", p.Command, bundle.Command(p.Root, "down"))
+	return say("start %s again to resume it, or `%s` to end it", p.Command, bundle.Command(p.Root, "down"))
 }
 
 func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName()) }
 
 // Notice says of one pod why it can't be asked, and what to do.
-func (p Pod) Notice() string {
+func (p Pod) Notice(say lifecycle.Say) string {
 	if p.Elsewhere {
-		where := "it has no node yet"
+		where := say("it has no node yet")
 		if p.Spec.NodeName != "" {
-			where = "it is on node " + p.Spec.NodeName
+			where = say("it is on node %s", p.Spec.NodeName)
 		}
-		return fmt.Sprintf("pod %s is not on this machine: %s; `%s` reaches it", p.FullName(), where, bundle.Command(p.Root, "kubectl"))
+		return say("pod %s is not on this machine: %s; `%s` reaches it", p.FullName(), where, bundle.Command(p.Root, "kubectl"))
 	}
 	if p.Over && p.Status.Reason != Reason {
-		return fmt.Sprintf("pod %s has ended: %s, status, why and timeline tell what the journal has of it", p.FullName(), bundle.Command(p.Root, "logs"))
+		return say("pod %s has ended: %s, status, why and timeline tell what the journal has of it", p.FullName(), bundle.Command(p.Root, "logs"))
 	}
-	return fmt.Sprintf("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+	return say("pod %s is unattended: %s: %s", p.FullName(), p.Why(say), p.Advice(say))
 }
 
-// Notices are the lines about pods: one for each command whose pods they are.
+// Notices are the lines about pods, in English: one for each command whose pods they are.
 func Notices(pods []Pod) (lines []string) {
 	for _, command := range []string{Run, Agent, Up, Join} {
 		of := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Command != command })
 		if len(of) > 0 {
-			lines = append(lines, Notice(of))
+			lines = append(lines, Notice(of, fmt.Sprintf))
 		}
 	}
 	return lines
 }
 
 // Notice is the one line about pods of the same command; empty if there are none.
-func Notice(pods []Pod) string {
+func Notice(pods []Pod, say lifecycle.Say) string {
 	switch len(pods) {
 	case 0:
 		return ""
 	case 1:
-		return pods[0].Notice()
+		return pods[0].Notice(say)
 	}
 	var names []string
 	for _, p := range pods[:min(len(pods), maxNamed)] {
 		names = append(names, p.FullName())
 	}
 	if more := len(pods) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+		names = append(names, say("%d more", more))
 	}
 	if p := pods[0]; p.Command != Run {
-		return fmt.Sprintf("%d pods are unattended, because their %s does not run (%s): start it again to resume them, or `%s` to end all pods of this state folder",
+		return say("%d pods are unattended, because their %s does not run (%s): start it again to resume them, or `%s` to end all pods of this state folder",
 			len(pods), p.Command, strings.Join(names, ", "), bundle.Command(p.Root, "down"))
 	}
-	return fmt.Sprintf("%d pods are unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
+	return say("%d pods are unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
 		len(pods), strings.Join(names, ", "), bundle.Command(pods[0].Root, "stop POD"))
 }
 

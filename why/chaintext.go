@@ -154,16 +154,6 @@ func (e *ending) wrote() string {
 
 func (w words) saying(line string) string { return w.ifSome(`, saying "%s"`, line) }
 
-// backOffText is why a container waits for its next restart: by the decision on its end, if that is known.
-func (t *explainer) backOffText(w *lifecycle.Wait) string {
-	if all := t.endings(w.Subject); len(all) > 0 {
-		if last := all[len(all)-1].decided.Says(); last.Later() {
-			return last.In(t.Say).What + t.Word(", ") + last.Because.In(t.Say)
-		}
-	}
-	return w.Because
-}
-
 // behindText is what was behind a container's last end: what a probe or a hook, the runtime, or its process said.
 func (t *explainer) behindText(container string) string {
 	all := t.endings(container)

@@ -2,6 +2,7 @@ package why
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,28 @@ default/c
   example.com/quota 之前，不会被调度。
 3 个 Pod 中有 3 个不正常；lifepod why POD 说明其中一个的全部情况。
 `, b.String())
+}
+
+// TestReasonsInChinese: reasons that lifepod gives are Chinese, and those that others, or a lifepod before, have given are as they were.
+func TestReasonsInChinese(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	exited := &lifecycle.Report{Kind: lifecycle.KindExited, Code: 3, Because: lifecycle.Because{Kind: lifecycle.BecausePolicy, Policy: "Always", Nth: 2}}
+	asked := &lifecycle.Report{Kind: lifecycle.KindRestartsAll, Because: lifecycle.Because{Kind: "asked-for-in-the-live-view"}}
+	failed := &lifecycle.Report{Kind: lifecycle.KindProbeFailed, On: "liveness", Message: "no route"}
+	for want, wait := range map[string]lifecycle.Wait{
+		"下次尝试 12:00:00（现在）（退出，退出码 3，restartPolicy Always，第 2 次失败）。": {Subject: "main", For: lifecycle.WaitBackOff, Until: now, Report: exited},
+		"（exited 3, restartPolicy Always）。": {Subject: "main", For: lifecycle.WaitBackOff, Until: now, Because: "exited 3, restartPolicy Always"},
+		"（所有容器已重启：在实时视图中要求）。":               {Subject: "main", For: lifecycle.WaitBackOff, Until: now, Report: asked},
+		"所有容器正在就地重启（在实时视图中要求）：":             {Subject: "pod", For: lifecycle.WaitRestartAll, On: "stop", Report: asked},
+		"main 正在停止（存活探针失败：no route）：":       {Subject: "main", For: lifecycle.WaitGrace, Until: now, Report: failed},
+		"（main 退出，退出码 3）；等 side 结束，":        {Subject: "pod", For: lifecycle.WaitCompletion, On: "side"},
+	} {
+		wait.Because = wait.In(fmt.Sprintf)
+		r := waiting("web", wait)
+		r.Now.Containers = []journal.ContainerNow{{Name: "main", State: "terminated", Exit: &journal.Exit{Code: 3}}}
+		got := Explain(r, now, sentence.Chinese).Sentences[0].Text
+		assert.True(t, strings.Contains(got, want), "%q, want %q", got, want)
+	}
 }
 
 // TestHarmless: what others have written can't steer the terminal.

@@ -201,20 +201,20 @@ func (t *explainer) podWait(w *lifecycle.Wait) string {
 	switch w.For {
 	case lifecycle.WaitRestartAll:
 		phases := map[string]string{"stop": "what runs is being stopped", "announce": "the status that tells of it is being written", "remove": "the old instances are being removed"}
-		return t.Say("All containers are being restarted in place%s: %s", t.inBrackets(w.Because), t.Word(phases[w.On])) + t.nextTry(w)
+		return t.Say("All containers are being restarted in place%s: %s", t.inBrackets(w.In(t.Say)), t.Word(phases[w.On])) + t.nextTry(w)
 	case lifecycle.WaitReadinessGate:
 		return t.Say("The pod is not Ready: its readiness gate %s is not open, %s", w.On, t.gateState(w.Value))
 	case lifecycle.WaitCompletion:
-		return t.Say(plural(strings.Split(w.On, ", "), "The pod is not Ready because containers have ended for good (%s); it ends when %s does", "The pod is not Ready because containers have ended for good (%s); it ends when %s do"), w.Because, w.On)
+		return t.Say(plural(strings.Split(w.On, ", "), "The pod is not Ready because containers have ended for good (%s); it ends when %s does", "The pod is not Ready because containers have ended for good (%s); it ends when %s do"), t.endedBeside(w), w.On)
 	case lifecycle.WaitResize:
 		return t.resizeWait(w)
 	case journal.WaitScheduling:
 		if w.On != "" {
 			return t.Say("The pod has no node yet: it is not scheduled before others remove its scheduling gate %s", w.On)
 		}
-		return t.Word("The pod has no node yet") + t.ifSome(": %s", bare(w.Because))
+		return t.Word("The pod has no node yet") + t.ifSome(": %s", t.behind(w))
 	case journal.WaitNode:
-		return t.Say("The pod's node %s does not answer, so that no more is known than its object says (%s)", w.On, bare(w.Because))
+		return t.Say("The pod's node %s does not answer, so that no more is known than its object says (%s)", w.On, t.behind(w))
 	case lifecycle.WaitFinalizers:
 		return t.Say("The pod's object is still there because it has the finalizer %s, which others remove", w.On)
 	default:
@@ -222,9 +222,23 @@ func (t *explainer) podWait(w *lifecycle.Wait) string {
 	return t.otherWait("The pod", w)
 }
 
+// behind is what is behind a wait, in a sentence.
+func (t *explainer) behind(w *lifecycle.Wait) string { return bare(w.In(t.Say)) }
+
+// endedBeside are the containers that have ended for good while those run that a pod waits for, and how.
+func (t *explainer) endedBeside(w *lifecycle.Wait) string {
+	var ended []string
+	for _, c := range t.Now.Containers {
+		if c.Exit != nil && t.kindOf(c.Name) == "container" && !slices.Contains(strings.Split(w.On, ", "), c.Name) {
+			ended = append(ended, lifecycle.Because{Container: c.Name, Code: c.Exit.Code, Reason: c.Exit.Reason}.In(t.Say))
+		}
+	}
+	return cmp.Or(strings.Join(ended, t.Word(", ")), w.Because)
+}
+
 // otherWait is about a kind of wait that has no sentence of its own, as a newer lifepod may have kept one.
 func (t *explainer) otherWait(subject string, w *lifecycle.Wait) string {
-	return t.Say("%s waits for %s", t.Word(subject), w.For) + t.ifSome(" %s", w.On) + t.ifSome(": %s", bare(w.Because)) + t.nextTry(w)
+	return t.Say("%s waits for %s", t.Word(subject), w.For) + t.ifSome(" %s", w.On) + t.ifSome(": %s", t.behind(w)) + t.nextTry(w)
 }
 
 // gateState says how the condition of a readiness gate is.
@@ -238,9 +252,9 @@ func (w words) gateState(status string) string {
 func (t *explainer) resizeWait(w *lifecycle.Wait) string {
 	switch w.On {
 	case "Deferred":
-		return t.Word("The resize has no room on the node yet") + t.inBrackets(bare(w.Because)) + t.nextTry(w)
+		return t.Word("The resize has no room on the node yet") + t.inBrackets(t.behind(w)) + t.nextTry(w)
 	case "Infeasible":
-		return t.Say("The resize can't be done on this node: %s", bare(w.Because))
+		return t.Say("The resize can't be done on this node: %s", t.behind(w))
 	case "InProgress":
 		return t.working(work{t.Word("The resize is being carried out"), t.Word("The resize can't be carried out")}, w)
 	}
@@ -255,9 +269,9 @@ func (t *explainer) working(step work, w *lifecycle.Wait) string {
 	case w.Because == "":
 		return step.doing + t.soFar(w.Since) + t.Say("; that is given up at %s", t.when(w.Until))
 	case w.Until.IsZero():
-		return t.Say("%s again%s, after: %s", step.doing, t.soFar(w.Since), bare(w.Because))
+		return t.Say("%s again%s, after: %s", step.doing, t.soFar(w.Since), t.behind(w))
 	}
-	return step.failing + t.ifSome(": %s", bare(w.Because)) + t.nextTry(w)
+	return step.failing + t.ifSome(": %s", t.behind(w)) + t.nextTry(w)
 }
 
 // nextTry says when it goes on; empty if nobody knows.

@@ -17,7 +17,7 @@ func (t *explainer) containerWait(s *Sentence) string {
 	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
 		return t.imageWait(w, append([]string{w.Subject}, s.Others...))
 	case lifecycle.WaitBackOff:
-		return t.Say("%s waits for its next restart: back-off, next try %s", w.Subject, t.when(w.Until)) + t.inBrackets(t.backOffText(w)) + t.behindText(w.Subject)
+		return t.Say("%s waits for its next restart: back-off, next try %s", w.Subject, t.when(w.Until)) + t.inBrackets(w.In(t.Say)) + t.behindText(w.Subject)
 	case lifecycle.WaitRetry:
 		return t.working(work{t.Say("%s is to be started", w.Subject), t.Say("%s can't be started", w.Subject)}, w)
 	case lifecycle.WaitRemoval:
@@ -27,9 +27,9 @@ func (t *explainer) containerWait(s *Sentence) string {
 	case lifecycle.WaitStart:
 		return t.working(work{t.Say("The runtime is starting %s", w.Subject), ""}, w)
 	case lifecycle.WaitSnapshot:
-		return t.Say("What has become of %s is not known: the runtime is being asked", w.Subject) + t.ifSome(", after: %s", bare(w.Because))
+		return t.Say("What has become of %s is not known: the runtime is being asked", w.Subject) + t.ifSome(", after: %s", t.behind(w))
 	case lifecycle.WaitGroup:
-		return t.Say("%s is created and waits for its group", w.Subject) + t.soFar(w.Since) + t.ifSome(": %s", bare(w.Because))
+		return t.Say("%s is created and waits for its group", w.Subject) + t.soFar(w.Since) + t.ifSome(": %s", t.behind(w))
 	case lifecycle.WaitHook:
 		return t.Say("%s has not started yet: its %s hook has been running", w.Subject, w.On) + t.lasting(w.Since) + t.ifSome(": %s", w.Held)
 	case lifecycle.WaitProbe:
@@ -65,14 +65,14 @@ func (t *explainer) imageWait(w *lifecycle.Wait, containers []string) string {
 		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: w.Because})
 	default:
 	}
-	return t.Say("%s can't be had: %s", what, bare(w.Because)+t.ifSome("; %s", t.imageHint(w.Subject))) + t.nextTry(w)
+	return t.Say("%s can't be had: %s", what, t.behind(w)+t.ifSome("; %s", t.imageHint(w.Subject))) + t.nextTry(w)
 }
 
 // imageHint is what the last failure to get a container's image said beside it: that it is here, or by which name.
 func (t *explainer) imageHint(container string) string {
 	for _, e := range slices.Backward(t.Entries) {
 		if e.Container == container && e.Says().Kind == lifecycle.KindImageFailed {
-			return bare(e.Because)
+			return t.because(e)
 		}
 	}
 	return ""
@@ -119,7 +119,7 @@ func (t *explainer) probeWait(w *lifecycle.Wait) string {
 	case w.Because == "":
 		text = t.Word("has not succeeded yet")
 	case p.Run == 0:
-		text = t.Word("could not be made") + t.inBrackets(bare(w.Because))
+		text = t.Word("could not be made") + t.inBrackets(t.behind(w))
 	case p.Failing:
 		text = t.Say("failed %d of %d", p.Run, p.Of) + t.inBrackets(bare(p.Said))
 	default:
@@ -135,7 +135,7 @@ func (t *explainer) probeWait(w *lifecycle.Wait) string {
 // stopWait is about a container that is being stopped.
 func (t *explainer) stopWait(w *lifecycle.Wait) string {
 	overdue := !w.Until.IsZero() && w.Until.Before(t.now)
-	because := t.inBrackets(bare(w.Because))
+	because := t.inBrackets(t.behind(w))
 	switch w.For {
 	case lifecycle.WaitPreStop:
 		return t.Say("%s is being stopped%s: its preStop hook has been running", w.Subject, because) + t.lasting(w.Since) + t.ifSome(" and may until %s", t.whenOf(w)) + t.ifSome(": %s", w.Held)

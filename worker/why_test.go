@@ -86,12 +86,12 @@ var causes = []struct {
 	{"start refused", func(s *story, _ *v1.Pod) { s.Fault("fail StartContainer main message=exec_not_found times=5") }, func(l *life) { time.Sleep(2 * time.Second) }},
 	{"restart asked for", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
-		l.worker.Post(lifecycle.RestartRequested{Container: "main", Because: "lifepod restart"})
+		l.worker.Post(lifecycle.RestartRequested{Container: "main", Because: lifecycle.Because{Text: "lifepod restart"}})
 		l.await("restarted", restarts(1))
 	}},
 	{"all containers restart", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
-		l.worker.Post(lifecycle.RestartRequested{Because: "lifepod restart"})
+		l.worker.Post(lifecycle.RestartRequested{Because: lifecycle.Because{Text: "lifepod restart"}})
 		l.await("restarted", restarts(1))
 	}},
 	{"stop, deaf to the signal", func(s *story, _ *v1.Pod) { s.Program("main", "run term=ignore") }, func(l *life) {
@@ -206,7 +206,7 @@ var causes = []struct {
 	{"gone after restarts of all", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
 		for n, why := range []string{"lifepod restart", "new data"} {
-			l.worker.Post(lifecycle.RestartRequested{Because: why})
+			l.worker.Post(lifecycle.RestartRequested{Because: lifecycle.Because{Text: why}})
 			l.await("restarted", restarts(int32(n)+1))
 			time.Sleep(time.Minute)
 		}

@@ -65,6 +65,6 @@ func (s *side) live(ctx context.Context) (created, deleted []step, err error) {
 	s.spans.Reset()
 	s.moment.Reset()
 	began = time.Now()
-	err = l.End(lifecycle.StopRequested{Because: "bench"})
+	err = l.End(lifecycle.StopRequested{Because: lifecycle.Because{Text: "bench"}})
 	return created, stepsOf(whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
 }

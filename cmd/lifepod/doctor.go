@@ -165,7 +165,7 @@ func sweepRoot(ctx context.Context, root string, log *slog.Logger) (swept []left
 	}
 	pods := slices.DeleteFunc(node.Left(paths.Root), func(p unattended.Pod) bool { return p.Endpoint != "unix://"+paths.Socket() })
 	if len(pods) > 0 {
-		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
+		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(fmt.Sprintf), pods[0].Advice(fmt.Sprintf))
 	}
 	_, failed := down.EndPods(ctx, paths, down.Options{Root: root, Log: log})
 	if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +14,10 @@ import (
 // showLeft shows what there is of the logs of a pod that no lifepod leads, or what its journal has.
 func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error {
 	if pod.Elsewhere {
-		return errors.New(pod.Notice())
+		return errors.New(pod.Notice(fmt.Sprintf))
 	}
 	if l.options.Follow {
-		warn(command.ErrOrStderr(), "-f has no effect: %s", pod.Notice())
+		warn(command.ErrOrStderr(), "-f has no effect: %s", pod.Notice(fmt.Sprintf))
 	}
 	o := podlog.LineOptions{Tail: l.options.Tail, Since: l.options.Since, Timestamps: l.options.Timestamps}
 	names := control.ContainerNames(pod.Pod)

@@ -228,7 +228,7 @@ type UnattendedError struct{ unattended.Pod }
 
 // Error says why, and what to do.
 func (e *UnattendedError) Error() string {
-	return e.Notice()
+	return e.Notice(fmt.Sprintf)
 }
 
 // notOne is why a name does not stand for one pod.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/objects"
 )
 
@@ -78,7 +79,7 @@ func TestProviderToken(t *testing.T) {
 	}, metav1.CreateOptions{}))
 	client := clientOf(t, nodeName)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
+	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, lifecycle.Because) {}})
 	accounts := objects.APIServiceAccounts{Client: client, Tokens: source}
 	providers, request := provider(t, accounts, log)
 	machine.Until(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })

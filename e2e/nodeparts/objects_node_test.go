@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -39,7 +40,7 @@ func newObjectsNode(t *testing.T) *testNode {
 	n := &testNode{T: t, admin: admin, namespace: made.Name, changes: make(chan string, 100)}
 	n.Objects = objects.New(t.Context(), objects.Options{
 		Client: clientOf(t, nodeName), Log: slog.New(slog.DiscardHandler),
-		Changed:    func(_ types.UID, because string) { n.changes <- because },
+		Changed:    func(_ types.UID, because lifecycle.Because) { n.changes <- because.String() },
 		NodeLabels: func() (map[string]string, error) { return map[string]string{v1.LabelHostname: nodeName}, nil },
 	})
 	n.awaitDefaults()

@@ -6,6 +6,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,15 +21,15 @@ import (
 
 // spoken are the files whose sentences people read in their language: every text in them that looks like words is one.
 var spoken = []string{
-	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
-	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "ui/gone.go", "why/*.go", "worker/images/progress.go",
+	"lifecycle/words.go", "run/story/*.go", "run/countdown.go", "run/gate.go", "run/jobrun.go", "run/keys.go", "run/look.go", "run/panel.go", "run/print.go",
+	"run/pulls.go", "run/screen.go", "timeline/*.go", "timeline/draw/*.go", "cmd/lifepod/explain.go", "ui/gone.go", "unattended/pod.go", "why/*.go", "worker/images/progress.go",
 }
 
 // unspoken are texts in them that look like words and are none, or are English in every language.
 var unspoken = []string{
 	"default-src 'none'; style-src ", "; script-src ", "; base-uri 'none'; form-action 'none'", "startup ", "readiness ", "liveness ",
-	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s  (%s, docs/contract/%s)\n\n%s", "%s %d of %d", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
-	"lifepod run", " has failed: ", " · lifepod", "card warning", "input, select, dialog", " on-path", " open", "search ", "Pod ", "lifepod run examples/hello.yaml", "warning: standard output was not read to its end",
+	"image of ", "image of volume ", " probe of ", " of ", "image ", "work ", "%s  (%s, docs/contract/%s)\n\n%s", "+%.3fs ", "+%.3fs %s\n", ", Ready", ", not Ready", "Error creating: ", "event %s %s %s: %s", "pod ", "restartPolicy ",
+	"lifepod run", "lifepod agent", "lifepod up", "lifepod join", " · lifepod", "card warning", "input, select, dialog", " on-path", " open", "search ", "Pod ", "lifepod run examples/hello.yaml",
 }
 
 var (
@@ -40,7 +42,9 @@ var (
 func TestEverySentenceIsChinese(t *testing.T) {
 	catalogue := map[string]string{}
 	assert.Must(t, json.Unmarshal(chinese, &catalogue))
-	found := kinds(t)
+	warnings := map[string]string{}
+	found := kinds(t, reasons(t, warnings))
+	maps.Copy(found, warnings)
 	for _, pattern := range spoken {
 		files, err := filepath.Glob("../../" + pattern)
 		assert.Require(t, err == nil && files != nil, "%s: %v", pattern, err)
@@ -118,7 +122,7 @@ func sentences(t *testing.T, name string, to map[string]string) {
 			return n.Tag == nil
 		case *ast.CallExpr:
 			switch callee(n) {
-			case ".Errorf", ".New", "panic", ".warn", ".fail", ".Println", ".MustCompile":
+			case ".Errorf", ".New", "panic", ".warn", ".fail", ".Command", ".Println", ".MustCompile": // reasons finds what run warns of
 				return false
 			case ".Say", "say", ".Word", ".ifSome":
 				add(n.Args[0], "", true)
@@ -167,6 +171,121 @@ func callee(call *ast.CallExpr) string {
 	return ""
 }
 
+// foreign are texts of reasons that are the same in every language: commands, flags, kinds of objects.
+var foreign = regexp.MustCompile(`^(lifepod |--)|^[A-Z]\w+ $`)
+
+// reasons are the kinds that those who ask for something give as their reason, and what run warns of. It finds reasons that are
+// words instead; a program in package sim or bench asks in English.
+func reasons(t *testing.T, warnings map[string]string) (found map[string]string) {
+	found = map[string]string{}
+	assert.Must(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".cache", ".git", "bench", "e2e", "sim", "testdata"}, entry.Name()):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"), path == "../../lifecycle/group.go": // a group's decisions are texts
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		warns := warnings
+		if !strings.HasPrefix(path, "../../run/") {
+			warns = map[string]string{}
+		}
+		for _, text := range reasonsOf(file, path, found, warns) {
+			t.Errorf("%s: the reason %q is in English only: give it a kind", path, text)
+		}
+		return nil
+	}))
+	return found
+}
+
+func TestReasonsInEnglishAreFound(t *testing.T) {
+	const source = `package p
+var _ = lifecycle.Because{Kind: "a-kind", Text: "because " + name}
+var _ = []Wait{{For: WaitGroup}, Wait{Because: fmt.Sprintf("attempt %d begins", n)}}
+var _ = StopRequested{Because: lifecycle.Because{Text: "--timeout " + after}}
+func f() {
+	wait.Because, wait.Rule = "it is so", "A-RST-1"
+	p.warn("%s: careful", name)
+	log(Words{Because: "this is a log's"})
+}`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
+	assert.Must(t, err)
+	kinds, warnings := map[string]string{}, map[string]string{}
+	assert.Deep(t, "English", []string{"because ", "attempt %d begins", "it is so"}, reasonsOf(file, "p.go", kinds, warnings))
+	assert.Deep(t, "kinds", map[string]string{"a-kind": "p.go"}, kinds)
+	assert.Deep(t, "warnings", map[string]string{"%s: careful": "p.go"}, warnings)
+}
+
+// reasonsOf adds the kinds and the warnings of a file, and returns the words of its other reasons.
+func reasonsOf(file *ast.File, path string, kinds, warnings map[string]string) (english []string) {
+	each := func(e ast.Expr, do func(text string)) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			if l, is := n.(*ast.BasicLit); is && l.Kind == token.STRING {
+				text, _ := strconv.Unquote(l.Value)
+				do(text)
+			}
+			return true
+		})
+	}
+	words := func(text string) {
+		if wordy.MatchString(text) && !foreign.MatchString(text) {
+			english = append(english, text)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if name := callee(n); name == ".warn" || name == "warn" {
+				each(n.Args[0], func(text string) {
+					if wordy.MatchString(text) {
+						warnings[text] = path
+					}
+				})
+			}
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if s, is := to.(*ast.SelectorExpr); is && s.Sel.Name == "Because" && len(n.Rhs) == len(n.Lhs) {
+					if _, is := n.Rhs[i].(*ast.CompositeLit); !is { // which has fields
+						each(n.Rhs[i], words)
+					}
+				}
+			}
+		case *ast.CompositeLit:
+			of := typeName(n.Type)
+			for _, e := range n.Elts {
+				pair, _ := e.(*ast.KeyValueExpr)
+				if pair == nil {
+					continue
+				}
+				switch of + "." + typeName(pair.Key) {
+				case "Because.Kind":
+					each(pair.Value, func(text string) { kinds[text] = path })
+				case "Because.Text", "Wait.Because":
+					each(pair.Value, words)
+				}
+			}
+		}
+		return true
+	})
+	return english
+}
+
+// typeName is a name without its package; empty: it has none.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
 // templates adds what the page of a timeline says, and finds what it says in one language only.
 func templates(t *testing.T, to map[string]string) {
 	const name = "../../timeline/draw/page.tmpl"
@@ -204,9 +323,9 @@ func page(t *testing.T, to map[string]string) {
 	}
 }
 
-// kinds are what kinds, outcomes and reasons of package lifecycle say.
-func kinds(t *testing.T) map[string]string {
-	said, found := map[string]string{}, map[string]string{}
+// kinds are what kinds, outcomes and reasons of package lifecycle say, and those found elsewhere.
+func kinds(t *testing.T, found map[string]string) map[string]string {
+	said := map[string]string{}
 	files, err := filepath.Glob("../../lifecycle/*.go")
 	assert.Must(t, err)
 	for _, name := range files {

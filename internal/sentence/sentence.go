@@ -1,6 +1,6 @@
 // Package sentence has lifepod's sentences in the language of who reads them. A sentence is known by its English, a format of
-// package fmt or a text with places such as {on}; zh.json has the same in Chinese. Data, names, errors, warnings and logs are
-// English in every language.
+// package fmt or a text with places such as {on}; zh.json has the same in Chinese. Data, names, errors, warnings about
+// manifests and logs are English in every language.
 package sentence
 
 import (

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // bundleWatch follows all trust bundles. It is the store of its reflector.
@@ -64,7 +66,7 @@ func (w *bundleWatch) change(to func(now map[string]*certificatesv1.ClusterTrust
 	w.bundles.mu.Unlock()
 	for pod := range users {
 		if tell {
-			w.bundles.options.Changed(pod, "ClusterTrustBundles changed")
+			w.bundles.options.Changed(pod, lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: "ClusterTrustBundles"})
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -45,7 +46,7 @@ type podCertificate struct {
 
 // news are what others are told.
 type news struct {
-	because string // the pod should look again at its volumes; empty: it need not
+	because lifecycle.Because // the pod should look again at its volumes; zero: it need not
 	events  []podEvent
 }
 
@@ -84,9 +85,9 @@ func (have *podCertificate) decide(request *certificatesv1.PodCertificateRequest
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
 		case certificatesv1.PodCertificateRequestConditionTypeDenied:
-			return have.refuse("denied", "PodCertificateRequest "+name+" was denied", condition)
+			return have.refuse("denied", lifecycle.Because{Kind: "was-denied", Text: "PodCertificateRequest " + name}, condition)
 		case certificatesv1.PodCertificateRequestConditionTypeFailed:
-			return have.refuse("failed", "PodCertificateRequest "+name+" failed", condition)
+			return have.refuse("failed", lifecycle.Because{Kind: "request-failed", Text: "PodCertificateRequest " + name}, condition)
 		case certificatesv1.PodCertificateRequestConditionTypeIssued:
 			have.shown = &issued{Credentials: volumes.Credentials{Key: have.asked.key, Chain: onlyCertificates([]byte(request.Status.CertificateChain))}}
 			if at := request.Status.BeginRefreshAt; at != nil {
@@ -96,14 +97,14 @@ func (have *podCertificate) decide(request *certificatesv1.PodCertificateRequest
 				have.shown.expires = at.Time
 			}
 			have.answered()
-			return news{because: "PodCertificateRequest " + name + " is issued"}
+			return news{because: lifecycle.Because{Kind: "is-issued", Text: "PodCertificateRequest " + name}}
 		}
 	}
 	return news{}
 }
 
 // refuse is for good: the pod gets no certificate any more.
-func (have *podCertificate) refuse(verdict, what string, condition metav1.Condition) news {
+func (have *podCertificate) refuse(verdict string, what lifecycle.Because, condition metav1.Condition) news {
 	have.verdict = verdict
 	have.refused = &volumes.RefusedError{
 		Why: fmt.Sprintf("PodCertificateRequest was permanently %s: reason=%q message=%q", verdict, condition.Reason, condition.Message),

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -200,7 +201,7 @@ func (c *certificates) ring(have *podCertificate) {
 		}
 	}
 	if !have.requesting && have.due(now) {
-		happened.because = "a certificate of the pod is due"
+		happened.because = lifecycle.Because{Kind: "a-certificate-of-the-pod-is-due"}
 		have.again = now.Add(remindEvery)
 	}
 	c.arm(have)
@@ -213,7 +214,7 @@ func (c *certificates) tell(pod *v1.Pod, happened news) {
 	for _, e := range happened.events {
 		c.options.Warn(pod, e.reason, e.message)
 	}
-	if happened.because != "" {
+	if happened.because != (lifecycle.Because{}) {
 		c.options.Changed(pod.UID, happened.because)
 	}
 }

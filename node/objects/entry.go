@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // entry is one object that registered pods use. It is guarded by watches.mu.
@@ -89,19 +91,19 @@ func (e *entry) answer() (object, error) {
 
 // set takes over what is there now. It says what has happened if the pods should
 // hear of it.
-func (e *entry) set(now object) (because string) {
+func (e *entry) set(now object) (because lifecycle.Because) {
 	tell := e.refused || e.answered && !e.same(now)
 	if now != nil {
 		now = e.kind.trim(now)
 	}
-	because = e.kind.name + " " + e.name + e.change(now)
+	because = lifecycle.Because{Kind: e.change(now), Text: e.kind.name + " " + e.name}
 	e.now, e.known, e.refused = now, true, false
 	e.watch.heardFirst()
 	if now != nil && e.kind.immutable(now) {
 		e.endWatch()
 	}
 	if !tell {
-		return ""
+		return lifecycle.Because{}
 	}
 	return because
 }
@@ -114,15 +116,15 @@ func (e *entry) same(now object) bool {
 	return e.kind.same(e.now, now)
 }
 
-// change words what has become of the object.
-func (e *entry) change(now object) string {
+// change is what has become of the object.
+func (e *entry) change(now object) lifecycle.BecauseKind {
 	switch {
 	case now == nil && e.now == nil:
-		return " is not there"
+		return "is-not-there"
 	case now == nil:
-		return " was deleted"
+		return "was-deleted"
 	case e.now == nil:
-		return " is there"
+		return "is-there"
 	}
-	return " changed"
+	return lifecycle.BecauseChanged
 }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // TestMain takes away the handling of errors that no test looks at, which sleeps
@@ -58,7 +60,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	return w
 }
 
-func (w *world) changed(pod types.UID, because string) {
+func (w *world) changed(pod types.UID, because lifecycle.Because) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, fmt.Sprintf("%s: %s", pod, because))

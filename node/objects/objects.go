@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 	// Changed is told that a registered pod should look again at what it uses, and
 	// why ("ConfigMap conf changed"). It is called from any goroutine, never with a
 	// lock held, and must not block for long.
-	Changed func(pod types.UID, because string)
+	Changed func(pod types.UID, because lifecycle.Because)
 	// NodeLabels are those that the node affinity of a volume is held against.
 	NodeLabels func() (map[string]string, error)
 

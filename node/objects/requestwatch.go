@@ -11,6 +11,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // requestWatch follows the PodCertificateRequests of this node, which are all that it may
@@ -103,7 +105,7 @@ func (c *certificates) heard(w *requestWatch, r *certificatesv1.PodCertificateRe
 	case have == nil:
 	case deleted:
 		have.answered()
-		happened.because = "PodCertificateRequest " + name + " was deleted"
+		happened.because = lifecycle.Because{Kind: "was-deleted", Text: "PodCertificateRequest " + name}
 	default:
 		happened = have.decide(r)
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // When a token is renewed (A-VOL-5).
@@ -152,7 +154,7 @@ func (t *tokens) replace(pod types.UID, key tokenKey, now *token, after time.Dur
 		before.timer.Stop()
 	}
 	now.timer = time.AfterFunc(max(after, time.Second), func() {
-		t.options.Changed(pod, "a service account token is due for renewal")
+		t.options.Changed(pod, lifecycle.Because{Kind: "a-service-account-token-is-due-for-renewal"})
 	})
 	known[key] = now
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // watches are the objects that registered pods use.
@@ -85,7 +87,7 @@ func (w *watches) set(from *objectWatch, now object) {
 	}
 	because := from.entry.set(now)
 	var concerned []types.UID
-	if because != "" {
+	if because != (lifecycle.Because{}) {
 		for pod := range from.entry.users {
 			concerned = append(concerned, pod)
 		}

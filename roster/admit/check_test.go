@@ -136,19 +136,18 @@ func TestCheckOnABetterHost(t *testing.T) {
 	}
 }
 
-func TestUnenforced(t *testing.T) {
+func TestLacksSELinux(t *testing.T) {
 	options := &v1.SELinuxOptions{Level: "s0"}
 	ofPod := podWith(func(p *v1.Pod) { p.Spec.SecurityContext.SELinuxOptions = options })
 	ofContainer := podWith(func(p *v1.Pod) { p.Spec.Containers[0].SecurityContext.SELinuxOptions = options })
 	for name, tc := range map[string]struct {
 		pod     *v1.Pod
 		selinux bool
-		want    int
+		want    bool
 	}{
-		"pod": {ofPod, false, 1}, "container": {ofContainer, false, 1}, "enforced": {ofPod, true, 0},
-		"not asked for": {podWith(func(*v1.Pod) {}), false, 0},
+		"pod": {ofPod, false, true}, "container": {ofContainer, false, true}, "enforced": {ofPod, true, false},
+		"not asked for": {podWith(func(*v1.Pod) {}), false, false},
 	} {
-		got := Unenforced(tc.pod, Host{SELinux: tc.selinux})
-		assert.True(t, len(got) == tc.want, "%s: %q, want %d warnings", name, got, tc.want)
+		assert.Equal(t, tc.want, LacksSELinux(tc.pod, Host{SELinux: tc.selinux}), name)
 	}
 }

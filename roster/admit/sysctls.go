@@ -128,14 +128,8 @@ func asksForAppArmor(pod *v1.Pod) bool {
 	return slices.ContainsFunc(lifecycle.AllContainers(pod), func(c v1.Container) bool { return confines(lifecycle.AppArmorProfile(pod, &c)) })
 }
 
-// Unenforced tells of what a pod asks for that has no effect on this node, and
-// that Kubernetes runs all the same.
-func Unenforced(pod *v1.Pod, host Host) []string {
-	if host.SELinux || !asksForSELinux(pod) {
-		return nil
-	}
-	return []string{"seLinuxOptions have no effect: SELinux is not enabled on this machine"}
-}
+// LacksSELinux says that a pod asks for SELinux on a node without it, where Kubernetes runs it all the same.
+func LacksSELinux(pod *v1.Pod, host Host) bool { return !host.SELinux && asksForSELinux(pod) }
 
 func asksForSELinux(pod *v1.Pod) bool {
 	if sc := pod.Spec.SecurityContext; sc != nil && sc.SELinuxOptions != nil {

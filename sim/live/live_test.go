@@ -81,7 +81,7 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 		}
 		assert.Deep(t, "it wrote", "web main stdout hello", said)
 		began := time.Now()
-		w.Stop(lifecycle.StopRequested{Because: "the test"})
+		w.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Text: "the test"}})
 		assert.Must(t, <-ended)
 		if took := time.Since(began); took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("what ignores its stop signal has ended after %v, want its grace period of 7s", took)
@@ -131,7 +131,7 @@ func TestManualTime(t *testing.T) {
 		}
 	}
 	for _, w := range workers {
-		w.Stop(lifecycle.StopRequested{Because: "the test"})
+		w.Stop(lifecycle.StopRequested{Because: lifecycle.Because{Text: "the test"}})
 	}
 	advance(time.Minute)
 	running.Wait()
