@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -46,7 +47,12 @@ func main() {
 	address := flag.String("csi-address", "", "the driver's socket")
 	endpoint := flag.String("kubelet-registration-path", "", "the driver's socket, as the node sees it")
 	timeout := flag.Duration("timeout", time.Second, "for the driver's answer")
+	health := flag.String("http-endpoint", "", "the address of /healthz; empty: there is none")
 	flag.Parse()
+	if *health != "" {
+		http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {}) // it runs
+		go func() { klog.Fatal(http.ListenAndServe(*health, nil)) }()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := run(ctx, *address, *endpoint, *timeout); err != nil {
