@@ -78,7 +78,7 @@ func TestPeers(t *testing.T) {
 		peers := peersOf(t, c.peers)
 		for range peers { // in any order
 			peers = append(peers[1:], peers[0])
-			now := PeersOf(peers).Attempts("a")
+			now := PeersOf(peers).Attempts("a", true)
 			got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous
 			assert.True(t, got == want, "%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
 		}
@@ -87,7 +87,7 @@ func TestPeers(t *testing.T) {
 
 // TestMembersHash: the same members have the same hash, and others have another one (B-GRP-20).
 func TestMembersHash(t *testing.T) {
-	membersHash := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a").MembersHash }
+	membersHash := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a", true).MembersHash }
 	first := membersHash("a:2 b:2 c:2")
 	for _, same := range []string{"c:2 a:2 b:2", "a:2 b:2 c:1+", "a:2 b:2 c:2 d", "a:2 b:2 c:2 d:2-"} {
 		if got := membersHash(same); got != first {

@@ -102,8 +102,8 @@ func (g *peerGroup) tell(all bool) (held bool) {
 	of := group.PeersOf(peers)
 	for uid, member := range g.here {
 		now := g.unknown
-		if g.known {
-			now = lifecycle.GroupSeen{Attempts: of.Attempts(string(uid)), Size: of.Size}
+		if _, shown := g.all[uid]; g.known {
+			now = lifecycle.GroupSeen{Attempts: of.Attempts(string(uid), shown), Size: of.Size}
 		}
 		switch {
 		case member.last != nil && reflect.DeepEqual(now, *member.last):
