@@ -6,7 +6,8 @@ import (
 )
 
 // Follower is the part of each node with members of a group: what it reports, and by what its members go. What is exported
-// outlives the process.
+// outlives the process: it is written before a report is sent. A pod is to show the mode of its member, and what it has announced,
+// in the same write.
 type Follower struct {
 	Version uint64           `json:"version,omitzero"` // of Report
 	Modes   map[string]int32 `json:"modes,omitzero"`   // of the members here, by UID (Peer)
@@ -40,7 +41,7 @@ func Forgotten(version uint64, members []Peer) Follower {
 func (f *Follower) Have(members []Peer) {
 	modes := map[string]int32{}
 	for _, p := range members {
-		modes[p.UID] = f.Modes[p.UID]
+		modes[p.UID] = max(f.Modes[p.UID], p.Mode)
 	}
 	f.members, f.Modes = members, modes
 	f.change()
@@ -97,10 +98,10 @@ func (f *Follower) Observe(all []Peer) {
 	f.change()
 }
 
-// change changes the mode of each member, once its pod shows the one before.
+// change changes the mode of each member to what is asked for last, once its pod shows the one before.
 func (f *Follower) change() {
 	for _, p := range f.members {
-		if mode := f.Modes[p.UID]; p.Mode == mode && f.direct != (mode%2 == 1) {
+		if mode := f.Modes[p.UID]; f.now != nil && p.Mode == mode && f.direct != (mode%2 == 1) {
 			f.Modes[p.UID]++
 		}
 	}

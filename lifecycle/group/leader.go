@@ -128,26 +128,17 @@ func (l *Leader) Join(r Report) Joined {
 			j.Acknowledged = append(j.Acknowledged, p.UID)
 		}
 	}
-	if r.Group == l.group {
-		l.take(r)
-	}
+	l.Hear(r)
 	j.Verdict = l.Verdict()
 	return j
 }
 
 // Hear takes the report of a node, and says of which members it reports that are not on it by the API server: of those it
-// believes nothing (B-GRP-25). Reports of nodes that have joined another leader are for that one.
+// believes nothing (B-GRP-25).
 func (l *Leader) Hear(r Report) (refused []string) {
-	if r.Group != l.group || !l.term.same(r.Term) {
+	if r.Group != l.group {
 		return nil
 	}
-	return l.take(r)
-}
-
-// Leave takes that a node does not report any more.
-func (l *Leader) Leave(node string) { delete(l.reports, node) }
-
-func (l *Leader) take(r Report) (refused []string) {
 	for i := range r.Members {
 		p := &r.Members[i]
 		if !l.shows(p.UID, r.Node) {
@@ -165,6 +156,9 @@ func (l *Leader) take(r Report) (refused []string) {
 	}
 	return refused
 }
+
+// Leave takes that a node does not report any more.
+func (l *Leader) Leave(node string) { delete(l.reports, node) }
 
 func (l *Leader) shows(uid, node string) bool {
 	m := l.members[uid]

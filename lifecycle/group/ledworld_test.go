@@ -14,6 +14,7 @@ type led struct {
 	nodes    map[string]*crowdNode
 	messages []message
 	number   int
+	off      int // faults that this walk leaves out, a bit for each: many at once hide each other
 }
 
 // crowdNode has some pods, and sees them all as the API server had them at some time.
@@ -26,17 +27,15 @@ type crowdNode struct {
 	mute     bool    // it can't report to others, ever
 }
 
-// message is what one node sends to another: one of the four.
+// message is what one node sends to another, and what comes of it there.
 type message struct {
-	from, to     string
-	join, report *Report
-	joined       *Joined
-	verdict      *Verdict
+	from, to string
+	arrives  func(*crowdNode)
 }
 
 func newLed(rt *rapid.T, size int32, seen map[string]int) *crowd {
 	w := &crowd{rt: rt, size: size, pods: map[string]*crowdPod{}, history: []map[string]Placed{{}}, begun: none, seen: seen}
-	w.led = &led{nodes: map[string]*crowdNode{}}
+	w.led = &led{nodes: map[string]*crowdNode{}, off: w.draw(1<<20, "off")}
 	for range size {
 		w.create()
 	}
@@ -54,7 +53,7 @@ func (l *led) place(w *crowd) string {
 	}
 	l.number++
 	name := fmt.Sprint("node-", l.number)
-	l.nodes[name] = &crowdNode{name: name, follower: NewFollower("g", name, Follower{}), mute: w.draw(12, "mute") == 0}
+	l.nodes[name] = &crowdNode{name: name, follower: NewFollower("g", name, Follower{}), mute: l.off&1 == 0 && w.draw(12, "mute") == 0}
 	if l.nodes[name].mute {
 		w.seen["mute"]++
 	}
@@ -69,7 +68,7 @@ func (l *led) late(w *crowd, p *crowdPod) bool {
 	n := l.nodes[w.api()[p.uid].Node]
 	w.have(n)
 	p.said.Mode = n.follower.Modes[p.uid]
-	return w.draw(3, "written") > 0
+	return w.draw(4, "written") > 0
 }
 
 // have tells the follower of a node what its pods are.
@@ -99,18 +98,31 @@ func (w *crowd) actLed() {
 	names := slices.Sorted(maps.Keys(w.led.nodes))
 	n := w.led.nodes[names[w.draw(len(names), "node")]]
 	w.have(n)
+	if w.led.off%3 == 0 { // a walk in large steps
+		switch w.draw(8, "large step") {
+		case 0, 1, 2:
+			w.parts()
+		case 3:
+			w.replaces(w.all()[w.draw(2, "first or second")%len(w.pods)])
+		default:
+			w.sideGoesOn()
+		}
+		return
+	}
 	switch w.draw(16, "action of a node") {
 	case 0, 1:
-		w.joins(n, func(string) bool { return w.draw(3, "silent") == 0 })
+		w.joins(n, func(string) bool { return w.draw(10, "silent") == 0 })
 	case 2, 3:
 		if n.leader != nil {
 			n.view += w.draw(len(w.history)-n.view, "seen by the leader")
 			n.leader.Observe(uint64(n.view), w.placed(n.view))
 		}
 	case 4:
-		w.send(message{from: n.name, report: new(n.follower.Report())})
+		w.reports(n)
 	case 5:
 		w.breaksNode(n)
+	case 6:
+		w.sideGoesOn()
 	default:
 		if len(w.led.messages) > 0 {
 			w.delivers(w.draw(len(w.led.messages), "message"))
@@ -120,12 +132,13 @@ func (w *crowd) actLed() {
 }
 
 func (w *crowd) breaksNode(n *crowdNode) {
-	switch w.draw(12, "node broken") {
-	case 0:
-		w.seen["partition"]++
-		for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
-			w.led.nodes[name].side = w.draw(2, "side")
-		}
+	fault := w.draw(10, "node broken")
+	if w.led.off&(2<<fault) != 0 {
+		fault = w.draw(3, "partition")
+	}
+	switch fault {
+	case 0, 9:
+		w.parts()
 	case 1, 2:
 		for _, other := range w.led.nodes {
 			other.side = 0
@@ -156,6 +169,14 @@ func (w *crowd) breaksNode(n *crowdNode) {
 	case 8:
 		w.seen["goes by pods"]++
 		w.byPods(n, n.view)
+	}
+}
+
+// parts has each node reach some of the others only.
+func (w *crowd) parts() {
+	w.seen["partition"]++
+	for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
+		w.led.nodes[name].side = w.draw(2, "side")
 	}
 }
 
@@ -197,24 +218,50 @@ func (w *crowd) joins(n *crowdNode, silent func(string) bool) {
 		other := w.led.nodes[name]
 		return other == nil || other.mute || other.side != n.side || silent(name)
 	})
-	if leader == nil || n.mute {
+	if n.mute {
 		w.byPods(n, n.view)
-		return
-	}
-	if n.follower.MustJoin() || n.follower.term.Leader != leader.UID {
-		w.send(message{from: n.name, to: leader.Node, join: new(n.follower.Report())})
+	} else if leader != nil && (n.follower.MustJoin() || n.follower.term.Leader != leader.UID) {
+		r := n.follower.Report()
+		w.send(n, leader.Node, func(to *crowdNode) {
+			if w.leads(to); to.leader == nil {
+				return
+			}
+			joined := to.leader.Join(r)
+			w.send(to, n.name, func(n *crowdNode) {
+				n.follower.Join(joined)
+				w.reports(n)
+			})
+			w.tellsAll(to)
+		})
 	}
 }
 
-// send puts a message on its way; to nobody in particular: to the leader.
-func (w *crowd) send(m message) {
-	if n := w.led.nodes[m.from]; m.to == "" && !n.mute {
-		if leader, there := w.api()[n.follower.term.Leader]; there {
-			m.to = leader.Node
+// reports has a node report to its leader.
+func (w *crowd) reports(n *crowdNode) {
+	r := n.follower.Report()
+	w.send(n, w.api()[n.follower.term.Leader].Node, func(to *crowdNode) {
+		if to.leader != nil {
+			to.leader.Hear(r)
+			w.tellsAll(to)
 		}
+	})
+}
+
+func (w *crowd) tellsAll(n *crowdNode) {
+	v := n.leader.Verdict()
+	for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
+		w.send(n, name, func(to *crowdNode) {
+			w.seen["verdict"]++
+			if to.follower.Hear(v) {
+				w.reports(to)
+			}
+		})
 	}
-	if w.led.nodes[m.to] != nil {
-		w.led.messages = append(w.led.messages, m)
+}
+
+func (w *crowd) send(from *crowdNode, to string, arrives func(*crowdNode)) {
+	if w.led.nodes[to] != nil && !from.mute {
+		w.led.messages = append(w.led.messages, message{from.name, to, arrives})
 	}
 }
 
@@ -231,30 +278,8 @@ func (w *crowd) delivers(i int) {
 		w.seen["message lost"]++
 		return
 	}
-	w.arrives(to, m)
-}
-
-func (w *crowd) arrives(n *crowdNode, m message) {
-	w.have(n)
-	switch {
-	case m.join != nil:
-		w.leads(n)
-		if n.leader != nil {
-			w.send(message{from: n.name, to: m.from, joined: new(n.leader.Join(*m.join))})
-			w.tellsAll(n)
-		}
-	case m.joined != nil:
-		n.follower.Join(*m.joined)
-		w.send(message{from: n.name, report: new(n.follower.Report())})
-	case m.report != nil && n.leader != nil:
-		n.leader.Hear(*m.report)
-		w.tellsAll(n)
-	case m.verdict != nil:
-		w.seen["verdict"]++
-		if n.follower.Hear(*m.verdict) {
-			w.send(message{from: n.name, report: new(n.follower.Report())})
-		}
-	}
+	w.have(to)
+	m.arrives(to)
 }
 
 // leads has a node lead that is asked to, if it has a member.
@@ -263,71 +288,93 @@ func (w *crowd) leads(n *crowdNode) {
 		w.number++
 		n.leader = NewLeader("g", here[0].uid, fmt.Sprint(w.number))
 		n.leader.Observe(uint64(n.view), w.placed(n.view))
-		leading := 0
 		for _, other := range w.led.nodes {
-			if other.leader != nil {
-				leading++
+			if other.leader != nil && other != n {
+				w.seen["two lead"]++
 			}
 		}
-		if leading > 1 {
-			w.seen["two lead"]++
-		}
-	}
-}
-
-func (w *crowd) tellsAll(n *crowdNode) {
-	v := n.leader.Verdict()
-	for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
-		w.send(message{from: n.name, to: name, verdict: &v})
 	}
 }
 
 // goesOnLed lets everything happen between nodes that is to happen, in turn.
 func (w *crowd) goesOnLed() {
-	for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
-		w.led.nodes[name].side, w.led.nodes[name].view = 0, len(w.history)-1
-	}
-	first := LeaderOf(w.placed(len(w.history)-1), func(name string) bool { return w.led.nodes[name].mute })
-	for _, name := range slices.Sorted(maps.Keys(w.led.nodes)) {
-		n := w.led.nodes[name]
-		w.have(n)
-		if first == nil || n.mute {
-			n.follower.Observe(peersIn(w.api()))
-			continue
-		}
-		leader := w.led.nodes[first.Node]
-		if n != leader {
-			n.leader = nil
-		}
-		if leader.leader == nil || leader.leader.term.Leader != first.UID {
-			leader.leader = NewLeader("g", first.UID, fmt.Sprint("end-", len(w.history), w.draw(1e9, "term")))
-		}
-		leader.leader.Observe(uint64(len(w.history)-1), w.placed(len(w.history)-1))
-		if n.follower.MustJoin() || !n.follower.term.same(leader.leader.term) {
-			n.follower.Join(leader.leader.Join(n.follower.Report()))
-		}
-		leader.leader.Hear(n.follower.Report())
-		n.follower.Hear(leader.leader.Verdict())
+	for _, n := range w.led.nodes {
+		n.side, n.view = 0, len(w.history)-1
 	}
 	w.led.messages = nil
+	for name, n := range w.meets(slices.Sorted(maps.Keys(w.led.nodes)), 0, true) {
+		if n.mute {
+			n.follower.Observe(peersIn(w.api()))
+		} else if lead := w.led.nodes[name]; lead != n {
+			n.leader = nil
+		}
+	}
+}
+
+// meets has nodes of a side join the same leader, report to it, and hear from it. It yields each with its leader's name.
+func (w *crowd) meets(names []string, side int, watches bool) func(func(string, *crowdNode) bool) {
+	return func(yield func(string, *crowdNode) bool) {
+		first := LeaderOf(w.placed(len(w.history)-1), func(name string) bool { return w.led.nodes[name].mute || w.led.nodes[name].side != side })
+		for _, name := range names {
+			n := w.led.nodes[name]
+			w.have(n)
+			if first == nil || n.mute || n.side != side {
+				yield("", n)
+				continue
+			}
+			lead := w.led.nodes[first.Node]
+			if lead.leader == nil || lead.leader.term.Leader != first.UID {
+				w.number++
+				lead.leader = NewLeader("g", first.UID, fmt.Sprint(w.number))
+			}
+			if watches {
+				lead.view = len(w.history) - 1
+			}
+			lead.leader.Observe(uint64(lead.view), w.placed(lead.view))
+			if n.follower.MustJoin() || !n.follower.term.same(lead.leader.term) {
+				n.follower.Join(lead.leader.Join(n.follower.Report()))
+			}
+			lead.leader.Hear(n.follower.Report())
+			n.follower.Hear(lead.leader.Verdict())
+			yield(first.Node, n)
+		}
+	}
+}
+
+// sideGoesOn has the nodes that reach each other go on for a while, which the others hear nothing of, nor the API server.
+func (w *crowd) sideGoesOn() {
+	w.seen["a side goes on"]++
+	side, watches := w.draw(2, "which side"), w.draw(2, "watches") == 0
+	names := rapid.Permutation(slices.Sorted(maps.Keys(w.led.nodes))).Draw(w.rt, "nodes")
+	names = names[w.draw(len(names), "without"):]
+	for range w.draw(6, "times") {
+		for lead, n := range w.meets(names, side, watches) {
+			for _, p := range w.on(n.name) {
+				if lead == "" || w.draw(8, "held up") == 0 {
+					continue
+				}
+				p.view = len(w.history) - 1
+				w.decides(p)
+				w.ends(p)
+				if w.draw(3, "starts") > 0 {
+					w.starts(p)
+				}
+				w.tells(p, true)
+				if w.draw(12, "fails") == 0 {
+					w.fails(p)
+				}
+				w.lawful()
+			}
+		}
+	}
 }
 
 func (l *led) String() (text string) {
 	if l == nil {
 		return ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
-		n := l.nodes[name]
-		text += fmt.Sprintf("\n%s: mute %t side %d %+v", name, n.mute, n.side, *n.follower)
-		if n.follower.now != nil {
-			text += fmt.Sprintf(" now %+v", *n.follower.now)
-		}
-		if n.leader != nil {
-			text += fmt.Sprintf("\n  leads: %+v", *n.leader)
-			for _, m := range n.leader.all() {
-				text += fmt.Sprintf("\n    %+v reported %+v", *m, m.reported)
-			}
-		}
+	for _, n := range l.nodes {
+		text += fmt.Sprintf("\n%s: side %d mute %t %+v now %+v leads %+v", n.name, n.side, n.mute, *n.follower, n.follower.now, n.leader)
 	}
 	return text
 }

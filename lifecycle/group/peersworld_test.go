@@ -146,13 +146,15 @@ func (w *crowd) act() {
 
 // breaks is what happens rarely.
 func (w *crowd) breaks(p *crowdPod) {
-	switch w.draw(10, "broken") {
+	fault := w.draw(10, "broken")
+	if w.led != nil && w.led.off&(1<<(fault+10)) != 0 {
+		return
+	}
+	switch fault {
 	case 0:
 		w.adopts(p)
-	case 1: // the node is gone, with what ran there; the controller is quick
-		w.seen["pod replaced"]++
-		w.remove(p)
-		w.create()
+	case 1:
+		w.replaces(p)
 	case 2: // and late
 		w.remove(p)
 	case 3, 4: // it is deleted, and its successor is there before it ends
@@ -181,6 +183,13 @@ func (w *crowd) breaks(p *crowdPod) {
 	case 9: // its agent restarts, with its checkpoint, and reads the pods from an API server that lags
 		p.heard = false
 	}
+}
+
+// replaces: the node is gone, with what ran there; the controller is quick.
+func (w *crowd) replaces(p *crowdPod) {
+	w.seen["pod replaced"]++
+	w.remove(p)
+	w.create()
 }
 
 // adopts goes on with a pod from what the API and its containers say (B-GRP-13).
