@@ -1,0 +1,189 @@
+package transport
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"log/slog"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
+
+// authority signs certificates; without a certificate of its own they are self-signed.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t testing.TB) *authority {
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)).Must(t)
+	return &authority{assert.Get(x509.ParseCertificate(der)).Must(t), key}
+}
+
+// sign makes a certificate of a user in a group.
+func (a *authority) sign(t testing.TB, user, group string, usages ...x509.ExtKeyUsage) tls.Certificate {
+	t.Helper()
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user, Organization: []string{group}},
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: usages,
+	}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)).Must(t)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// serve serves a node's API with a certificate.
+func (a *authority) serve(t testing.TB, n *Node, certificate tls.Certificate) Peer {
+	t.Helper()
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{certificate}, ClientCAs: a.pool(), ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2"},
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n.ServePeer(w, r, strings.TrimPrefix(r.TLS.PeerCertificates[0].Subject.CommonName, UserPrefix))
+		}),
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
+	go func() { _ = server.ServeTLS(l, "", "") }()
+	t.Cleanup(func() { _ = server.Close() })
+	return Peer{n.Name, l.Addr().String()}
+}
+
+// newNode is a node that reaches others by HTTPS, and is served.
+func (a *authority) newNode(t testing.TB, name string) (*Node, Peer) {
+	t.Helper()
+	pair := a.sign(t, UserPrefix+name, UserGroup, x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth)
+	config := &tls.Config{RootCAs: a.pool(), Certificates: []tls.Certificate{pair}}
+	n := New(Options{Name: name, Way: &HTTPS{TLS: func() (*tls.Config, error) { return config, nil }}, Log: slog.New(slog.DiscardHandler)})
+	return n, a.serve(t, n, pair)
+}
+
+// inProcess is a node that reaches others in memory.
+func inProcess(p *Process, name string) (*Node, Peer) {
+	n := New(Options{Name: name, Way: p.Way(name), Log: slog.New(slog.DiscardHandler)})
+	p.Add(n)
+	return n, Peer{Name: name}
+}
+
+// testLeader gives the nodes their places in the order in which they join, fanOut children each. Who joins again is its own child.
+type testLeader struct {
+	fanOut int
+	peers  map[string]Peer
+	heard  chan [2]string // node and word
+
+	mu     sync.Mutex
+	places []string
+}
+
+func newLeader(fanOut int) *testLeader {
+	return &testLeader{fanOut: fanOut, peers: map[string]Peer{}, heard: make(chan [2]string, 10000)}
+}
+
+func (l *testLeader) Joined(node string, _ []byte) (answer []byte, parent Peer, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if place := len(l.places)/l.fanOut - 1; place >= 0 && !slices.Contains(l.places, node) {
+		parent = l.peers[l.places[place]]
+	}
+	l.places = append(l.places, node)
+	return []byte("welcome " + node), parent, nil
+}
+
+func (l *testLeader) Heard(node string, word []byte) { l.heard <- [2]string{node, string(word)} }
+
+// wants awaits these words of nodes; others may come before.
+func (l *testLeader) wants(t testing.TB, words map[string]string) {
+	t.Helper()
+	for left := maps.Clone(words); len(left) > 0; {
+		select {
+		case got := <-l.heard:
+			if left[got[0]] == got[1] {
+				delete(left, got[0])
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("these words are missing: %v", left)
+		}
+	}
+}
+
+// member is a node that joins again and again.
+type member struct {
+	*Node
+	verdicts chan string
+
+	mu    sync.Mutex
+	group *Group
+	word  string
+}
+
+func newMember(n *Node) *member { return &member{Node: n, verdicts: make(chan string, 10)} }
+
+// live joins the group at the leader, until ctx ends. ready is called when it has joined for the first time.
+func (m *member) live(ctx context.Context, leader Peer, ready func()) {
+	for ctx.Err() == nil {
+		g, _, err := m.Join(ctx, leader, "ns/train", nil, func(v []byte) { m.verdicts <- string(v) })
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		m.mu.Lock()
+		m.group = g
+		if m.word != "" {
+			_ = g.Tell([]byte(m.word))
+		}
+		m.mu.Unlock()
+		if ready != nil {
+			ready()
+			ready = nil
+		}
+		_ = g.Run(ctx)
+	}
+}
+
+func (m *member) tell(t testing.TB, word string) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.word = word
+	assert.Must(t, m.group.Tell([]byte(word)))
+}
+
+func (m *member) wants(t testing.TB, verdict string) {
+	t.Helper()
+	select {
+	case got := <-m.verdicts:
+		assert.Equal(t, verdict, got, "%s", m.Name)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s has no verdict", m.Name)
+	}
+}

@@ -1,0 +1,286 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
+)
+
+const (
+	mostChildren = 32
+	// mostKept is how many bytes of words a node keeps that have come from one child.
+	mostKept = 8 << 20
+)
+
+// Group is one that a node leads, or has joined at its leader, in one leadership (term).
+type Group struct {
+	node       *Node
+	name, term string
+	key        ed25519.PublicKey // of the leader
+	life       context.Context   // of what children have with this node
+	end        context.CancelFunc
+	up         mailbox.Signal // there are words to send
+
+	leader  string
+	leads   Leader // nil: another node leads
+	wordKey []byte // for that one
+	// What the last Join has set.
+	parent Peer
+	ticket *message
+	heard  func(verdict []byte)
+
+	mu       sync.Mutex
+	children map[string]*child
+	newest   uint64              // number of the verdict
+	verdict  []byte              // as a frame; nil: there is none
+	words    map[string]*relayed // of this node and of those below it; at the leader those that it has heard last
+	unsent   map[string]*relayed // to the parent
+	wordKeys map[string][]byte   // of those that have joined the leader
+}
+
+// relayed is the newest word of a node.
+type relayed struct {
+	number uint64
+	frame  []byte
+	by     *child // nil: it is this node's own
+}
+
+// child is a node that has this one as its parent, and its stream.
+type child struct {
+	*Group
+	name    string
+	life    context.Context // until another stream takes its place
+	end     context.CancelFunc
+	wake    mailbox.Signal
+	sent    uint64 // number of the verdict that it has
+	kept    int    // bytes of its words
+	doubted sync.Once
+}
+
+func newGroup(n *Node, name, term string, key ed25519.PublicKey) *Group {
+	g := &Group{
+		node: n, name: name, term: term, key: key, up: mailbox.NewSignal(), children: map[string]*child{},
+		words: map[string]*relayed{}, unsent: map[string]*relayed{}, wordKeys: map[string][]byte{},
+	}
+	g.life, g.end = context.WithCancel(context.Background())
+	return g
+}
+
+// End ends all streams of the group, and nobody joins it here any more.
+func (g *Group) End() { g.end() }
+
+// Parent is the node that the leader has given it.
+func (g *Group) Parent() Peer { return g.parent }
+
+// Tell has all nodes of the group get a verdict, if the node leads it, and else the leader a word: as soon as they can take it,
+// and after a stream was lost again.
+func (g *Group) Tell(payload []byte) error {
+	m := &message{From: g.node.Name, Number: g.node.number(), Payload: payload}
+	if g.leads != nil {
+		m.Proof = ed25519.Sign(g.node.key, m.content(verdict, g.name, g.term))
+	} else {
+		m.Proof = mac(g.wordKey, m.content(word, g.name, g.term))
+	}
+	frame, err := m.frame()
+	switch {
+	case err != nil:
+	case g.leads != nil:
+		g.decided(m.Number, frame)
+	default:
+		g.keep(m, frame, nil)
+	}
+	return err
+}
+
+// attempts are made to reach the parent, which may not have its answer of the leader yet: in 0.6 s.
+func attempts() wait.Backoff {
+	return wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
+}
+
+// Run has a stream to the parent until it ends, and says why; then Join again. Call it once after each Join.
+func (g *Group) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(g.life, cancel)()
+	request, err := json.Marshal(attaching{g.name, g.ticket})
+	if err != nil {
+		return err
+	}
+	var stream Stream
+	_ = wait.ExponentialBackoffWithContext(ctx, attempts(), func(ctx context.Context) (bool, error) {
+		stream, err = g.node.Way.Stream(ctx, g.parent, request)
+		return err == nil, nil
+	})
+	if stream != nil {
+		g.mu.Lock()
+		g.unsent = maps.Clone(g.words)
+		g.mu.Unlock()
+		err = g.node.exchange(ctx, stream, g.up, g.nextWords, g.hear)
+	}
+	return fmt.Errorf("parent %s in group %s: %w", g.parent.Name, g.name, err)
+}
+
+// hear takes a verdict from the parent.
+func (g *Group) hear(frame []byte, m *message) error {
+	if !m.signed(verdict, g) {
+		return fmt.Errorf("its verdict is not signed by the leader, %s", g.leader)
+	}
+	if g.decided(m.Number, frame) {
+		g.heard(m.Payload)
+	}
+	return nil
+}
+
+// decided has a verdict passed on to the children; false: there is a newer one.
+func (g *Group) decided(number uint64, frame []byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if number <= g.newest {
+		return false
+	}
+	g.newest, g.verdict = number, frame
+	for _, c := range g.children {
+		c.wake.Send()
+	}
+	return true
+}
+
+// nextWords are those that the parent does not have.
+func (g *Group) nextWords() []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var frames bytes.Buffer
+	for _, w := range g.unsent {
+		frames.Write(w.frame)
+	}
+	clear(g.unsent)
+	return frames.Bytes()
+}
+
+// keep has a word passed on to the parent, unless there is a newer one. by is the child that it is from; nil: it is the node's own.
+func (g *Group) keep(m *message, frame []byte, by *child) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.words[m.From]
+	if before != nil && before.number > m.Number || by != nil && (m.From == g.node.Name || by.life.Err() != nil || by.kept+len(frame) > mostKept) {
+		return
+	}
+	if before != nil && before.by != nil {
+		before.by.kept -= len(before.frame)
+	}
+	if by != nil {
+		by.kept += len(frame)
+	}
+	w := &relayed{m.Number, frame, by}
+	g.words[m.From], g.unsent[m.From] = w, w
+	g.up.Send()
+}
+
+// knows takes a node that has joined, and returns what lets it be a child of parent.
+func (g *Group) knows(node string, wordKey []byte, parent string) *message {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !hmac.Equal(g.wordKeys[node], wordKey) {
+		g.wordKeys[node] = wordKey
+		delete(g.words, node) // another process may count anew
+	}
+	t := &message{From: g.node.Name, Payload: []byte(ticketOf(node, parent))}
+	t.Proof = ed25519.Sign(g.node.key, t.content(ticket, g.name, g.term))
+	return t
+}
+
+// believes says whether a word is that of a node that has joined, and whether it is newer than the one before.
+func (g *Group) believes(m *message) (proven, news bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := g.wordKeys[m.From]
+	if key == nil || !hmac.Equal(m.Proof, mac(key, m.content(word, g.name, g.term))) {
+		return false, false
+	}
+	before := g.words[m.From]
+	if before != nil && before.number >= m.Number {
+		return true, false
+	}
+	g.words[m.From] = &relayed{number: m.Number}
+	return true, true
+}
+
+// add takes a child. Its stream before ends.
+func (g *Group) add(name string) (*child, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if before := g.children[name]; before != nil {
+		g.forget(before)
+	}
+	if len(g.children) >= mostChildren {
+		return nil, refuse("%s has %d children already", g.node.Name, mostChildren)
+	}
+	c := &child{Group: g, name: name, wake: mailbox.NewSignal()}
+	c.life, c.end = context.WithCancel(g.life)
+	g.children[name] = c
+	return c, nil
+}
+
+// forget forgets a child, and the words that have come by it: they come again by the way that their nodes have then.
+func (g *Group) forget(c *child) {
+	c.end()
+	if g.children[c.name] != c {
+		return
+	}
+	delete(g.children, c.name)
+	byIt := func(_ string, w *relayed) bool { return w.by == c }
+	maps.DeleteFunc(g.words, byIt)
+	maps.DeleteFunc(g.unsent, byIt)
+}
+
+// serve has the child's stream until it ends, and says why it did.
+func (c *child) serve(ctx context.Context, stream Stream) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.forget(c)
+	}()
+	return c.node.exchange(ctx, stream, c.wake, c.nextVerdict, c.hear)
+}
+
+// nextVerdict is the one that the child does not have; nil: it has the newest.
+func (c *child) nextVerdict() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sent == c.newest {
+		return nil
+	}
+	c.sent = c.newest
+	return c.verdict
+}
+
+// hear takes a word of the child, or of a node below it.
+func (c *child) hear(frame []byte, m *message) error {
+	if c.leads == nil {
+		c.keep(m, frame, c)
+		return nil // a bad one may be that of a node below it
+	}
+	proven, news := c.believes(m)
+	if news {
+		c.leads.Heard(m.From, m.Payload)
+	}
+	if !proven {
+		c.doubted.Do(func() {
+			c.node.Log.Warn("a word for a group is not proven to be that of its node", "group", c.Group.name, "node", m.From, "by", c.name)
+		})
+	}
+	return nil
+}

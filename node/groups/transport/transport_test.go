@@ -1,0 +1,383 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
+)
+
+// TestTree: the leader hears the newest word of each node, and each node has its newest verdict, by whichever way: also those
+// that join late, and those that have lost their parent.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	process, ca := &Process{}, newAuthority(t)
+	for way, node := range map[string]func(name string) (*Node, Peer){
+		"process": func(name string) (*Node, Peer) { return inProcess(process, name) },
+		"https":   func(name string) (*Node, Peer) { return ca.newNode(t, name) },
+	} {
+		t.Run(way, func(t *testing.T) { testTree(t, node) })
+	}
+}
+
+func testTree(t *testing.T, node func(name string) (*Node, Peer)) {
+	leader := newLeader(3)
+	first, at := node("leader")
+	group := first.Lead("ns/train", leader)
+	var members []*member
+	var ends []context.CancelFunc
+	var running sync.WaitGroup
+	begin := func() *member {
+		n, peer := node(fmt.Sprintf("node-%d", len(members)))
+		leader.peers[n.Name] = peer
+		m, joined := newMember(n), make(chan struct{})
+		ctx, end := context.WithCancel(t.Context())
+		members, ends = append(members, m), append(ends, end)
+		running.Go(func() { m.live(ctx, at, func() { close(joined) }) })
+		<-joined
+		return m
+	}
+	defer running.Wait()
+	defer func() {
+		for _, end := range ends {
+			end()
+		}
+	}()
+	for range 15 { // three of the leader, nine below these, and three below them
+		begin()
+	}
+	words := map[string]string{}
+	for _, m := range members {
+		m.tell(t, "ready")
+		words[m.Name] = "ready"
+	}
+	leader.wants(t, words)
+	assert.Must(t, group.Tell([]byte("start 1")))
+	for _, m := range members {
+		m.wants(t, "start 1")
+	}
+	late := begin()
+	late.wants(t, "start 1")
+	late.tell(t, "ready")
+	leader.wants(t, map[string]string{late.Name: "ready"})
+
+	ends[0]() // with those below it
+	members[0].group.End()
+	members = members[1:]
+	delete(words, "node-0")
+	for _, m := range members {
+		m.tell(t, "again")
+		words[m.Name] = "again"
+	}
+	leader.wants(t, words)
+	assert.Must(t, group.Tell([]byte("start 2")))
+	for _, m := range members {
+		m.wants(t, "start 2")
+	}
+}
+
+// hostile is a world in virtual time: a leader of two groups, and a node x that has joined both, and has a stream of its own
+// to its parent in the first.
+type hostile struct {
+	leader *testLeader
+	first  *Node
+	relay  *Node
+	led    *Group // ns/train
+	x      *Node
+	joined *Group // as x has it
+	other  *Group // ns/other
+	stream Stream
+}
+
+// attacks runs a test in such a world. Between x and the leader there may be a relay.
+func attacks(t *testing.T, relayed bool, test func(t *testing.T, h *hostile)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		process, h := &Process{}, &hostile{leader: newLeader(1)}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer cancel()
+		var at Peer
+		h.first, at = inProcess(process, "leader")
+		h.led = h.first.Lead("ns/train", h.leader)
+		h.first.Lead("ns/other", newLeader(9))
+		defer h.led.End()
+		if relayed {
+			h.relay, h.leader.peers["relay"] = inProcess(process, "relay")
+			running.Go(func() { newMember(h.relay).live(ctx, at, nil) })
+			synctest.Wait()
+		}
+		h.x, _ = inProcess(process, "x")
+		var err error
+		h.joined, _, err = h.x.Join(ctx, at, "ns/train", nil, nil)
+		assert.Must(t, err)
+		h.other, _, err = h.x.Join(ctx, at, "ns/other", nil, nil)
+		assert.Must(t, err)
+		h.stream, err = h.x.Way.Stream(ctx, h.joined.parent, h.attaching(t))
+		assert.Must(t, err)
+		defer func() { assert.Must(t, h.stream.Close()) }()
+		test(t, h)
+	})
+}
+
+func (h *hostile) attaching(t *testing.T) []byte {
+	return assert.Get(json.Marshal(attaching{"ns/train", h.joined.ticket})).Must(t)
+}
+
+// word is a word of x in a group.
+func (h *hostile) word(in *Group, text string, change func(*message)) *message {
+	m := &message{From: "x", Number: h.x.number(), Payload: []byte(text)}
+	m.Proof = mac(in.wordKey, m.content(word, in.name, in.term))
+	if change != nil {
+		change(m)
+	}
+	return m
+}
+
+// says sends a word and returns what the leader has heard then; -: nothing.
+func (h *hostile) says(t *testing.T, m *message) string {
+	t.Helper()
+	assert.Get(h.stream.Write(assert.Get(m.frame()).Must(t))).Must(t)
+	synctest.Wait()
+	select {
+	case got := <-h.leader.heard:
+		return got[0] + " " + got[1]
+	default:
+		return "-"
+	}
+}
+
+// TestWords: the leader hears only what the node has said itself, in this group and leadership, and nothing old.
+func TestWords(t *testing.T) {
+	for _, relayed := range []bool{false, true} {
+		attacks(t, relayed, func(t *testing.T, h *hostile) {
+			late := h.word(h.joined, "late", nil)
+			good := h.word(h.joined, "good", nil)
+			assert.Equal(t, "x good", h.says(t, good), "the node's own word")
+			assert.Equal(t, "-", h.says(t, good), "the same again")
+			assert.Equal(t, "-", h.says(t, late), "an older one")
+			for what, m := range map[string]*message{
+				"changed":             h.word(h.joined, "good", func(m *message) { m.Payload = []byte("bad") }),
+				"an old one as new":   h.word(h.joined, "good", func(m *message) { m.Number += 1e9 }),
+				"of another group":    h.word(h.other, "good", nil),
+				"of another term":     h.word(&Group{name: "ns/train", term: "old", wordKey: h.joined.wordKey}, "good", nil),
+				"of another node":     h.word(h.joined, "good", func(m *message) { m.From = "y" }),
+				"without a proof":     h.word(h.joined, "good", func(m *message) { m.Proof = nil }),
+				"a ticket as a word":  h.joined.ticket,
+				"a key of nobody":     h.word(&Group{name: "ns/train", term: h.joined.term}, "good", nil),
+				"of the leader's own": h.word(&Group{name: "ns/train", term: h.joined.term, wordKey: h.joined.key}, "good", nil),
+			} {
+				assert.Equal(t, "-", h.says(t, m), what)
+			}
+			if !relayed { // which keeps what has the highest number
+				assert.Equal(t, "x more", h.says(t, h.word(h.joined, "more", nil)), "the next")
+			}
+		})
+	}
+}
+
+// ends awaits that the other side ends the stream, within the time that a peer has.
+func (h *hostile) ends(t *testing.T, what string) {
+	t.Helper()
+	begun := time.Now()
+	_, err := io.Copy(io.Discard, h.stream)
+	assert.NoError(t, err, what)
+	assert.True(t, time.Since(begun) <= h.x.patience(), "%s: the stream ends after %v", what, time.Since(begun))
+}
+
+// TestStreams: a stream ends whose peer says nothing, too little, too much, or what is no message.
+func TestStreams(t *testing.T) {
+	large := binary.BigEndian.AppendUint32(nil, MaxMessage+1)
+	for what, say := range map[string]func(to io.Writer){
+		"nothing":    func(io.Writer) {},
+		"too large":  func(to io.Writer) { _, _ = to.Write(large) },
+		"no message": func(to io.Writer) { _, _ = to.Write(append(binary.BigEndian.AppendUint32(nil, 1), 'x')) },
+		"a byte now and then": func(to io.Writer) {
+			for _, err := to.Write(large[:1]); err == nil; _, err = to.Write([]byte{1}) {
+				time.Sleep(300 * time.Millisecond)
+			}
+		},
+	} {
+		attacks(t, true, func(t *testing.T, h *hostile) {
+			var saying sync.WaitGroup
+			saying.Go(func() { say(h.stream) })
+			h.ends(t, what)
+			saying.Wait()
+		})
+	}
+}
+
+// TestKept: what a child says as its parent is not passed on, and of what it says as others there are bounds.
+func TestKept(t *testing.T) {
+	attacks(t, true, func(t *testing.T, h *hostile) {
+		group := h.relay.group("ns/train")
+		group.children["x"].kept = mostKept - 1000
+		for i := range 20 {
+			h.says(t, &message{From: fmt.Sprint(i), Number: math.MaxUint64})
+		}
+		h.says(t, &message{From: "relay", Number: math.MaxUint64})
+		group.mu.Lock()
+		defer group.mu.Unlock()
+		kept, words := group.children["x"].kept, len(group.words)
+		assert.True(t, kept <= mostKept && words > 9 && words < 20 && group.words["relay"] == nil, "%d bytes, %d words", kept, words)
+	})
+}
+
+// TestSlowChild: who reads late gets the newest verdict, who does not read loses the stream, and nobody waits for either.
+func TestSlowChild(t *testing.T) {
+	attacks(t, false, func(t *testing.T, h *hostile) {
+		in := bufio.NewReader(h.stream)
+		for i := range 3 {
+			assert.Must(t, h.led.Tell([]byte{byte(i)}))
+			synctest.Wait()
+		}
+		for _, want := range []byte{0, 2} { // the first was being sent
+			var m message
+			assert.Must(t, json.Unmarshal(assert.Get(readFrame(in)).Must(t)[len(heartbeat):], &m))
+			assert.Deep(t, "verdict", []byte{want}, m.Payload)
+		}
+		assert.Must(t, h.led.Tell(nil))
+		time.Sleep(2 * h.x.patience())
+		h.led.mu.Lock()
+		defer h.led.mu.Unlock()
+		assert.Empty(t, h.led.children, "children")
+	})
+}
+
+// TestChildren: a node has no more than 32 children, and only those that the leader has sent to it; a second stream of one
+// takes the place of its first.
+func TestChildren(t *testing.T) {
+	attacks(t, false, func(t *testing.T, h *hostile) {
+		good := h.attaching(t)
+		assert.Get(h.first.attach("x", good)).Must(t)
+		h.ends(t, "the first stream")
+		for what, request := range map[string][]byte{"y": good, "z": []byte("{}")} {
+			assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach(what, request)), what)
+		}
+		forged := h.joined.ticket
+		forged.Payload = []byte(ticketOf("y", "leader"))
+		assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach("y", h.attaching(t))), "forged")
+		elsewhere := h.led.knows("y", nil, "relay")
+		assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach("y", assert.Get(json.Marshal(attaching{"ns/train", elsewhere})).Must(t))), "another parent's")
+		for i := range mostChildren {
+			name := fmt.Sprint(i)
+			request := assert.Get(json.Marshal(attaching{"ns/train", h.led.knows(name, nil, "leader")})).Must(t)
+			_, err := h.first.attach(name, request)
+			assert.True(t, (err == nil) == (i < mostChildren-1), "%d children and one more: %v", i+1, err)
+		}
+	})
+}
+
+// TestVerdicts: a relay that changes a verdict, or repeats that of another group, is left.
+func TestVerdicts(t *testing.T) {
+	for what, change := range map[string]func(h *hostile, v *message){
+		"changed": func(_ *hostile, v *message) { v.Payload = []byte("bad") },
+		"newer":   func(_ *hostile, v *message) { v.Number++ },
+		"of another group": func(h *hostile, v *message) {
+			other := h.first.group("ns/other")
+			_ = other.Tell(v.Payload)
+			_ = json.Unmarshal(other.verdict[len(heartbeat):], v)
+		},
+		"a word of the relay": func(h *hostile, v *message) { *v = *h.word(h.joined, "start", nil) },
+	} {
+		attacks(t, false, func(t *testing.T, h *hostile) {
+			heard := 0
+			h.joined.heard = func([]byte) { heard++ }
+			hear := func() error {
+				v := &message{}
+				assert.Must(t, json.Unmarshal(h.led.verdict[len(heartbeat):], v))
+				change(h, v)
+				return h.joined.hear(nil, v)
+			}
+			assert.Must(t, h.led.Tell([]byte("start")))
+			assert.ErrorContains(t, "not signed by the leader", hear(), what)
+			change = func(*hostile, *message) {}
+			assert.Must(t, hear(), hear())
+			assert.Equal(t, 1, heard, "%s: verdicts", what)
+		})
+	}
+}
+
+// TestServers: a node asks none but the one that it means, by the cluster's word.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	ca, other := newAuthority(t), newAuthority(t)
+	x, _ := ca.newNode(t, "x")
+	const b, server, client = UserPrefix + "b", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
+	for want, certificate := range map[string]tls.Certificate{
+		"refused: 403 Forbidden refused: b does not lead group ns/train":           ca.sign(t, b, UserGroup, server),
+		"node b serves its API with a self-signed certificate (serverTLSBootstrap": (&authority{}).sign(t, b, UserGroup, server),
+		"node b serves its API with a certificate that can't be verified":          other.sign(t, b, UserGroup, server),
+		"certificate specifies an incompatible key usage":                          ca.sign(t, b, UserGroup, client),
+		"the API is not that of node b, but of CN=system:node:c,O=system:nodes":    ca.sign(t, UserPrefix+"c", UserGroup, server),
+		"the API is not that of node b, but of CN=system:node:b,O=dev":             ca.sign(t, b, "dev", server),
+	} {
+		n := New(Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+		_, _, err := x.Join(t.Context(), ca.serve(t, n, certificate), "ns/train", nil, nil)
+		assert.ErrorContains(t, want, err)
+	}
+	peer := ca.serve(t, New(Options{Name: "b"}), ca.sign(t, UserPrefix+"c", UserGroup, server))
+	peer.Name = "c"
+	assert.ErrorContains(t, "421 Misdirected Request this is node b", assert.ErrorOf(x.Way.Join(t.Context(), peer, nil)))
+	for want, config := range map[string]*tls.Config{
+		ErrNoCertificate.Error():                  {RootCAs: ca.pool()},
+		"does not know the cluster's certificate": {Certificates: []tls.Certificate{ca.sign(t, b, UserGroup, client)}},
+		"401": nil,
+	} {
+		if config == nil {
+			want = ErrNoCertificate.Error()
+		}
+		way := &HTTPS{TLS: func() (*tls.Config, error) { return config, nil }}
+		assert.ErrorContains(t, want, assert.ErrorOf(way.Stream(t.Context(), peer, nil)))
+	}
+}
+
+// TestRequests: a request has bounds in size, time and number.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	leader, at := ca.newNode(t, "leader")
+	leader.readWait = 200 * time.Millisecond
+	leader.Lead("ns/train", newLeader(9))
+	x, _ := ca.newNode(t, "x")
+	way := x.Way.(*HTTPS)
+	assert.ErrorContains(t, "request body too large", assert.ErrorOf(way.Join(t.Context(), at, make([]byte, MaxMessage+1))))
+	errs := make(chan error)
+	for range mostRead + 1 {
+		body, _ := io.Pipe()
+		go func() { _, _, err := way.send(t.Context(), at, joinPath, http.Header{}, body); errs <- err }()
+	}
+	assert.ErrorContains(t, "429 Too Many Requests too many requests of x", <-errs)
+	for range mostRead {
+		assert.ErrorContains(t, "i/o timeout", <-errs)
+	}
+	_, answer, err := x.Join(t.Context(), at, "ns/train", nil, nil)
+	assert.Must(t, err)
+	assert.Equal(t, "welcome x", string(answer), "answer")
+}
+
+// FuzzFrame: whatever comes, a frame is no longer than what has come.
+func FuzzFrame(f *testing.F) {
+	f.Add(heartbeat)
+	f.Add([]byte{0, 0, 0, 2, '{', '}', 1})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		in := bytes.NewReader(text)
+		frame, err := readFrame(in)
+		assert.True(t, err != nil || bytes.Equal(text[:len(text)-in.Len()], frame), "%q: %q, %v", text, frame, err)
+	})
+}
