@@ -27,13 +27,10 @@ func (n *Node) exchange(
 	return context.Cause(ctx)
 }
 
-// patience is how long a peer may be silent.
-func (n *Node) patience() time.Duration { return 4 * n.Heartbeat }
-
 func (n *Node) listen(stream Stream, silent func(), hear func(frame []byte, m *message) error) error {
-	timer := time.AfterFunc(n.patience(), silent)
+	timer := time.AfterFunc(patience*n.Heartbeat, silent)
 	defer timer.Stop()
-	for in := bufio.NewReaderSize(stream, 512); ; timer.Reset(n.patience()) {
+	for in := bufio.NewReaderSize(stream, 512); ; timer.Reset(patience * n.Heartbeat) {
 		frame, err := readFrame(in)
 		if err == nil && len(frame) > len(heartbeat) {
 			m := &message{}
@@ -59,10 +56,12 @@ func (n *Node) send(ctx context.Context, stream Stream, wake mailbox.Signal, nex
 			case <-wake:
 				frames = next()
 			case <-quiet.C:
-				frames = heartbeat
+				if frames = next(); len(frames) == 0 {
+					frames = heartbeat
+				}
 			}
 		}
-		if err := stream.SetWriteDeadline(time.Now().Add(n.patience())); err != nil {
+		if err := stream.SetWriteDeadline(time.Now().Add(patience * n.Heartbeat)); err != nil {
 			return err
 		}
 		if _, err := stream.Write(frames); err != nil {

@@ -99,7 +99,7 @@ func inProcess(p *Process, name string) (*Node, Peer) {
 type testLeader struct {
 	fanOut int
 	peers  map[string]Peer
-	heard  chan [2]string // node and word
+	heard  chan [2]string // node and report
 
 	mu     sync.Mutex
 	places []string
@@ -119,19 +119,21 @@ func (l *testLeader) Joined(node string, _ []byte) (answer []byte, parent Peer, 
 	return []byte("welcome " + node), parent, nil
 }
 
-func (l *testLeader) Heard(node string, word []byte) { l.heard <- [2]string{node, string(word)} }
+func (l *testLeader) Heard(node string, report []byte) { l.heard <- [2]string{node, string(report)} }
 
-// wants awaits these words of nodes; others may come before.
-func (l *testLeader) wants(t testing.TB, words map[string]string) {
+func (l *testLeader) Lost(node string) { l.heard <- [2]string{node, "lost"} }
+
+// wants awaits these reports of nodes; others may come before.
+func (l *testLeader) wants(t testing.TB, reports map[string]string) {
 	t.Helper()
-	for left := maps.Clone(words); len(left) > 0; {
+	for left := maps.Clone(reports); len(left) > 0; {
 		select {
 		case got := <-l.heard:
 			if left[got[0]] == got[1] {
 				delete(left, got[0])
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("these words are missing: %v", left)
+			t.Fatalf("these reports are missing: %v", left)
 		}
 	}
 }
@@ -141,12 +143,13 @@ type member struct {
 	*Node
 	verdicts chan string
 
-	mu    sync.Mutex
-	group *Group
-	word  string
+	mu     sync.Mutex
+	joins  int
+	group  *Group
+	report string
 }
 
-func newMember(n *Node) *member { return &member{Node: n, verdicts: make(chan string, 10)} }
+func newMember(n *Node) *member { return &member{Node: n, verdicts: make(chan string, 100)} }
 
 // live joins the group at the leader, until ctx ends. ready is called when it has joined for the first time.
 func (m *member) live(ctx context.Context, leader Peer, ready func()) {
@@ -157,9 +160,9 @@ func (m *member) live(ctx context.Context, leader Peer, ready func()) {
 			continue
 		}
 		m.mu.Lock()
-		m.group = g
-		if m.word != "" {
-			_ = g.Tell([]byte(m.word))
+		m.group, m.joins = g, m.joins+1
+		if m.report != "" {
+			_ = g.Tell([]byte(m.report))
 		}
 		m.mu.Unlock()
 		if ready != nil {
@@ -170,20 +173,26 @@ func (m *member) live(ctx context.Context, leader Peer, ready func()) {
 	}
 }
 
-func (m *member) tell(t testing.TB, word string) {
+func (m *member) tell(t testing.TB, report string) {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.word = word
-	assert.Must(t, m.group.Tell([]byte(word)))
+	m.report = report
+	assert.Must(t, m.group.Tell([]byte(report)))
 }
 
+// wants awaits a verdict.
 func (m *member) wants(t testing.TB, verdict string) {
 	t.Helper()
-	select {
-	case got := <-m.verdicts:
-		assert.Equal(t, verdict, got, "%s", m.Name)
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s has no verdict", m.Name)
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case got := <-m.verdicts:
+			if got == verdict {
+				return
+			}
+		case <-late:
+			t.Fatalf("%s does not get verdict %s", m.Name, verdict)
+		}
 	}
 }

@@ -18,8 +18,13 @@ import (
 
 const (
 	mostChildren = 32
-	// mostKept is how many bytes of words a node keeps that have come from one child.
+	// mostKept is how many bytes of reports a node keeps that have come from one child.
 	mostKept = 8 << 20
+
+	// In heartbeats:
+	patience = 4  // a stream ends on which nothing comes
+	repeat   = 8  // a node reports again
+	lost     = 24 // a node is lost that does not report
 )
 
 // Group is one that a node leads, or has joined at its leader, in one leadership (term).
@@ -29,11 +34,11 @@ type Group struct {
 	key        ed25519.PublicKey // of the leader
 	life       context.Context   // of what children have with this node
 	end        context.CancelFunc
-	up         mailbox.Signal // there are words to send
+	up         mailbox.Signal // there are reports to send
 
-	leader  string
-	leads   Leader // nil: another node leads
-	wordKey []byte // for that one
+	leader string
+	leads  Leader // nil: another node leads
+	secret []byte // for that one
 	// What the last Join has set.
 	parent Peer
 	ticket *message
@@ -43,16 +48,25 @@ type Group struct {
 	children map[string]*child
 	newest   uint64              // number of the verdict
 	verdict  []byte              // as a frame; nil: there is none
-	words    map[string]*relayed // of this node and of those below it; at the leader those that it has heard last
+	reports  map[string]*relayed // of this node and of those below it
 	unsent   map[string]*relayed // to the parent
-	wordKeys map[string][]byte   // of those that have joined the leader
+	told     []byte              // the newest report of this node
+	toldAt   time.Time           // zero: none
+	joined   map[string]*speaker // the leader's nodes
 }
 
-// relayed is the newest word of a node.
+// relayed is the newest report of a node.
 type relayed struct {
 	number uint64
 	frame  []byte
 	by     *child // nil: it is this node's own
+}
+
+// speaker is a node that has joined the leader.
+type speaker struct {
+	secret []byte
+	number uint64      // of its newest report
+	lost   *time.Timer // it has not reported for long
 }
 
 // child is a node that has this one as its parent, and its stream.
@@ -63,14 +77,14 @@ type child struct {
 	end     context.CancelFunc
 	wake    mailbox.Signal
 	sent    uint64 // number of the verdict that it has
-	kept    int    // bytes of its words
+	kept    int    // bytes of its reports
 	doubted sync.Once
 }
 
 func newGroup(n *Node, name, term string, key ed25519.PublicKey) *Group {
 	g := &Group{
 		node: n, name: name, term: term, key: key, up: mailbox.NewSignal(), children: map[string]*child{},
-		words: map[string]*relayed{}, unsent: map[string]*relayed{}, wordKeys: map[string][]byte{},
+		reports: map[string]*relayed{}, unsent: map[string]*relayed{}, joined: map[string]*speaker{},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	return g
@@ -82,14 +96,21 @@ func (g *Group) End() { g.end() }
 // Parent is the node that the leader has given it.
 func (g *Group) Parent() Peer { return g.parent }
 
-// Tell has all nodes of the group get a verdict, if the node leads it, and else the leader a word: as soon as they can take it,
-// and after a stream was lost again.
+// Tell has all nodes of the group get a verdict, if the node leads it, and else the leader a report: as soon as they can take it,
+// and again by the next stream when one was lost. A report is repeated, so that the leader knows that the node is there.
 func (g *Group) Tell(payload []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.tell(payload)
+}
+
+// tell is called with mu held.
+func (g *Group) tell(payload []byte) error {
 	m := &message{From: g.node.Name, Number: g.node.number(), Payload: payload}
 	if g.leads != nil {
 		m.Proof = ed25519.Sign(g.node.key, m.content(verdict, g.name, g.term))
 	} else {
-		m.Proof = mac(g.wordKey, m.content(word, g.name, g.term))
+		m.Proof = mac(g.secret, m.content(report, g.name, g.term))
 	}
 	frame, err := m.frame()
 	switch {
@@ -97,6 +118,7 @@ func (g *Group) Tell(payload []byte) error {
 	case g.leads != nil:
 		g.decided(m.Number, frame)
 	default:
+		g.told, g.toldAt = payload, time.Now()
 		g.keep(m, frame, nil)
 	}
 	return err
@@ -123,9 +145,9 @@ func (g *Group) Run(ctx context.Context) error {
 	})
 	if stream != nil {
 		g.mu.Lock()
-		g.unsent = maps.Clone(g.words)
+		g.unsent = maps.Clone(g.reports)
 		g.mu.Unlock()
-		err = g.node.exchange(ctx, stream, g.up, g.nextWords, g.hear)
+		err = g.node.exchange(ctx, stream, g.up, g.nextReports, g.hear)
 	}
 	return fmt.Errorf("parent %s in group %s: %w", g.parent.Name, g.name, err)
 }
@@ -135,16 +157,17 @@ func (g *Group) hear(frame []byte, m *message) error {
 	if !m.signed(verdict, g) {
 		return fmt.Errorf("its verdict is not signed by the leader, %s", g.leader)
 	}
-	if g.decided(m.Number, frame) {
+	g.mu.Lock()
+	news := g.decided(m.Number, frame)
+	g.mu.Unlock()
+	if news {
 		g.heard(m.Payload)
 	}
 	return nil
 }
 
-// decided has a verdict passed on to the children; false: there is a newer one.
+// decided has a verdict passed on to the children; false: there is a newer one. It is called with mu held.
 func (g *Group) decided(number uint64, frame []byte) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if number <= g.newest {
 		return false
 	}
@@ -155,10 +178,13 @@ func (g *Group) decided(number uint64, frame []byte) bool {
 	return true
 }
 
-// nextWords are those that the parent does not have.
-func (g *Group) nextWords() []byte {
+// nextReports are those that the parent does not have, and this node's own again after a while.
+func (g *Group) nextReports() []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !g.toldAt.IsZero() && time.Since(g.toldAt) >= repeat*g.node.Heartbeat {
+		_ = g.tell(g.told) // it was told before
+	}
 	var frames bytes.Buffer
 	for _, w := range g.unsent {
 		frames.Write(w.frame)
@@ -167,11 +193,10 @@ func (g *Group) nextWords() []byte {
 	return frames.Bytes()
 }
 
-// keep has a word passed on to the parent, unless there is a newer one. by is the child that it is from; nil: it is the node's own.
+// keep has a report passed on to the parent, unless there is a newer one. by is the child that it is from; nil: it is the node's own.
+// It is called with mu held.
 func (g *Group) keep(m *message, frame []byte, by *child) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	before := g.words[m.From]
+	before := g.reports[m.From]
 	if before != nil && before.number > m.Number || by != nil && (m.From == g.node.Name || by.life.Err() != nil || by.kept+len(frame) > mostKept) {
 		return
 	}
@@ -182,36 +207,48 @@ func (g *Group) keep(m *message, frame []byte, by *child) {
 		by.kept += len(frame)
 	}
 	w := &relayed{m.Number, frame, by}
-	g.words[m.From], g.unsent[m.From] = w, w
+	g.reports[m.From], g.unsent[m.From] = w, w
 	g.up.Send()
 }
 
 // knows takes a node that has joined, and returns what lets it be a child of parent.
-func (g *Group) knows(node string, wordKey []byte, parent string) *message {
+func (g *Group) knows(node string, secret []byte, parent string) *message {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !hmac.Equal(g.wordKeys[node], wordKey) {
-		g.wordKeys[node] = wordKey
-		delete(g.words, node) // another process may count anew
+	s := g.joined[node]
+	if s == nil || !hmac.Equal(s.secret, secret) { // another process may count anew
+		s = &speaker{secret: secret, lost: time.AfterFunc(lost*g.node.Heartbeat, func() { g.loses(node, secret) })}
+		g.joined[node] = s
 	}
+	s.lost.Reset(lost * g.node.Heartbeat)
 	t := &message{From: g.node.Name, Payload: []byte(ticketOf(node, parent))}
 	t.Proof = ed25519.Sign(g.node.key, t.content(ticket, g.name, g.term))
 	return t
 }
 
-// believes says whether a word is that of a node that has joined, and whether it is newer than the one before.
+// loses tells the leader that a node does not report, unless it has joined anew.
+func (g *Group) loses(node string, secret []byte) {
+	g.mu.Lock()
+	same := hmac.Equal(g.joined[node].secret, secret)
+	g.mu.Unlock()
+	if same && g.life.Err() == nil {
+		g.leads.Lost(node)
+	}
+}
+
+// believes says whether a report is that of a node that has joined, and whether it is newer than the one before.
 func (g *Group) believes(m *message) (proven, news bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := g.wordKeys[m.From]
-	if key == nil || !hmac.Equal(m.Proof, mac(key, m.content(word, g.name, g.term))) {
+	s := g.joined[m.From]
+	if s == nil || !hmac.Equal(m.Proof, mac(s.secret, m.content(report, g.name, g.term))) {
 		return false, false
 	}
-	before := g.words[m.From]
-	if before != nil && before.number >= m.Number {
+	if m.Number <= s.number {
 		return true, false
 	}
-	g.words[m.From] = &relayed{number: m.Number}
+	s.number = m.Number
+	s.lost.Reset(lost * g.node.Heartbeat)
 	return true, true
 }
 
@@ -231,7 +268,7 @@ func (g *Group) add(name string) (*child, error) {
 	return c, nil
 }
 
-// forget forgets a child, and the words that have come by it: they come again by the way that their nodes have then.
+// forget forgets a child, and the reports that have come by it: they come again by the way that their nodes have then.
 func (g *Group) forget(c *child) {
 	c.end()
 	if g.children[c.name] != c {
@@ -239,7 +276,7 @@ func (g *Group) forget(c *child) {
 	}
 	delete(g.children, c.name)
 	byIt := func(_ string, w *relayed) bool { return w.by == c }
-	maps.DeleteFunc(g.words, byIt)
+	maps.DeleteFunc(g.reports, byIt)
 	maps.DeleteFunc(g.unsent, byIt)
 }
 
@@ -267,9 +304,11 @@ func (c *child) nextVerdict() []byte {
 	return c.verdict
 }
 
-// hear takes a word of the child, or of a node below it.
+// hear takes a report of the child, or of a node below it.
 func (c *child) hear(frame []byte, m *message) error {
 	if c.leads == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.keep(m, frame, c)
 		return nil // a bad one may be that of a node below it
 	}
@@ -279,7 +318,7 @@ func (c *child) hear(frame []byte, m *message) error {
 	}
 	if !proven {
 		c.doubted.Do(func() {
-			c.node.Log.Warn("a word for a group is not proven to be that of its node", "group", c.Group.name, "node", m.From, "by", c.name)
+			c.node.Log.Warn("a report for a group is not proven to be that of its node", "group", c.Group.name, "node", m.From, "by", c.name)
 		})
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// MaxMessage is how many bytes a request, an answer, a word or a verdict may have as it is sent.
+// MaxMessage is how many bytes a request, an answer, a report or a verdict may have as it is sent.
 const MaxMessage = 1 << 20
 
 var errTooLong = fmt.Errorf("more than %d bytes", MaxMessage)
@@ -20,7 +20,7 @@ var errTooLong = fmt.Errorf("more than %d bytes", MaxMessage)
 type kind string
 
 const (
-	word    kind = "word"
+	report  kind = "report"
 	verdict kind = "verdict"
 	ticket  kind = "ticket" // of a child, for its parent
 )

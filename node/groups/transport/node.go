@@ -44,15 +44,16 @@ type Leader interface {
 	// Joined takes a node's request to join. It returns what the node gets as an answer, and its parent: one that has
 	// joined, or the zero Peer for the leader itself. An error refuses it.
 	Joined(node string, request []byte) (answer []byte, parent Peer, err error)
-	// Heard takes a word of a node that has joined.
-	Heard(node string, word []byte)
+	// Heard takes a report of a node that has joined; it is repeated every two seconds.
+	Heard(node string, report []byte)
+	// Lost takes that a node has not reported for six seconds. It may report, or join, again.
+	Lost(node string)
 }
 
 type Options struct {
 	Name string // of the node
 	Way  Way
-	// Heartbeat is after which time without anything else a stream has a heartbeat; 0: 250 ms. A peer that says nothing
-	// for four times as long is lost.
+	// Heartbeat is after which time without anything else a stream has a heartbeat; 0: 250 ms. All other times follow from it.
 	Heartbeat time.Duration
 	Log       *slog.Logger
 }
@@ -80,7 +81,7 @@ func New(o Options) *Node {
 // joining is a request to join.
 type joining struct {
 	Group   string `json:"group"`
-	WordKey []byte `json:"wordKey"` // of the MACs of the node's words
+	Secret  []byte `json:"secret"` // of the MACs of the node's reports
 	Request []byte `json:"request"`
 }
 
@@ -99,7 +100,7 @@ type attaching struct {
 	Ticket *message `json:"ticket"`
 }
 
-const wordKeySize = 32 // bytes
+const secretSize = 32 // bytes
 
 // Lead has the node lead a group, until End, or until it joins another leader.
 func (n *Node) Lead(group string, leader Leader) *Group {
@@ -114,11 +115,11 @@ func (n *Node) Lead(group string, leader Leader) *Group {
 // keeps its children. When the leader can't be joined, their streams end, so that they look for another one, too.
 func (n *Node) Join(ctx context.Context, leader Peer, group string, request []byte, heard func(verdict []byte)) (*Group, []byte, error) {
 	before := n.group(group)
-	wordKey := make([]byte, wordKeySize)
-	if _, _ = rand.Read(wordKey); before != nil && before.leader == leader.Name {
-		wordKey = before.wordKey // what children have sent on is proven by it
+	secret := make([]byte, secretSize)
+	if _, _ = rand.Read(secret); before != nil && before.leader == leader.Name {
+		secret = before.secret // what children have sent on is proven by it
 	}
-	a, err := n.ask(ctx, leader, joining{group, wordKey, request})
+	a, err := n.ask(ctx, leader, joining{group, secret, request})
 	if err != nil {
 		if before != nil {
 			before.End()
@@ -128,7 +129,7 @@ func (n *Node) Join(ctx context.Context, leader Peer, group string, request []by
 	g := before
 	if g == nil || g.term != a.Term {
 		g = newGroup(n, group, a.Term, a.Key)
-		g.leader, g.wordKey = leader.Name, wordKey
+		g.leader, g.secret = leader.Name, secret
 		n.enter(g)
 	}
 	if g.heard, g.parent, g.ticket = heard, a.Parent, a.Ticket; g.parent.Name == "" {
@@ -183,7 +184,7 @@ func (n *Node) number() uint64 {
 // admit answers a peer's request to join a group.
 func (n *Node) admit(from string, request []byte) ([]byte, error) {
 	var j joining
-	if err := json.Unmarshal(request, &j); err != nil || len(j.WordKey) != wordKeySize {
+	if err := json.Unmarshal(request, &j); err != nil || len(j.Secret) != secretSize {
 		return nil, refuse("the request is none to join a group")
 	}
 	g := n.group(j.Group)
@@ -198,7 +199,7 @@ func (n *Node) admit(from string, request []byte) ([]byte, error) {
 	if to == "" {
 		to = n.Name
 	}
-	return json.Marshal(joined{g.term, g.key, answer, parent, g.knows(from, j.WordKey, to)})
+	return json.Marshal(joined{g.term, g.key, answer, parent, g.knows(from, j.Secret, to)})
 }
 
 // attach takes a peer as a child, if the leader has sent it.

@@ -21,7 +21,7 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// TestTree: the leader hears the newest word of each node, and each node has its newest verdict, by whichever way: also those
+// TestTree: the leader hears the newest report of each node, and each node has its newest verdict, by whichever way: also those
 // that join late, and those that have lost their parent.
 func TestTree(t *testing.T) {
 	t.Parallel()
@@ -60,12 +60,12 @@ func testTree(t *testing.T, node func(name string) (*Node, Peer)) {
 	for range 15 { // three of the leader, nine below these, and three below them
 		begin()
 	}
-	words := map[string]string{}
+	reports := map[string]string{}
 	for _, m := range members {
 		m.tell(t, "ready")
-		words[m.Name] = "ready"
+		reports[m.Name] = "ready"
 	}
-	leader.wants(t, words)
+	leader.wants(t, reports)
 	assert.Must(t, group.Tell([]byte("start 1")))
 	for _, m := range members {
 		m.wants(t, "start 1")
@@ -78,12 +78,12 @@ func testTree(t *testing.T, node func(name string) (*Node, Peer)) {
 	ends[0]() // with those below it
 	members[0].group.End()
 	members = members[1:]
-	delete(words, "node-0")
+	delete(reports, "node-0")
 	for _, m := range members {
 		m.tell(t, "again")
-		words[m.Name] = "again"
+		reports[m.Name] = "again"
 	}
-	leader.wants(t, words)
+	leader.wants(t, reports)
 	assert.Must(t, group.Tell([]byte("start 2")))
 	for _, m := range members {
 		m.wants(t, "start 2")
@@ -139,17 +139,17 @@ func (h *hostile) attaching(t *testing.T) []byte {
 	return assert.Get(json.Marshal(attaching{"ns/train", h.joined.ticket})).Must(t)
 }
 
-// word is a word of x in a group.
-func (h *hostile) word(in *Group, text string, change func(*message)) *message {
+// report is a report of x in a group.
+func (h *hostile) report(in *Group, text string, change func(*message)) *message {
 	m := &message{From: "x", Number: h.x.number(), Payload: []byte(text)}
-	m.Proof = mac(in.wordKey, m.content(word, in.name, in.term))
+	m.Proof = mac(in.secret, m.content(report, in.name, in.term))
 	if change != nil {
 		change(m)
 	}
 	return m
 }
 
-// says sends a word and returns what the leader has heard then; -: nothing.
+// says sends a report and returns what the leader has heard then; -: nothing.
 func (h *hostile) says(t *testing.T, m *message) string {
 	t.Helper()
 	assert.Get(h.stream.Write(assert.Get(m.frame()).Must(t))).Must(t)
@@ -162,30 +162,30 @@ func (h *hostile) says(t *testing.T, m *message) string {
 	}
 }
 
-// TestWords: the leader hears only what the node has said itself, in this group and leadership, and nothing old.
-func TestWords(t *testing.T) {
+// TestReports: the leader hears only what the node has said itself, in this group and leadership, and nothing old.
+func TestReports(t *testing.T) {
 	for _, relayed := range []bool{false, true} {
 		attacks(t, relayed, func(t *testing.T, h *hostile) {
-			late := h.word(h.joined, "late", nil)
-			good := h.word(h.joined, "good", nil)
-			assert.Equal(t, "x good", h.says(t, good), "the node's own word")
+			late := h.report(h.joined, "late", nil)
+			good := h.report(h.joined, "good", nil)
+			assert.Equal(t, "x good", h.says(t, good), "the node's own report")
 			assert.Equal(t, "-", h.says(t, good), "the same again")
 			assert.Equal(t, "-", h.says(t, late), "an older one")
 			for what, m := range map[string]*message{
-				"changed":             h.word(h.joined, "good", func(m *message) { m.Payload = []byte("bad") }),
-				"an old one as new":   h.word(h.joined, "good", func(m *message) { m.Number += 1e9 }),
-				"of another group":    h.word(h.other, "good", nil),
-				"of another term":     h.word(&Group{name: "ns/train", term: "old", wordKey: h.joined.wordKey}, "good", nil),
-				"of another node":     h.word(h.joined, "good", func(m *message) { m.From = "y" }),
-				"without a proof":     h.word(h.joined, "good", func(m *message) { m.Proof = nil }),
-				"a ticket as a word":  h.joined.ticket,
-				"a key of nobody":     h.word(&Group{name: "ns/train", term: h.joined.term}, "good", nil),
-				"of the leader's own": h.word(&Group{name: "ns/train", term: h.joined.term, wordKey: h.joined.key}, "good", nil),
+				"changed":              h.report(h.joined, "good", func(m *message) { m.Payload = []byte("bad") }),
+				"an old one as new":    h.report(h.joined, "good", func(m *message) { m.Number += 1e9 }),
+				"of another group":     h.report(h.other, "good", nil),
+				"of another term":      h.report(&Group{name: "ns/train", term: "old", secret: h.joined.secret}, "good", nil),
+				"of another node":      h.report(h.joined, "good", func(m *message) { m.From = "y" }),
+				"without a proof":      h.report(h.joined, "good", func(m *message) { m.Proof = nil }),
+				"a ticket as a report": h.joined.ticket,
+				"a key of nobody":      h.report(&Group{name: "ns/train", term: h.joined.term}, "good", nil),
+				"of the leader's own":  h.report(&Group{name: "ns/train", term: h.joined.term, secret: h.joined.key}, "good", nil),
 			} {
 				assert.Equal(t, "-", h.says(t, m), what)
 			}
 			if !relayed { // which keeps what has the highest number
-				assert.Equal(t, "x more", h.says(t, h.word(h.joined, "more", nil)), "the next")
+				assert.Equal(t, "x more", h.says(t, h.report(h.joined, "more", nil)), "the next")
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func (h *hostile) ends(t *testing.T, what string) {
 	begun := time.Now()
 	_, err := io.Copy(io.Discard, h.stream)
 	assert.NoError(t, err, what)
-	assert.True(t, time.Since(begun) <= h.x.patience(), "%s: the stream ends after %v", what, time.Since(begun))
+	assert.True(t, time.Since(begun) <= patience*h.x.Heartbeat, "%s: the stream ends after %v", what, time.Since(begun))
 }
 
 // TestStreams: a stream ends whose peer says nothing, too little, too much, or what is no message.
@@ -222,6 +222,31 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestLost: a node that does not report is lost until it does; what it reports is repeated.
+func TestLost(t *testing.T) {
+	attacks(t, true, func(t *testing.T, h *hostile) {
+		heard := func(after time.Duration) map[[2]string]int {
+			time.Sleep(after * h.x.Heartbeat)
+			all := map[[2]string]int{}
+			for len(h.leader.heard) > 0 {
+				all[<-h.leader.heard]++
+			}
+			return all
+		}
+		assert.Deep(t, "nobody reports", map[[2]string]int{{"x", "lost"}: 1, {"relay", "lost"}: 1}, heard(lost+1))
+		m := newMember(h.x)
+		ctx, end := context.WithCancel(t.Context())
+		var living sync.WaitGroup
+		living.Go(func() { m.live(ctx, Peer{Name: "leader"}, nil) })
+		synctest.Wait()
+		m.tell(t, "here")
+		assert.Deep(t, "x reports", map[[2]string]int{{"x", "here"}: 5}, heard(4*repeat+1))
+		end()
+		living.Wait()
+		assert.Deep(t, "x has left", map[[2]string]int{{"x", "lost"}: 1}, heard(2*lost))
+	})
+}
+
 // TestKept: what a child says as its parent is not passed on, and of what it says as others there are bounds.
 func TestKept(t *testing.T) {
 	attacks(t, true, func(t *testing.T, h *hostile) {
@@ -233,8 +258,8 @@ func TestKept(t *testing.T) {
 		h.says(t, &message{From: "relay", Number: math.MaxUint64})
 		group.mu.Lock()
 		defer group.mu.Unlock()
-		kept, words := group.children["x"].kept, len(group.words)
-		assert.True(t, kept <= mostKept && words > 9 && words < 20 && group.words["relay"] == nil, "%d bytes, %d words", kept, words)
+		kept, reports := group.children["x"].kept, len(group.reports)
+		assert.True(t, kept <= mostKept && reports > 9 && reports < 20 && group.reports["relay"] == nil, "%d bytes, %d reports", kept, reports)
 	})
 }
 
@@ -252,7 +277,7 @@ func TestSlowChild(t *testing.T) {
 			assert.Deep(t, "verdict", []byte{want}, m.Payload)
 		}
 		assert.Must(t, h.led.Tell(nil))
-		time.Sleep(2 * h.x.patience())
+		time.Sleep(2 * patience * h.x.Heartbeat)
 		h.led.mu.Lock()
 		defer h.led.mu.Unlock()
 		assert.Empty(t, h.led.children, "children")
@@ -293,7 +318,7 @@ func TestVerdicts(t *testing.T) {
 			_ = other.Tell(v.Payload)
 			_ = json.Unmarshal(other.verdict[len(heartbeat):], v)
 		},
-		"a word of the relay": func(h *hostile, v *message) { *v = *h.word(h.joined, "start", nil) },
+		"a report of the relay": func(h *hostile, v *message) { *v = *h.report(h.joined, "start", nil) },
 	} {
 		attacks(t, false, func(t *testing.T, h *hostile) {
 			heard := 0
@@ -313,7 +338,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestServers: a node asks none but the one that it means, by the cluster's word.
+// TestServers: a node asks none but the one that it means, by the cluster's report.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
