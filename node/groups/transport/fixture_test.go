@@ -8,12 +8,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"log/slog"
 	"maps"
 	"math/big"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,28 +95,20 @@ func inProcess(p *Process, name string) (*Node, Peer) {
 	return n, Peer{Name: name}
 }
 
-// testLeader gives the nodes their places in the order in which they join, fanOut children each. Who joins again is its own child.
+// testLeader knows where nodes are, and what they have reported.
 type testLeader struct {
-	fanOut int
-	peers  map[string]Peer
-	heard  chan [2]string // node and report
-
-	mu     sync.Mutex
-	places []string
+	peers sync.Map
+	heard chan [2]string // node and report
 }
 
-func newLeader(fanOut int) *testLeader {
-	return &testLeader{fanOut: fanOut, peers: map[string]Peer{}, heard: make(chan [2]string, 10000)}
-}
+func newLeader() *testLeader { return &testLeader{heard: make(chan [2]string, 10000)} }
 
-func (l *testLeader) Joined(node string, _ []byte) (answer []byte, parent Peer, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if place := len(l.places)/l.fanOut - 1; place >= 0 && !slices.Contains(l.places, node) {
-		parent = l.peers[l.places[place]]
+func (l *testLeader) Joined(node string, _ []byte) (answer []byte, address string, err error) {
+	if node == "stranger" {
+		return nil, "", errors.New("it has no members")
 	}
-	l.places = append(l.places, node)
-	return []byte("welcome " + node), parent, nil
+	at, _ := l.peers.LoadOrStore(node, Peer{})
+	return []byte("welcome " + node), at.(Peer).Address, nil
 }
 
 func (l *testLeader) Heard(node string, report []byte) { l.heard <- [2]string{node, string(report)} }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 )
 
 const (
-	mostChildren = 32
 	// mostKept is how many bytes of reports a node keeps that have come from one child.
 	mostKept = 8 << 20
 
@@ -43,6 +43,7 @@ type Group struct {
 	parent Peer
 	ticket *message
 	heard  func(verdict []byte)
+	avoid  string // the parent that was lost
 
 	mu       sync.Mutex
 	children map[string]*child
@@ -52,7 +53,8 @@ type Group struct {
 	unsent   map[string]*relayed // to the parent
 	told     []byte              // the newest report of this node
 	toldAt   time.Time           // zero: none
-	joined   map[string]*speaker // the leader's nodes
+	joined   map[string]*speaker // the leader's nodes, by name
+	order    []*speaker          // the same, in the order in which they have joined first, after the leader itself
 }
 
 // relayed is the newest report of a node.
@@ -62,11 +64,16 @@ type relayed struct {
 	by     *child // nil: it is this node's own
 }
 
-// speaker is a node that has joined the leader.
+// speaker is a node that has joined the leader, or the leader itself.
 type speaker struct {
-	secret []byte
-	number uint64      // of its newest report
-	lost   *time.Timer // it has not reported for long
+	Peer
+	secret   []byte
+	number   uint64      // of its newest report
+	timer    *time.Timer // of its reports; it is lost at the end
+	lost     bool
+	place    int // among the others
+	parent   *speaker
+	children int // that it was given
 }
 
 // child is a node that has this one as its parent, and its stream.
@@ -149,6 +156,7 @@ func (g *Group) Run(ctx context.Context) error {
 		g.mu.Unlock()
 		err = g.node.exchange(ctx, stream, g.up, g.nextReports, g.hear)
 	}
+	g.avoid = g.parent.Name
 	return fmt.Errorf("parent %s in group %s: %w", g.parent.Name, g.name, err)
 }
 
@@ -211,27 +219,56 @@ func (g *Group) keep(m *message, frame []byte, by *child) {
 	g.up.Send()
 }
 
-// knows takes a node that has joined, and returns what lets it be a child of parent.
-func (g *Group) knows(node string, secret []byte, parent string) *message {
+// place takes a node that has joined, and returns its parent, with what lets it be a child there. A parent has joined first
+// before its children, so that nobody is below itself.
+func (g *Group) place(node Peer, secret []byte, avoid string) (Peer, *message) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.joined[node]
-	if s == nil || !hmac.Equal(s.secret, secret) { // another process may count anew
-		s = &speaker{secret: secret, lost: time.AfterFunc(lost*g.node.Heartbeat, func() { g.loses(node, secret) })}
-		g.joined[node] = s
+	s := g.joined[node.Name]
+	if s == nil {
+		s = &speaker{place: len(g.order), timer: time.AfterFunc(lost*g.node.Heartbeat, func() { g.loses(node.Name) })}
+		g.joined[node.Name], g.order = s, append(g.order, s)
 	}
-	s.lost.Reset(lost * g.node.Heartbeat)
-	t := &message{From: g.node.Name, Payload: []byte(ticketOf(node, parent))}
+	if !hmac.Equal(s.secret, secret) {
+		s.number = 0 // another process may count anew
+	}
+	s.Peer, s.secret = node, secret
+	g.present(s)
+	if p := s.parent; p == nil || p.lost || p.Name == avoid {
+		g.adopt(s, avoid)
+	}
+	t := &message{From: g.node.Name, Payload: []byte(ticketOf(node.Name, s.parent.Name))}
 	t.Proof = ed25519.Sign(g.node.key, t.content(ticket, g.name, g.term))
-	return t
+	return s.parent.Peer, t
 }
 
-// loses tells the leader that a node does not report, unless it has joined anew.
-func (g *Group) loses(node string, secret []byte) {
+// adopt gives a node a parent: the first that has room, or else the leader. There is more room for those that have lost one.
+func (g *Group) adopt(s *speaker, avoid string) {
+	room := g.node.children
+	if s.parent != nil {
+		room *= 2
+		s.parent.children--
+	}
+	s.parent = g.order[0]
+	may := func(p *speaker) bool { return p.children < room && !p.lost && p.Name != avoid }
+	if i := slices.IndexFunc(g.order[:s.place], may); i > 0 {
+		s.parent = g.order[i]
+	}
+	s.parent.children++
+}
+
+// present takes that a node is there.
+func (g *Group) present(s *speaker) {
+	s.lost = false
+	s.timer.Reset(lost * g.node.Heartbeat)
+}
+
+// loses tells the leader that a node does not report.
+func (g *Group) loses(node string) {
 	g.mu.Lock()
-	same := hmac.Equal(g.joined[node].secret, secret)
+	g.joined[node].lost = true
 	g.mu.Unlock()
-	if same && g.life.Err() == nil {
+	if g.life.Err() == nil {
 		g.leads.Lost(node)
 	}
 }
@@ -248,7 +285,7 @@ func (g *Group) believes(m *message) (proven, news bool) {
 		return true, false
 	}
 	s.number = m.Number
-	s.lost.Reset(lost * g.node.Heartbeat)
+	g.present(s)
 	return true, true
 }
 
@@ -259,8 +296,8 @@ func (g *Group) add(name string) (*child, error) {
 	if before := g.children[name]; before != nil {
 		g.forget(before)
 	}
-	if len(g.children) >= mostChildren {
-		return nil, refuse("%s has %d children already", g.node.Name, mostChildren)
+	if len(g.children) >= 2*g.node.children {
+		return nil, refuse("%s has %d children already", g.node.Name, len(g.children))
 	}
 	c := &child{Group: g, name: name, wake: mailbox.NewSignal()}
 	c.life, c.end = context.WithCancel(g.life)

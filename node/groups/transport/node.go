@@ -41,9 +41,9 @@ func refuse(format string, words ...any) error {
 
 // Leader decides for a group. Many goroutines may call it at the same time.
 type Leader interface {
-	// Joined takes a node's request to join. It returns what the node gets as an answer, and its parent: one that has
-	// joined, or the zero Peer for the leader itself. An error refuses it.
-	Joined(node string, request []byte) (answer []byte, parent Peer, err error)
+	// Joined takes a node's request to join. It returns what the node gets as an answer, and the address at which others
+	// reach it. An error refuses it.
+	Joined(node string, request []byte) (answer []byte, address string, err error)
 	// Heard takes a report of a node that has joined; it is repeated every two seconds.
 	Heard(node string, report []byte)
 	// Lost takes that a node has not reported for six seconds. It may report, or join, again.
@@ -62,6 +62,7 @@ type Options struct {
 type Node struct {
 	Options
 	key      ed25519.PrivateKey // of this process
+	children int                // at most, of a group
 	readWait time.Duration
 
 	mu     sync.Mutex
@@ -75,13 +76,14 @@ func New(o Options) *Node {
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 250 * time.Millisecond
 	}
-	return &Node{Options: o, key: key, readWait: readWait, groups: map[string]*Group{}, read: map[string]int{}}
+	return &Node{Options: o, key: key, children: 32, readWait: readWait, groups: map[string]*Group{}, read: map[string]int{}}
 }
 
 // joining is a request to join.
 type joining struct {
 	Group   string `json:"group"`
 	Secret  []byte `json:"secret"` // of the MACs of the node's reports
+	Avoid   string `json:"avoid"`  // the parent that was lost
 	Request []byte `json:"request"`
 }
 
@@ -90,7 +92,7 @@ type joined struct {
 	Term   string   `json:"term"`
 	Key    []byte   `json:"key"` // of the leader's signatures
 	Answer []byte   `json:"answer"`
-	Parent Peer     `json:"parent"` // without a name: the leader
+	Parent Peer     `json:"parent"` // without an address: the leader
 	Ticket *message `json:"ticket"`
 }
 
@@ -105,7 +107,7 @@ const secretSize = 32 // bytes
 // Lead has the node lead a group, until End, or until it joins another leader.
 func (n *Node) Lead(group string, leader Leader) *Group {
 	g := newGroup(n, group, rand.Text(), n.key.Public().(ed25519.PublicKey))
-	g.leads, g.leader = leader, n.Name
+	g.leads, g.leader, g.order = leader, n.Name, []*speaker{{Peer: Peer{Name: n.Name}}}
 	n.enter(g)
 	return g
 }
@@ -114,12 +116,11 @@ func (n *Node) Lead(group string, leader Leader) *Group {
 // takes the leader's verdicts, one after the other. Who joins the leadership again that it is in gets the same Group, and
 // keeps its children. When the leader can't be joined, their streams end, so that they look for another one, too.
 func (n *Node) Join(ctx context.Context, leader Peer, group string, request []byte, heard func(verdict []byte)) (*Group, []byte, error) {
-	before := n.group(group)
-	secret := make([]byte, secretSize)
+	before, secret, avoid := n.group(group), make([]byte, secretSize), ""
 	if _, _ = rand.Read(secret); before != nil && before.leader == leader.Name {
-		secret = before.secret // what children have sent on is proven by it
+		secret, avoid = before.secret, before.avoid // the former proves what is under way
 	}
-	a, err := n.ask(ctx, leader, joining{group, secret, request})
+	a, err := n.ask(ctx, leader, joining{group, secret, avoid, request})
 	if err != nil {
 		if before != nil {
 			before.End()
@@ -132,7 +133,7 @@ func (n *Node) Join(ctx context.Context, leader Peer, group string, request []by
 		g.leader, g.secret = leader.Name, secret
 		n.enter(g)
 	}
-	if g.heard, g.parent, g.ticket = heard, a.Parent, a.Ticket; g.parent.Name == "" {
+	if g.heard, g.parent, g.ticket = heard, a.Parent, a.Ticket; g.parent.Name == leader.Name {
 		g.parent = leader
 	}
 	return g, a.Answer, nil
@@ -191,15 +192,12 @@ func (n *Node) admit(from string, request []byte) ([]byte, error) {
 	if g == nil || g.leads == nil {
 		return nil, refuse("%s does not lead group %s", n.Name, j.Group)
 	}
-	answer, parent, err := g.leads.Joined(from, j.Request)
+	answer, address, err := g.leads.Joined(from, j.Request)
 	if err != nil {
 		return nil, refuse("%w", err)
 	}
-	to := parent.Name
-	if to == "" {
-		to = n.Name
-	}
-	return json.Marshal(joined{g.term, g.key, answer, parent, g.knows(from, j.Secret, to)})
+	parent, ticket := g.place(Peer{from, address}, j.Secret, j.Avoid)
+	return json.Marshal(joined{g.term, g.key, answer, parent, ticket})
 }
 
 // attach takes a peer as a child, if the leader has sent it.

@@ -35,15 +35,16 @@ func TestTree(t *testing.T) {
 }
 
 func testTree(t *testing.T, node func(name string) (*Node, Peer)) {
-	leader := newLeader(3)
+	leader := newLeader()
 	first, at := node("leader")
+	first.children = 3
 	group := first.Lead("ns/train", leader)
 	var members []*member
 	var ends []context.CancelFunc
 	var running sync.WaitGroup
 	begin := func() *member {
 		n, peer := node(fmt.Sprintf("node-%d", len(members)))
-		leader.peers[n.Name] = peer
+		leader.peers.Store(n.Name, peer)
 		m, joined := newMember(n), make(chan struct{})
 		ctx, end := context.WithCancel(t.Context())
 		members, ends = append(members, m), append(ends, end)
@@ -107,7 +108,7 @@ type hostile struct {
 func attacks(t *testing.T, relayed bool, test func(t *testing.T, h *hostile)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		process, h := &Process{}, &hostile{leader: newLeader(1)}
+		process, h := &Process{}, &hostile{leader: newLeader()}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		defer running.Wait()
@@ -115,10 +116,13 @@ func attacks(t *testing.T, relayed bool, test func(t *testing.T, h *hostile)) {
 		var at Peer
 		h.first, at = inProcess(process, "leader")
 		h.led = h.first.Lead("ns/train", h.leader)
-		h.first.Lead("ns/other", newLeader(9))
+		if relayed {
+			h.first.children = 1
+		}
+		h.first.Lead("ns/other", newLeader())
 		defer h.led.End()
 		if relayed {
-			h.relay, h.leader.peers["relay"] = inProcess(process, "relay")
+			h.relay, _ = inProcess(process, "relay")
 			running.Go(func() { newMember(h.relay).live(ctx, at, nil) })
 			synctest.Wait()
 		}
@@ -126,6 +130,7 @@ func attacks(t *testing.T, relayed bool, test func(t *testing.T, h *hostile)) {
 		var err error
 		h.joined, _, err = h.x.Join(ctx, at, "ns/train", nil, nil)
 		assert.Must(t, err)
+		assert.Equal(t, relayed, h.joined.parent.Name == "relay", "a relay")
 		h.other, _, err = h.x.Join(ctx, at, "ns/other", nil, nil)
 		assert.Must(t, err)
 		h.stream, err = h.x.Way.Stream(ctx, h.joined.parent, h.attaching(t))
@@ -224,7 +229,7 @@ func TestStreams(t *testing.T) {
 
 // TestLost: a node that does not report is lost until it does; what it reports is repeated.
 func TestLost(t *testing.T) {
-	attacks(t, true, func(t *testing.T, h *hostile) {
+	attacks(t, false, func(t *testing.T, h *hostile) {
 		heard := func(after time.Duration) map[[2]string]int {
 			time.Sleep(after * h.x.Heartbeat)
 			all := map[[2]string]int{}
@@ -233,7 +238,7 @@ func TestLost(t *testing.T) {
 			}
 			return all
 		}
-		assert.Deep(t, "nobody reports", map[[2]string]int{{"x", "lost"}: 1, {"relay", "lost"}: 1}, heard(lost+1))
+		assert.Deep(t, "nobody reports", map[[2]string]int{{"x", "lost"}: 1}, heard(lost+1))
 		m := newMember(h.x)
 		ctx, end := context.WithCancel(t.Context())
 		var living sync.WaitGroup
@@ -284,28 +289,51 @@ func TestSlowChild(t *testing.T) {
 	})
 }
 
-// TestChildren: a node has no more than 32 children, and only those that the leader has sent to it; a second stream of one
-// takes the place of its first.
+// TestChildren: a node has only the children that the leader has sent to it, and no more than 64; a second stream of one takes
+// the place of its first.
 func TestChildren(t *testing.T) {
 	attacks(t, false, func(t *testing.T, h *hostile) {
-		good := h.attaching(t)
-		assert.Get(h.first.attach("x", good)).Must(t)
-		h.ends(t, "the first stream")
-		for what, request := range map[string][]byte{"y": good, "z": []byte("{}")} {
-			assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach(what, request)), what)
+		attach := func(name string, ticket *message) error {
+			_, err := h.first.attach(name, assert.Get(json.Marshal(attaching{"ns/train", ticket})).Must(t))
+			return err
 		}
-		forged := h.joined.ticket
-		forged.Payload = []byte(ticketOf("y", "leader"))
-		assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach("y", h.attaching(t))), "forged")
-		elsewhere := h.led.knows("y", nil, "relay")
-		assert.ErrorIs(t, ErrRefused, assert.ErrorOf(h.first.attach("y", assert.Get(json.Marshal(attaching{"ns/train", elsewhere})).Must(t))), "another parent's")
-		for i := range mostChildren {
-			name := fmt.Sprint(i)
-			request := assert.Get(json.Marshal(attaching{"ns/train", h.led.knows(name, nil, "leader")})).Must(t)
-			_, err := h.first.attach(name, request)
-			assert.True(t, (err == nil) == (i < mostChildren-1), "%d children and one more: %v", i+1, err)
+		assert.Must(t, attach("x", h.joined.ticket))
+		h.ends(t, "the first stream")
+		assert.ErrorIs(t, ErrRefused, attach("y", nil))
+		assert.ErrorIs(t, ErrRefused, attach("y", h.joined.ticket), "another one's")
+		h.joined.ticket.Payload = []byte(ticketOf("y", "leader"))
+		assert.ErrorIs(t, ErrRefused, attach("y", h.joined.ticket), "changed")
+		for i := range 64 {
+			_, ticket := h.led.place(Peer{Name: fmt.Sprint(i)}, nil, "")
+			h.led.order[0].children = 0 // it gives away more places than there are
+			assert.Equal(t, i < 63, attach(fmt.Sprint(i), ticket) == nil, "child")
 		}
 	})
+}
+
+// TestPlaces: a node has 32 children at most, unless others have lost their parents; a parent has joined before its children.
+func TestPlaces(t *testing.T) {
+	n, _ := inProcess(&Process{}, "leader")
+	g := n.Lead("ns/train", newLeader())
+	defer g.End()
+	parents := map[string]int{}
+	join := func(i int, avoid string) string {
+		parent, _ := g.place(Peer{Name: fmt.Sprint(i)}, nil, avoid)
+		parents[parent.Name]++
+		return parent.Name
+	}
+	for i := range 3000 {
+		join(i, "")
+	}
+	assert.Deep(t, "children", []int{32, 32, 32, 24, 0}, []int{parents["leader"], parents["0"], parents["91"], parents["92"], parents["93"]})
+	assert.Equal(t, "0", join(32, ""), "again")
+	g.joined["0"].lost = true
+	for i := 32; i < 64; i++ {
+		assert.Equal(t, "leader", join(i, "0"), "the parent is lost")
+	}
+	assert.Equal(t, "1", join(64, "leader"), "the parent is there, and another was lost")
+	assert.Equal(t, "2", join(64, "1"), "the parent can't be reached")
+	assert.Equal(t, "leader", join(1, "leader"), "there is no other")
 }
 
 // TestVerdicts: a relay that changes a verdict, or repeats that of another group, is left.
@@ -377,20 +405,32 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	leader, at := ca.newNode(t, "leader")
-	leader.readWait = 200 * time.Millisecond
-	leader.Lead("ns/train", newLeader(9))
+	leader.readWait = 2 * time.Second
+	leader.Lead("ns/train", newLeader())
 	x, _ := ca.newNode(t, "x")
 	way := x.Way.(*HTTPS)
 	assert.ErrorContains(t, "request body too large", assert.ErrorOf(way.Join(t.Context(), at, make([]byte, MaxMessage+1))))
 	errs := make(chan error)
-	for range mostRead + 1 {
+	begin := func() {
 		body, _ := io.Pipe()
-		go func() { _, _, err := way.send(t.Context(), at, joinPath, http.Header{}, body); errs <- err }()
+		_, _, err := way.send(t.Context(), at, joinPath, http.Header{}, body)
+		errs <- err
 	}
+	for range mostRead {
+		go begin()
+	}
+	for reading := 0; reading < mostRead; time.Sleep(time.Millisecond) {
+		leader.mu.Lock()
+		reading = leader.read["x"]
+		leader.mu.Unlock()
+	}
+	go begin()
 	assert.ErrorContains(t, "429 Too Many Requests too many requests of x", <-errs)
 	for range mostRead {
 		assert.ErrorContains(t, "i/o timeout", <-errs)
 	}
+	y, _ := ca.newNode(t, "stranger")
+	assert.ErrorContains(t, "403 Forbidden refused: it has no members", assert.ErrorOf(y.ask(t.Context(), at, joining{Group: "ns/train", Secret: make([]byte, secretSize)})))
 	_, answer, err := x.Join(t.Context(), at, "ns/train", nil, nil)
 	assert.Must(t, err)
 	assert.Equal(t, "welcome x", string(answer), "answer")
