@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lifepod/lifepod/internal/mailbox"
@@ -19,18 +20,17 @@ func (n *Node) exchange(
 	ctx context.Context, stream Stream, wake mailbox.Signal, next func() []byte, hear func(frame []byte, m *message) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var hearing sync.WaitGroup
-	hearing.Go(func() { cancel(n.listen(stream, func() { cancel(errSilent) }, hear)) })
-	cancel(n.send(ctx, stream, wake, next))
+	var heard atomic.Bool // since the last heartbeat
+	var listening sync.WaitGroup
+	listening.Go(func() { cancel(listen(stream, &heard, hear)) })
+	cancel(n.send(ctx, stream, &heard, wake, next))
 	_ = stream.Close() // nothing is lost that would not be sent again
-	hearing.Wait()
+	listening.Wait()
 	return context.Cause(ctx)
 }
 
-func (n *Node) listen(stream Stream, silent func(), hear func(frame []byte, m *message) error) error {
-	timer := time.AfterFunc(patience*n.Heartbeat, silent)
-	defer timer.Stop()
-	for in := bufio.NewReaderSize(stream, 512); ; timer.Reset(patience * n.Heartbeat) {
+func listen(stream Stream, heard *atomic.Bool, hear func(frame []byte, m *message) error) error {
+	for in := bufio.NewReaderSize(stream, 512); ; heard.Store(true) {
 		frame, err := readFrame(in)
 		if err == nil && len(frame) > len(heartbeat) {
 			m := &message{}
@@ -44,29 +44,35 @@ func (n *Node) listen(stream Stream, silent func(), hear func(frame []byte, m *m
 	}
 }
 
-func (n *Node) send(ctx context.Context, stream Stream, wake mailbox.Signal, next func() []byte) error {
-	quiet := time.NewTimer(n.Heartbeat)
-	defer quiet.Stop()
-	for {
-		frames := next()
-		for len(frames) == 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-wake:
-				frames = next()
-			case <-quiet.C:
-				if frames = next(); len(frames) == 0 {
-					frames = heartbeat
-				}
+// send counts heartbeats and no time, so that a machine that stands still for long loses no peer.
+func (n *Node) send(ctx context.Context, stream Stream, heard *atomic.Bool, wake mailbox.Signal, next func() []byte) error {
+	beat := time.NewTicker(n.Heartbeat)
+	defer beat.Stop()
+	silent := 0
+	for frames := next(); ; {
+		if len(frames) > 0 {
+			if err := stream.SetWriteDeadline(time.Now().Add(writing * n.Heartbeat)); err != nil {
+				return err
+			}
+			if _, err := stream.Write(frames); err != nil {
+				return err
 			}
 		}
-		if err := stream.SetWriteDeadline(time.Now().Add(patience * n.Heartbeat)); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wake:
+			frames = next()
+		case <-beat.C:
+			if silent++; heard.Swap(false) {
+				silent = 0
+			}
+			if silent > patience {
+				return errSilent
+			}
+			if frames = next(); len(frames) == 0 {
+				frames = heartbeat
+			}
 		}
-		if _, err := stream.Write(frames); err != nil {
-			return err
-		}
-		quiet.Reset(n.Heartbeat)
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/hmac"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +20,10 @@ const (
 	mostKept = 8 << 20
 
 	// In heartbeats:
-	patience = 4  // a stream ends on which nothing comes
+	patience = 4  // a stream ends on which nothing has come
+	writing  = 16 // a stream ends of which the peer does not read
 	repeat   = 8  // a node reports again
-	lost     = 24 // a node is lost that does not report
+	absence  = 24 // a node is lost that does not report
 )
 
 // Group is one that a node leads, or has joined at its leader, in one leadership (term).
@@ -36,10 +35,10 @@ type Group struct {
 	end        context.CancelFunc
 	up         mailbox.Signal // there are reports to send
 
+	leads *leadership // nil: another node leads
+	// Of a node that has joined: with the last four from the last time.
 	leader string
-	leads  Leader // nil: another node leads
-	secret []byte // for that one
-	// What the last Join has set.
+	secret []byte // that proves its reports
 	parent Peer
 	ticket *message
 	heard  func(verdict []byte)
@@ -53,8 +52,6 @@ type Group struct {
 	unsent   map[string]*relayed // to the parent
 	told     []byte              // the newest report of this node
 	toldAt   time.Time           // zero: none
-	joined   map[string]*speaker // the leader's nodes, by name
-	order    []*speaker          // the same, in the order in which they have joined first, after the leader itself
 }
 
 // relayed is the newest report of a node.
@@ -62,18 +59,6 @@ type relayed struct {
 	number uint64
 	frame  []byte
 	by     *child // nil: it is this node's own
-}
-
-// speaker is a node that has joined the leader, or the leader itself.
-type speaker struct {
-	Peer
-	secret   []byte
-	number   uint64      // of its newest report
-	timer    *time.Timer // of its reports; it is lost at the end
-	lost     bool
-	place    int // among the others
-	parent   *speaker
-	children int // that it was given
 }
 
 // child is a node that has this one as its parent, and its stream.
@@ -91,7 +76,7 @@ type child struct {
 func newGroup(n *Node, name, term string, key ed25519.PublicKey) *Group {
 	g := &Group{
 		node: n, name: name, term: term, key: key, up: mailbox.NewSignal(), children: map[string]*child{},
-		reports: map[string]*relayed{}, unsent: map[string]*relayed{}, joined: map[string]*speaker{},
+		reports: map[string]*relayed{}, unsent: map[string]*relayed{},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	return g
@@ -99,9 +84,6 @@ func newGroup(n *Node, name, term string, key ed25519.PublicKey) *Group {
 
 // End ends all streams of the group, and nobody joins it here any more.
 func (g *Group) End() { g.end() }
-
-// Parent is the node that the leader has given it.
-func (g *Group) Parent() Peer { return g.parent }
 
 // Tell has all nodes of the group get a verdict, if the node leads it, and else the leader a report: as soon as they can take it,
 // and again by the next stream when one was lost. A report is repeated, so that the leader knows that the node is there.
@@ -219,76 +201,6 @@ func (g *Group) keep(m *message, frame []byte, by *child) {
 	g.up.Send()
 }
 
-// place takes a node that has joined, and returns its parent, with what lets it be a child there. A parent has joined first
-// before its children, so that nobody is below itself.
-func (g *Group) place(node Peer, secret []byte, avoid string) (Peer, *message) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.joined[node.Name]
-	if s == nil {
-		s = &speaker{place: len(g.order), timer: time.AfterFunc(lost*g.node.Heartbeat, func() { g.loses(node.Name) })}
-		g.joined[node.Name], g.order = s, append(g.order, s)
-	}
-	if !hmac.Equal(s.secret, secret) {
-		s.number = 0 // another process may count anew
-	}
-	s.Peer, s.secret = node, secret
-	g.present(s)
-	if p := s.parent; p == nil || p.lost || p.Name == avoid {
-		g.adopt(s, avoid)
-	}
-	t := &message{From: g.node.Name, Payload: []byte(ticketOf(node.Name, s.parent.Name))}
-	t.Proof = ed25519.Sign(g.node.key, t.content(ticket, g.name, g.term))
-	return s.parent.Peer, t
-}
-
-// adopt gives a node a parent: the first that has room, or else the leader. There is more room for those that have lost one.
-func (g *Group) adopt(s *speaker, avoid string) {
-	room := g.node.children
-	if s.parent != nil {
-		room *= 2
-		s.parent.children--
-	}
-	s.parent = g.order[0]
-	may := func(p *speaker) bool { return p.children < room && !p.lost && p.Name != avoid }
-	if i := slices.IndexFunc(g.order[:s.place], may); i > 0 {
-		s.parent = g.order[i]
-	}
-	s.parent.children++
-}
-
-// present takes that a node is there.
-func (g *Group) present(s *speaker) {
-	s.lost = false
-	s.timer.Reset(lost * g.node.Heartbeat)
-}
-
-// loses tells the leader that a node does not report.
-func (g *Group) loses(node string) {
-	g.mu.Lock()
-	g.joined[node].lost = true
-	g.mu.Unlock()
-	if g.life.Err() == nil {
-		g.leads.Lost(node)
-	}
-}
-
-// believes says whether a report is that of a node that has joined, and whether it is newer than the one before.
-func (g *Group) believes(m *message) (proven, news bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.joined[m.From]
-	if s == nil || !hmac.Equal(m.Proof, mac(s.secret, m.content(report, g.name, g.term))) {
-		return false, false
-	}
-	if m.Number <= s.number {
-		return true, false
-	}
-	s.number = m.Number
-	g.present(s)
-	return true, true
-}
-
 // add takes a child. Its stream before ends.
 func (g *Group) add(name string) (*child, error) {
 	g.mu.Lock()
@@ -349,7 +261,7 @@ func (c *child) hear(frame []byte, m *message) error {
 		c.keep(m, frame, c)
 		return nil // a bad one may be that of a node below it
 	}
-	proven, news := c.believes(m)
+	proven, news := c.leads.believes(m)
 	if news {
 		c.leads.Heard(m.From, m.Payload)
 	}

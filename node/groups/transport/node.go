@@ -107,7 +107,7 @@ const secretSize = 32 // bytes
 // Lead has the node lead a group, until End, or until it joins another leader.
 func (n *Node) Lead(group string, leader Leader) *Group {
 	g := newGroup(n, group, rand.Text(), n.key.Public().(ed25519.PublicKey))
-	g.leads, g.leader, g.order = leader, n.Name, []*speaker{{Peer: Peer{Name: n.Name}}}
+	g.leader, g.leads = n.Name, &leadership{g, leader, map[string]*speaker{}, []*speaker{{Peer: Peer{Name: n.Name}}}}
 	n.enter(g)
 	return g
 }
@@ -196,7 +196,7 @@ func (n *Node) admit(from string, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, refuse("%w", err)
 	}
-	parent, ticket := g.place(Peer{from, address}, j.Secret, j.Avoid)
+	parent, ticket := g.leads.place(Peer{from, address}, j.Secret, j.Avoid)
 	return json.Marshal(joined{g.term, g.key, answer, parent, ticket})
 }
 

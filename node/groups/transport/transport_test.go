@@ -22,7 +22,7 @@ import (
 )
 
 // TestTree: the leader hears the newest report of each node, and each node has its newest verdict, by whichever way: also those
-// that join late, and those that have lost their parent.
+// that join late, and those that have lost their parent, or the leader.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	process, ca := &Process{}, newAuthority(t)
@@ -88,6 +88,12 @@ func testTree(t *testing.T, node func(name string) (*Node, Peer)) {
 	assert.Must(t, group.Tell([]byte("start 2")))
 	for _, m := range members {
 		m.wants(t, "start 2")
+	}
+	group = first.Lead("ns/train", leader) // anew
+	leader.wants(t, reports)
+	assert.Must(t, group.Tell([]byte("start 3")))
+	for _, m := range members {
+		m.wants(t, "start 3")
 	}
 }
 
@@ -202,7 +208,7 @@ func (h *hostile) ends(t *testing.T, what string) {
 	begun := time.Now()
 	_, err := io.Copy(io.Discard, h.stream)
 	assert.NoError(t, err, what)
-	assert.True(t, time.Since(begun) <= patience*h.x.Heartbeat, "%s: the stream ends after %v", what, time.Since(begun))
+	assert.True(t, time.Since(begun) <= (patience+1)*h.x.Heartbeat, "%s: the stream ends after %v", what, time.Since(begun))
 }
 
 // TestStreams: a stream ends whose peer says nothing, too little, too much, or what is no message.
@@ -238,7 +244,7 @@ func TestLost(t *testing.T) {
 			}
 			return all
 		}
-		assert.Deep(t, "nobody reports", map[[2]string]int{{"x", "lost"}: 1}, heard(lost+1))
+		assert.Deep(t, "nobody reports", map[[2]string]int{{"x", "lost"}: 1}, heard(absence+1))
 		m := newMember(h.x)
 		ctx, end := context.WithCancel(t.Context())
 		var living sync.WaitGroup
@@ -248,7 +254,7 @@ func TestLost(t *testing.T) {
 		assert.Deep(t, "x reports", map[[2]string]int{{"x", "here"}: 5}, heard(4*repeat+1))
 		end()
 		living.Wait()
-		assert.Deep(t, "x has left", map[[2]string]int{{"x", "lost"}: 1}, heard(2*lost))
+		assert.Deep(t, "x has left", map[[2]string]int{{"x", "lost"}: 1}, heard(2*absence))
 	})
 }
 
@@ -282,7 +288,7 @@ func TestSlowChild(t *testing.T) {
 			assert.Deep(t, "verdict", []byte{want}, m.Payload)
 		}
 		assert.Must(t, h.led.Tell(nil))
-		time.Sleep(2 * patience * h.x.Heartbeat)
+		time.Sleep((writing + 1) * h.x.Heartbeat)
 		h.led.mu.Lock()
 		defer h.led.mu.Unlock()
 		assert.Empty(t, h.led.children, "children")
@@ -304,8 +310,8 @@ func TestChildren(t *testing.T) {
 		h.joined.ticket.Payload = []byte(ticketOf("y", "leader"))
 		assert.ErrorIs(t, ErrRefused, attach("y", h.joined.ticket), "changed")
 		for i := range 64 {
-			_, ticket := h.led.place(Peer{Name: fmt.Sprint(i)}, nil, "")
-			h.led.order[0].children = 0 // it gives away more places than there are
+			_, ticket := h.led.leads.place(Peer{Name: fmt.Sprint(i)}, nil, "")
+			h.led.leads.order[0].children = 0 // it gives away more places than there are
 			assert.Equal(t, i < 63, attach(fmt.Sprint(i), ticket) == nil, "child")
 		}
 	})
@@ -318,7 +324,7 @@ func TestPlaces(t *testing.T) {
 	defer g.End()
 	parents := map[string]int{}
 	join := func(i int, avoid string) string {
-		parent, _ := g.place(Peer{Name: fmt.Sprint(i)}, nil, avoid)
+		parent, _ := g.leads.place(Peer{Name: fmt.Sprint(i)}, nil, avoid)
 		parents[parent.Name]++
 		return parent.Name
 	}
@@ -327,7 +333,7 @@ func TestPlaces(t *testing.T) {
 	}
 	assert.Deep(t, "children", []int{32, 32, 32, 24, 0}, []int{parents["leader"], parents["0"], parents["91"], parents["92"], parents["93"]})
 	assert.Equal(t, "0", join(32, ""), "again")
-	g.joined["0"].lost = true
+	g.leads.joined["0"].lost = true
 	for i := 32; i < 64; i++ {
 		assert.Equal(t, "leader", join(i, "0"), "the parent is lost")
 	}
@@ -405,7 +411,7 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	leader, at := ca.newNode(t, "leader")
-	leader.readWait = 2 * time.Second
+	leader.readWait = time.Second
 	leader.Lead("ns/train", newLeader())
 	x, _ := ca.newNode(t, "x")
 	way := x.Way.(*HTTPS)
