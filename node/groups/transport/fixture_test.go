@@ -124,7 +124,7 @@ func (l *testLeader) wants(t testing.TB, reports map[string]string) {
 			if left[got[0]] == got[1] {
 				delete(left, got[0])
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("these reports are missing: %v", left)
 		}
 	}
@@ -176,7 +176,7 @@ func (m *member) tell(t testing.TB, report string) {
 // wants awaits a verdict.
 func (m *member) wants(t testing.TB, verdict string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		select {
 		case got := <-m.verdicts:

@@ -50,8 +50,8 @@ type Group struct {
 	verdict  []byte              // as a frame; nil: there is none
 	reports  map[string]*relayed // of this node and of those below it
 	unsent   map[string]*relayed // to the parent
-	told     []byte              // the newest report of this node
-	toldAt   time.Time           // zero: none
+	own      []byte              // the newest report of this node
+	ownAt    time.Time           // zero: there is none
 }
 
 // relayed is the newest report of a node.
@@ -107,7 +107,7 @@ func (g *Group) tell(payload []byte) error {
 	case g.leads != nil:
 		g.decided(m.Number, frame)
 	default:
-		g.told, g.toldAt = payload, time.Now()
+		g.own, g.ownAt = payload, time.Now()
 		g.keep(m, frame, nil)
 	}
 	return err
@@ -118,7 +118,8 @@ func attempts() wait.Backoff {
 	return wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
 }
 
-// Run has a stream to the parent until it ends, and says why; then Join again. Call it once after each Join.
+// Run has a stream to the parent until it ends, and says why. Call it once after each Join, and then Join again, after pauses
+// that grow unless the stream has lasted.
 func (g *Group) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,11 +129,14 @@ func (g *Group) Run(ctx context.Context) error {
 		return err
 	}
 	var stream Stream
-	_ = wait.ExponentialBackoffWithContext(ctx, attempts(), func(ctx context.Context) (bool, error) {
+	ended := wait.ExponentialBackoffWithContext(ctx, attempts(), func(ctx context.Context) (bool, error) {
 		stream, err = g.node.Way.Stream(ctx, g.parent, request)
 		return err == nil, nil
 	})
-	if stream != nil {
+	switch {
+	case stream == nil && err == nil:
+		err = ended
+	case stream != nil:
 		g.mu.Lock()
 		g.unsent = maps.Clone(g.reports)
 		g.mu.Unlock()
@@ -172,8 +176,8 @@ func (g *Group) decided(number uint64, frame []byte) bool {
 func (g *Group) nextReports() []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.toldAt.IsZero() && time.Since(g.toldAt) >= repeat*g.node.Heartbeat {
-		_ = g.tell(g.told) // it was told before
+	if !g.ownAt.IsZero() && time.Since(g.ownAt) >= repeat*g.node.Heartbeat {
+		_ = g.tell(g.own) // it has no error the second time
 	}
 	var frames bytes.Buffer
 	for _, w := range g.unsent {
