@@ -236,8 +236,8 @@ func TestStreams(t *testing.T) {
 // TestLost: a node that does not report is lost until it does; what it reports is repeated.
 func TestLost(t *testing.T) {
 	attacks(t, false, func(t *testing.T, h *hostile) {
-		heard := func(after time.Duration) map[[2]string]int {
-			time.Sleep(after * h.x.Heartbeat)
+		heard := func(beats int) map[[2]string]int {
+			time.Sleep(time.Duration(beats) * h.x.Heartbeat)
 			all := map[[2]string]int{}
 			for len(h.leader.heard) > 0 {
 				all[<-h.leader.heard]++
