@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -143,12 +145,12 @@ type member struct {
 
 func newMember(n *Node) *member { return &member{Node: n, verdicts: make(chan string, 100)} }
 
-// live joins the group at the leader, until ctx ends. ready is called when it has joined for the first time.
+// live joins the group at the leader again and again, until ctx ends. ready is called when it has joined for the first time.
 func (m *member) live(ctx context.Context, leader Peer, ready func()) {
-	for ctx.Err() == nil {
+	pauses := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 2 * time.Second}
+	for ; ctx.Err() == nil; time.Sleep(pauses.Step()) {
 		g, _, err := m.Join(ctx, leader, "ns/train", nil, func(v []byte) { m.verdicts <- string(v) })
 		if err != nil {
-			time.Sleep(10 * time.Millisecond)
 			continue
 		}
 		m.mu.Lock()
