@@ -7,9 +7,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # One set of flags for building, checking and testing, so that nothing is compiled
 # twice. Without cgo lifepod needs no C library on the machine it is copied to; what
-# needs cgo says so: runc and the shim in bundle/build, the shim's tests below.
+# needs cgo says so: runc and the shim in bundle/build, the shim's tests below. Tests read what lifepod says in English.
 export GOFLAGS := -trimpath
 export CGO_ENABLED := 0
+export LC_ALL := C.UTF-8
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -331,6 +332,8 @@ endef
 
 # The tests know by these flags which version they belong to.
 UPSTREAMLDFLAGS = -s -w -X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) \
+	-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(CONFORMANCEVERSION:v%=%))) \
+	-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(CONFORMANCEVERSION))) \
 	-X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)
 $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	mkdir -p $(CONFORMANCE)/bin
@@ -383,7 +386,8 @@ $(CRITEST)/nginx.tar:
 # --- measuring --------------------------------------------------------------
 
 .PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
-bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
+bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's, and against podman (as root)
+	@hack/install-packages bench
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
 
 bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)

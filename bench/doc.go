@@ -9,11 +9,11 @@
 //	restart all  main is killed → set-up, sidecar and main have run anew (KEP-5532)
 //	50 at once   created, and deleted, all at the same time
 //	readiness    a probe's answer → the status that says so
-//	run       `lifepod run` of a pod that only runs true, as a whole process
+//	run       `lifepod run` of pods that only run true, as a whole process, also beside podman
 //
 // After the fifty at once, execs in a container, as probes make them, on both runtimes.
 //
-// Then an agent in a process of its own, with pods that do nothing: memory and CPU.
+// Then `lifepod run -d` of pods that do nothing: memory and CPU.
 //
 // What the figures are to reach is in targets (table.go).
 package main

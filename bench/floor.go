@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-
-	v1 "k8s.io/api/core/v1"
+	"time"
 
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/times"
@@ -17,24 +16,36 @@ type bareSide struct {
 }
 
 func (s bareSide) one(ctx context.Context, record times.Record) error {
-	return s.runtime.One(ctx, s.bed.pod(), record.Prefixed(s.name+" "))
+	return s.runtime.One(ctx, bare.NewPod("bench"), record.Prefixed(s.name+" "))
 }
 
 func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
-	return s.runtime.RestartAll(ctx, bare.Worker(s.bed.pod()), record.Prefixed(s.name+" "))
+	return s.runtime.RestartAll(ctx, bare.Worker(bare.NewPod("bench")), record.Prefixed(s.name+" "))
 }
 
 func (s bareSide) many(ctx context.Context, record times.Record) error {
-	pods := make([]*v1.Pod, atOnce)
-	for i := range pods {
-		pods[i] = s.bed.numbered(i)
+	return s.runtime.AtOnce(ctx, s.bed.numbered(atOnce), record.Prefixed(s.name+" "))
+}
+
+// runs measures the calls for pods that run true, all at once, until nothing is left of them.
+func (s bareSide) runs(what string, pods int) func(context.Context, times.Record) error {
+	return func(ctx context.Context, record times.Record) error {
+		all := s.bed.numbered(pods)
+		for _, pod := range all {
+			pod.Spec.Containers[0].Command = []string{"true"}
+		}
+		began := time.Now()
+		if err := s.runtime.Lives(ctx, all); err != nil {
+			return err
+		}
+		record(s.name+" "+what, time.Since(began))
+		return nil
 	}
-	return s.runtime.AtOnce(ctx, pods, record.Prefixed(s.name+" "))
 }
 
 // execs makes the execs of a probe, on a pod of its own.
 func (s bareSide) execs(ctx context.Context, record times.Record) error {
-	return s.runtime.Execs(ctx, s.bed.pod(), execsEach, record.Prefixed(s.name+" "))
+	return s.runtime.Execs(ctx, bare.NewPod("bench"), execsEach, record.Prefixed(s.name+" "))
 }
 
 // execsEach are made one after the other.

@@ -5,75 +5,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
-	"os/exec"
-	"strconv"
+	"path/filepath"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
 )
 
-// idleTime is for how long an agent that has nothing to do is watched.
+// idleTime is for how long a run in the background that has nothing to do is watched.
 const idleTime = 20 * time.Second
 
-// idle measures an agent in a process of its own that runs pods which do nothing.
-func idle(ctx context.Context, root string, out io.Writer) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(out, "\nan agent with pods that do nothing, watched for %v (to reach with 50: ≤ 45 MiB, < 1 %%):\n", idleTime)
+// idle measures runs in the background of pods that do nothing, without the container runtime below them.
+func (c command) idle(ctx context.Context, out io.Writer) error {
+	_, _ = fmt.Fprintf(out, "\nlifepod run -d of pods that do nothing, watched for %v:\n", idleTime)
 	for _, pods := range []int{1, 50} {
-		command := exec.CommandContext(ctx, self, "-idle", strconv.Itoa(pods), "-idle-root", root)
-		command.Stdout, command.Stderr = out, os.Stderr
-		if err := command.Run(); err != nil {
-			return fmt.Errorf("idle agent with %d pods: %w", pods, err)
+		load, err := c.idleWith(ctx, pods)
+		if err := errors.Join(err, c.do(ctx, "down")); err != nil {
+			return fmt.Errorf("%d pods that do nothing: %w", pods, err)
 		}
+		_, _ = fmt.Fprintf(out, "  %2d pods: %.1f MiB PSS, %v\n", pods, load.Proportional, load)
 	}
 	return nil
 }
 
-func beIdle(ctx context.Context, root string, pods int) (err error) {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
+func (c command) idleWith(ctx context.Context, pods int) (l process.Load, err error) {
+	file, err := manifest(filepath.Dir(c.root), pods, "sleep", "infinity")
 	if err != nil {
-		return err
+		return l, err
 	}
-	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	client, err := cri.Dial(runtime.Endpoint())
+	if err := c.do(ctx, "run", "-d", file); err != nil {
+		return l, err
+	}
+	paths, err := bundle.Locate(c.root, "")
 	if err != nil {
-		return err
+		return l, err
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	b, err := newBed(ctx, runtimes{carried: runtime, client: client}, log)
+	pod, err := client.New(control.Folder(paths.RunDir), c.root).Find(ctx, "bench-0", "default")
 	if err != nil {
-		return err
+		return l, err
 	}
-	defer b.close()
-	lives := make([]*life, pods)
-	if err := bare.Together(pods, pods, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
-		return err
+	owner, err := pod.Owner()
+	if err != nil {
+		return l, err
 	}
 	time.Sleep(2 * time.Second) // the start is over
-	before, err := process.CPUTime(os.Getpid())
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	time.Sleep(idleTime)
-	after, err := process.CPUTime(os.Getpid())
-	if err != nil {
-		return err
-	}
-	resident, _, err := process.Memory(os.Getpid())
-	if err != nil {
-		return err
-	}
-	fmt.Printf("  %2d pods: %.1f MiB RSS, %.2f %% of a core\n", pods, resident, 100*(after-before).Seconds()/time.Since(began).Seconds())
-	return bare.Together(pods, pods, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) })
+	return process.LoadOf(func() error { time.Sleep(idleTime); return nil }, owner)
 }

@@ -2,27 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/life"
 	"github.com/lifepod/lifepod/bench/times"
-	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // lifepod takes the same pod through the same life with the agent's worker.
 func (b *bed) lifepod(ctx context.Context, record times.Record) error {
 	began := time.Now()
-	l, err := b.begin(ctx, b.pod())
+	l, err := b.begin(ctx, bare.NewPod("bench"))
 	if err != nil {
 		return err
 	}
@@ -30,113 +24,31 @@ func (b *bed) lifepod(ctx context.Context, record times.Record) error {
 	settle()
 
 	began = time.Now()
-	if err := l.restart(ctx); err != nil {
+	if err := b.restart(ctx, l); err != nil {
 		return err
 	}
 	record("lifepod restart", time.Since(began))
 	settle()
 
 	began = time.Now()
-	if err := l.end(lifecycle.StopRequested{Because: "bench"}); err != nil {
+	if err := l.End(lifecycle.StopRequested{Because: "bench"}); err != nil {
 		return err
 	}
 	record("lifepod delete", time.Since(began))
 	return nil
 }
 
-func ready(p v1.PodStatus) bool {
-	for _, c := range p.Conditions {
-		if c.Type == v1.PodReady {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
+func (b *bed) begin(ctx context.Context, pod *v1.Pod) (*life.Life, error) {
+	return life.Begin(ctx, b.node, b.events, pod)
 }
 
-// statuses is a sink that keeps the newest status.
-type statuses struct {
-	mu     sync.Mutex
-	newest v1.PodStatus
-	news   mailbox.Signal // sent when there is a status that was not looked at
-}
-
-func newStatuses() *statuses { return &statuses{news: mailbox.NewSignal()} }
-
-func (s *statuses) Status(status v1.PodStatus, _ bool) {
-	s.mu.Lock()
-	s.newest = status
-	s.mu.Unlock()
-	s.news.Send()
-}
-
-// Event is not looked at.
-func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
-
-// Report is not looked at.
-func (s *statuses) Report(time.Time, lifecycle.Report) {}
-
-// Delete is of no interest.
-func (s *statuses) Delete() {}
-
-// Rests is nothing here: nobody waits for it.
-func (s *statuses) Rests() {}
-
-// await waits for a status to come, at most for half a minute.
-func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
-	limit := time.After(30 * time.Second)
-	for {
-		select {
-		case <-s.news:
-			s.mu.Lock()
-			status := s.newest
-			s.mu.Unlock()
-			if want(status) {
-				return status, nil
-			}
-		case <-limit:
-			return v1.PodStatus{}, errors.New("the pod does not get there within 30s")
-		}
-	}
-}
-
-// wholeRuns measures the command as a process: with its containerd to be
-// started and stopped, and with one that another command keeps open.
-func wholeRuns(ctx context.Context, root string, o options, all *times.Samples) (err error) {
-	file, err := manifestFile(root)
-	if err != nil {
+// restart kills the process of the main container and returns when the pod is ready again.
+func (b *bed) restart(ctx context.Context, l *life.Life) error {
+	if err := b.floor.Kill(ctx, strings.TrimPrefix(l.First.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
 		return err
 	}
-	command := []string{o.binary, "run", "--root", root, file}
-	for i := range o.repeats + warmups {
-		if err := wholeRun(ctx, command, "lifepod run", all.When(i >= warmups)); err != nil {
-			return err
-		}
-	}
-	runtime, err := bundle.Open(ctx, bundle.Config{Root: root})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	for i := range o.repeats + warmups {
-		if err := wholeRun(ctx, command, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func wholeRun(ctx context.Context, line []string, what string, record times.Record) error {
-	command := exec.CommandContext(ctx, line[0], line[1:]...)
-	command.Stdout = io.Discard
-	var said strings.Builder
-	command.Stderr = &said
-	command.Env = os.Environ()
-	began := time.Now()
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, said.String())
-	}
-	record(what, time.Since(began))
-	return nil
+	_, err := l.Await(func(p v1.PodStatus) bool { return life.Ready(p) && p.ContainerStatuses[0].RestartCount == 1 })
+	return err
 }
 
 // settle lets what the last call still stirs come to rest, on both sides alike.

@@ -25,85 +25,86 @@ func main() {
 	flag.IntVar(&o.repeats, "n", 30, "rounds; each measures the floor and lifepod once")
 	flag.StringVar(&o.binary, "lifepod", "bin/lifepod", "the binary for the whole runs")
 	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
-	pods := flag.Int("idle", 0, "only run so many pods that do nothing and say what that costs")
-	root := flag.String("idle-root", "", "the state folder for -idle")
 	flag.Parse()
-	if *pods > 0 {
-		if err := beIdle(context.Background(), *root, *pods); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	if err := bench(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// bench measures on a state folder of its own, which is removed afterwards.
+// bench measures on state folders of its own, which are removed afterwards.
 func bench(ctx context.Context, o options) (err error) {
-	root, err := os.MkdirTemp("", "lifepod-bench-")
+	dir, err := os.MkdirTemp("", "lifepod-bench-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	alone := command{o.binary, filepath.Join(dir, "alone")}
+	defer func() { err = errors.Join(err, alone.do(ctx, "down", "--purge")) }()
 	var all times.Samples
-	if err := inProcess(ctx, root, o, &all); err != nil {
-		return err
-	}
-	if err := wholeRuns(ctx, root, o, &all); err != nil {
+	if err := onePair(ctx, dir, alone, o, &all); err != nil {
 		return err
 	}
 	print(os.Stdout, &all)
 	printExecs(os.Stdout, &all)
-	return idle(ctx, root, os.Stdout)
+	return alone.idle(ctx, os.Stdout)
 }
 
-// inProcess measures what the agent does on one containerd, in turns with the floor.
-func inProcess(ctx context.Context, root string, o options, all *times.Samples) (err error) {
+// onePair measures in turns, with one containerd of either kind.
+func onePair(ctx context.Context, dir string, alone command, o options, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pair, err := stock.OpenPair(ctx, root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
+	shared := command{o.binary, filepath.Join(dir, "shared")}
+	pair, err := stock.OpenPair(ctx, shared.root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pair.Close(ctx)) }()
-	b, err := newBed(ctx, runtimes{carried: pair.Carried, client: pair.Client, stock: pair.Stock.Client}, log)
+	theirs, err := newPodman(ctx, dir, o.stock, filepath.Join(pair.Carried.Paths().Images(), "carried.tar"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, theirs.close(ctx)) }()
+	b, err := newBed(ctx, pair, log)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	return b.alternate(ctx, o.repeats, all)
+	floor, stock := bareSide{"floor", b, b.floor}, bareSide{"stock", b, b.stock}
+	err = alternate(ctx, warmups, o.repeats, all, []part{
+		{"stock floor", stock.one}, {"floor", floor.one}, {"lifepod", b.lifepod},
+		{"stock floor, restart all", stock.restartAll}, {"floor, restart all", floor.restartAll}, {"lifepod, restart all", b.restartAll},
+		{"readiness", b.readiness},
+		{"podman", theirs.run}, {"lifepod run", alone.runs("run", 1)},
+		{"floor of run", floor.runs(sharedRun, 1)}, {"lifepod run, shared", shared.runs(sharedRun, 1)},
+		{"floor of run of 10", floor.runs(tenRun, 10)}, {"lifepod run of 10", shared.runs(tenRun, 10)},
+	})
+	if err != nil {
+		return err
+	}
+	return alternate(ctx, 1, max(o.repeats/6, 1), all, []part{ // each is fifty pods
+		{"stock floor of many", stock.many}, {"floor of many", floor.many}, {"many", b.many},
+		{"execs on the stock runtime", stock.execs}, {"execs", floor.execs},
+	})
 }
+
+const (
+	sharedRun = "run, shared runtime"
+	tenRun    = "run of 10 pods"
+)
 
 // The network of the pods on the stock runtime.
 const (
-	stockSubnet = "10.255.0.0/16"
+	stockSubnet = "198.19.0.0/16"
 	stockBridge = "lpstock0"
 )
 
-// alternate measures one side after the other, again and again.
-func (b *bed) alternate(ctx context.Context, repeats int, all *times.Samples) error {
-	floor, stock := bareSide{"floor", b, b.floor}, bareSide{"stock", b, b.stock}
-	for i := range repeats + warmups {
-		record := all.When(i >= warmups)
-		for _, part := range []part{
-			{"stock floor", stock.one}, {"floor", floor.one}, {"lifepod", b.lifepod},
-			{"stock floor, restart all", stock.restartAll}, {"floor, restart all", floor.restartAll}, {"lifepod, restart all", b.restartAll},
-			{"readiness", b.readiness},
-		} {
-			if err := part.measure(ctx, record); err != nil {
+// alternate measures one part after the other, again and again. The first repeats are not counted.
+func alternate(ctx context.Context, uncounted, repeats int, all *times.Samples, parts []part) error {
+	for i := range uncounted + repeats {
+		for _, part := range parts {
+			if err := part.measure(ctx, all.When(i >= uncounted)); err != nil {
 				return fmt.Errorf("%s, round %d: %w", part.name, i, err)
 			}
-		}
-	}
-	for i := range max(repeats/6, 1) + 1 { // each is fifty pods
-		record := all.When(i > 0)
-		if err := errors.Join(stock.many(ctx, record), floor.many(ctx, record), b.many(ctx, record)); err != nil {
-			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
-		}
-		if err := errors.Join(stock.execs(ctx, record), floor.execs(ctx, record)); err != nil {
-			return fmt.Errorf("execs, round %d: %w", i, err)
 		}
 	}
 	return nil
@@ -117,17 +118,3 @@ type part struct {
 
 // warmups are repeats that are not counted.
 const warmups = 3
-
-func manifestFile(root string) (string, error) {
-	path := filepath.Join(root, "true.yaml")
-	return path, os.WriteFile(path, []byte(truePod), 0o600)
-}
-
-const truePod = `apiVersion: v1
-kind: Pod
-metadata: {name: "true"}
-spec:
-  restartPolicy: Never
-  containers:
-  - {name: main, image: "lifepod.dev/toolbox:1", command: ["true"]}
-`

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/life"
 	"github.com/lifepod/lifepod/bench/probed"
 	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -16,7 +18,7 @@ import (
 func (b *bed) readiness(ctx context.Context, record times.Record) error {
 	asked := probed.New()
 	defer asked.Close()
-	pod := b.pod()
+	pod := bare.NewPod("bench")
 	pod.Spec.Containers[0].ReadinessProbe = asked.Probe()
 	l, err := b.begin(ctx, pod)
 	if err != nil {
@@ -24,10 +26,10 @@ func (b *bed) readiness(ctx context.Context, record times.Record) error {
 	}
 	for _, up := range []bool{false, true} {
 		asked.Become(up)
-		if _, err := l.statuses.await(func(p v1.PodStatus) bool { return ready(p) == up }); err != nil {
+		if _, err := l.Await(func(p v1.PodStatus) bool { return life.Ready(p) == up }); err != nil {
 			return err
 		}
 		record("lifepod readiness flip", time.Since(asked.AnsweredAt()))
 	}
-	return l.end(lifecycle.StopRequested{Force: true})
+	return l.End(lifecycle.StopRequested{Force: true})
 }

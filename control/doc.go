@@ -21,6 +21,7 @@
 //	DELETE POD                         metav1.DeleteOptions → v1.Pod; gracePeriodSeconds 0
 //	                                   kills at once, a smaller one shortens (B-WRK-9)
 //	GET    POD/events                  v1.EventList
+//	GET    POD/services                v1.ServiceList: the Services of its lifepod run that select it
 //	GET    POD/log                     text; container, previous, follow, timestamps, tailLines,
 //	                                   sinceSeconds, sinceTime as in Kubernetes
 //	GET    POD/process                 pidfd.ID of the first process of container (none: of one that runs)

@@ -30,6 +30,11 @@ func (s *Server) listEvents(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+func (s *Server) listServices(w http.ResponseWriter, _ *http.Request) error {
+	answer(w, http.StatusOK, v1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: s.Services})
+	return nil
+}
+
 func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	if flag(r, "watch") {
 		s.watch(w, r)

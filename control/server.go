@@ -35,6 +35,7 @@ type Config struct {
 	Runtime   runtimeapi.RuntimeServiceClient
 	LogDir    string // of the pod
 	Admission Admission
+	Services  []v1.Service // those of its run that select it
 	// Managed says who manages the pod, and what to do instead, if changing it
 	// here would only be undone; then changes are refused. Empty: it may be changed.
 	Managed string
@@ -98,6 +99,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+pod, s.named(s.get))
 	mux.HandleFunc("DELETE "+pod, s.named(s.unmanaged(s.stop)))
 	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
+	mux.HandleFunc("GET "+pod+"/services", s.named(s.listServices))
 	mux.HandleFunc("POST "+pod+"/restart", s.named(s.restart))
 	mux.HandleFunc("POST "+pod+"/ephemeralcontainers", s.named(s.unmanaged(s.addEphemeralContainer)))
 	mux.HandleFunc("POST "+pod+"/resize", s.named(s.unmanaged(s.resize)))

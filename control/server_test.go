@@ -95,6 +95,7 @@ func TestRequests(t *testing.T) {
 		{"GET /v1/pods", "", "200", ""},
 		{"GET " + pod, "", "200", ""},
 		{"GET " + pod + "/events", "", "200", ""},
+		{"GET " + pod + "/services", "", "200", ""},
 		{"GET /v1/namespaces/default/pods/other", "", "404 pod default/other is not served here", ""},
 		{"GET /v2/pods", "", "404 there is no GET /v2/pods", ""},
 		{"DELETE " + pod, "", "200", "lifecycle.StopRequested"},

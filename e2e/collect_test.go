@@ -88,18 +88,7 @@ func newSmallNode(t *testing.T) *smallNode {
 	t.Helper()
 	n := &smallNode{T: t, root: newRoot(t), manifests: t.TempDir(), done: t.TempDir()}
 	dir := filepath.Join(n.root.dir, "containerd")
-	disk := filepath.Join(t.TempDir(), "disk")
-	assert.Must(t, os.MkdirAll(dir, 0o711))
-	for _, command := range [][]string{
-		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
-	} {
-		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
-		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
-	}
-	t.Cleanup(func() {
-		out, err := exec.Command("umount", dir).CombinedOutput()
-		assert.True(t, err == nil, "umount: %v\n%s", err, out)
-	})
+	mountDisk(t, dir, diskMiB)
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	writeText(t, config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
 		"imageMinimumGCAge: 1s\nimageGCHighThresholdPercent: 60\nimageGCLowThresholdPercent: 50\nfileCheckFrequency: 1s\nhealthzPort: 0\n")
@@ -116,6 +105,23 @@ func newSmallNode(t *testing.T) *smallNode {
 		}
 	})
 	return n
+}
+
+// mountDisk has a folder be on a disk of its own until the test ends.
+func mountDisk(t *testing.T, dir string, mib int) {
+	t.Helper()
+	disk := filepath.Join(t.TempDir(), "disk")
+	assert.Must(t, os.MkdirAll(dir, 0o711))
+	for _, command := range [][]string{
+		{"truncate", "-s", fmt.Sprintf("%dM", mib), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
+	} {
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		assert.True(t, err == nil, "umount: %v\n%s", err, out)
+	})
 }
 
 func writeText(t *testing.T, path, text string) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/terminal"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -50,6 +51,19 @@ func TestDetach(t *testing.T) {
 	assert.True(t, err == nil && strings.Contains(string(log), "\none | +") && strings.Contains(string(log), "pod Failed"), "log: %v\n%s", err, log)
 	got = r.lifepod(t, "kind: Pod", "run", "-d", "-")
 	assert.True(t, got.code == 125 && strings.Contains(got.stderr, "<stdin>"), "bad manifest: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+}
+
+// TestDownDetached: lifepod down ends what runs in the background, also a Job that waits for its next try, without a pod.
+func TestDownDetached(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: retried}\nspec:\n  template:\n    spec: {restartPolicy: Never, containers: [{name: main, image: '" + toolbox + "', command: ['false']}]}\n"
+	got := r.lifepod(t, job, "run", "-d", "-")
+	assert.Require(t, got.code == 0, "exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	machine.Until(t, "the Job's pod has ended", func() bool {
+		return r.lifepod(t, "", "ps", "-a", "-q").stdout != "" && r.lifepod(t, "", "ps", "-q").stdout == ""
+	})
+	assert.Deep(t, "down", result{0, "Stopped lifepod run -d with 0 pods. There was no pod to end.\n", ""}, r.lifepod(t, "", "down"), cmp.AllowUnexported(result{}))
 }
 
 // TestRunInput: the user talks to the container, whose end is the pod's, whatever its restart policy is; nothing that it has written is missing.

@@ -200,6 +200,8 @@ func TestImageCommands(t *testing.T) {
 	if got := r.run(t, imagePod("own:1", "Never"), "--fail-fast"); !strings.Contains(got.stderr, "(it is here as "+own+": name it so)") {
 		t.Errorf("%+v", got)
 	}
+	r.run(t, pod("latest", "restartPolicy: Never\ncontainers:\n- {name: main, image: localhost/own}"), "--fail-fast")
+	r.checkWhy(t, "latest", `main never started; at TIME: ErrImagePull: .* \(the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it\)\.`)
 	r.lifepod(t, "", "image", "prune", "-a").want(t, 0, "") // it is in use by another name
 	user.signal(syscall.SIGINT)
 	user.wait()

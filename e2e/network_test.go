@@ -108,7 +108,7 @@ containers:
 		"forwarded " + port + ":80":            "port " + port + ":80: listen tcp 127.0.0.1:" + port + ": bind: address already in use",
 		"forwarded --address 192.0.2.1 :80":    "port :80: listen tcp 192.0.2.1:0: bind: cannot assign requested address",
 		"forwarded --address eth0 :80":         `port :80: --address "eth0": want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`,
-		"svc/forwarded :80":                    "svc/forwarded: want a pod behind the Service, or lifepod kubectl port-forward service/forwarded for a Service of a cluster",
+		"svc/forwarded :80":                    `no service "forwarded" is known with the state folder ` + shared.dir + ": want that of the cluster, or of the lifepod run with the Service",
 		"forwarded 8080:web --address 0.0.0.0": `port 8080:web: "web" is neither a port from 1 to 65535 nor one of the pod's: http`,
 	} {
 		got := shared.lifepod(t, "", append([]string{"port-forward"}, strings.Fields(args)...)...)
@@ -179,25 +179,30 @@ func get(t *testing.T, url string) string {
 }
 
 // TestServiceNames: the pods of a run find each other by the names of their Services, as long as what is behind a name is Ready; -p
-// takes the port of a Service.
+// takes the port of a Service, and so do they, and port-forward.
 func TestServiceNames(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
-	c := shared.startRun(t, script("asks", "until fetch http://named.default.svc.cluster.local:8081/hostname; do sleep 0.1; done; while grep -q named /etc/hosts; do sleep 0.1; done; echo gone")+
+	c := shared.startRun(t, script("asks", "until fetch http://named.default.svc.cluster.local/hostname; do sleep 0.1; done; while grep -q named /etc/hosts; do sleep 0.1; done; echo gone")+
 		"\n---\napiVersion: v1\nkind: Service\nmetadata: {name: named}\nspec: {selector: {app: named}, ports: [{port: 80, targetPort: 8081}]}\n---\n"+
 		strings.Replace(pod("answers", `
 containers:
 - {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0],
    readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1, failureThreshold: 1}}`), "name: answers", "name: answers\n  labels: {app: named}", 1),
 		"-p", fmt.Sprintf("127.0.0.1:%d:80", port))
-	c.await(c.stderr, "port 80 of the Service named is 8081 at its pods")
 	c.await(c.stdout, `asks \| answers\n`)
 	published := fmt.Sprintf("http://127.0.0.1:%d", port)
 	assert.Equal(t, "answers\n", get(t, published+"/hostname"), "the host")
+	forward := shared.start(t, "", "port-forward", "svc/named", ":80")
+	address := strings.Fields(forward.await(forward.stdout, "^Forwarding from .* -> 8081$"))[2]
+	assert.Equal(t, "answers\n", get(t, "http://"+address+"/hostname"), "port-forward")
 	answer := assert.Get(http.Post(published+"/fail", "", nil)).Must(t)
 	_ = answer.Body.Close()
 	c.await(c.stdout, `asks \| gone\n`)
+	none := shared.lifepod(t, "", "port-forward", "service/named", ":80")
+	assert.Equal(t, "lifepod: service/named: none of its pods on this machine is Ready: answers is Running (lifepod why says why)\n", none.stderr, "port-forward to none")
 	c.signal(syscall.SIGINT)
 	got := c.wait()
 	assert.True(t, got.code == 130, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	forward.wait()
 }

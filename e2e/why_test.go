@@ -4,17 +4,21 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // failures are pods on real containers that are not as they should be, or were not, and what lifepod why says of them: the first
-// sentence names the root. Those that need a cluster are in cluster/e2e, groups of pods in e2e/groups.
+// sentence names the root. TestWhyFullDisk has a full disk; those that need a cluster are in cluster/e2e, groups of pods in e2e/groups.
 var failures = []struct {
 	name, spec string
 	await      string   // in what lifepod run tells of the pod
@@ -50,11 +54,6 @@ var failures = []struct {
 		name: "killed", await: `pod Ready`,
 		spec: "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [sleep, '4242'], readinessProbe: {exec: {command: ['true']}, timeoutSeconds: 30}}",
 		want: []string{`main at TIME: exit 137 \(SIGKILL, neither from lifepod nor for memory\) → not restarted`},
-	},
-	{
-		name: "disk",
-		spec: "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {medium: Memory, sizeLimit: 64Ki}}]\ncontainers:\n- {name: main, image: TOOLBOX, command: [cp, /bin/toolbox, /v/copy], " + mountV + "}",
-		want: []string{`main at TIME: exit 1, saying "cp: write /v/copy: no space left on device" → not restarted`},
 	},
 	{
 		name: "evicted",
@@ -203,6 +202,34 @@ func TestWhy(t *testing.T) {
 	if err != nil || len(logs) < 3 {
 		t.Errorf("logs of ends: %q, %v", logs, err)
 	}
+}
+
+// TestWhyFullDisk asks why pods are as they are while the disk of the state folder, with containers, images and journal, fills up.
+func TestWhyFullDisk(t *testing.T) {
+	t.Parallel()
+	const smallMiB, leftMiB = 400, 6
+	r := newRoot(t)
+	mountDisk(t, r.dir, smallMiB)
+	r.run(t, script("first", "true")).wantCode(t, 0) // which unpacks the runtime and the images
+	var disk unix.Statfs_t
+	assert.Must(t, unix.Statfs(r.dir, &disk))
+	ballast := filepath.Join(r.dir, ".ballast")
+	writeFile(t, ballast)
+	file := assert.Get(os.OpenFile(ballast, os.O_WRONLY, 0)).Must(t)
+	assert.Must(t, unix.Fallocate(int(file.Fd()), 0, 0, int64(disk.Bavail)*disk.Bsize-leftMiB<<20))
+	assert.Must(t, file.Close())
+	image := newRegistry(t, "").pushLarge(t, carriedToolbox(t), "large", imageMiB)
+	pulls := r.startRun(t, pod("pulls", "containers:\n- {name: main, image: '"+image+"'}"))
+	pulls.await(pulls.stderr, "try again in")
+	r.checkWhy(t, "pulls", `The image \S+ of main can't be had: ErrImagePull: .*no space left on device; next try TIME`)
+	writes := r.startRun(t, pod("writes", "restartPolicy: Never\ncontainers:\n"+shell("main", "echo writing; n=1; while cp /bin/toolbox /file$n; do n=1$n; done; exit 1")))
+	writes.await(writes.stderr, "main exited 1")
+	r.checkWhy(t, "writes", `(The pod's sandbox can't be stopped: |main at TIME: exit 1, saying ).*no space left on device`)
+	assert.Must(t, os.Remove(ballast))
+	writes.wait()
+	r.checkWhy(t, "writes", `main at TIME: exit 1, saying "cp: .*no space left on device" → not restarted \(restartPolicy Never\)\.`)
+	pulls.signal(syscall.SIGQUIT) // which kills
+	pulls.wait()
 }
 
 // checkWhy waits until lifepod why says so of a pod: the first sentence is as the first pattern says, and more follow in their order.

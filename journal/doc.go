@@ -11,7 +11,7 @@
 //
 // An entry is a line of JSON, written with one call before the step's effects are carried out:
 // the journal knows of everything that was done, even after a kill -9. Readers skip a line that
-// a full disk has cut. Folders of pods that are gone stay for some
+// a full disk has cut; what it had no room for is written again with the next step. Folders of pods that are gone stay for some
 // days, or until all of them together are too large.
 //
 // The lifepod that leads a pod holds its lock, a byte of the file <journal>.lock (locks.go).

@@ -34,7 +34,7 @@ func (e Entry) Line(began time.Time) string {
 	if e.Failure != nil {
 		fmt.Fprintf(&b, " %s %s: %s", e.Failure.Class, e.Failure.Reason, e.Failure.Message)
 	}
-	if text := e.Text(); text != "" {
+	if text := e.Text(fmt.Sprintf); text != "" {
 		b.WriteString(": " + text)
 	}
 	if e.Rule != "" {
@@ -52,6 +52,16 @@ func (e Entry) subject() string {
 }
 
 // Text is what was decided, in words, without its subject.
-func (e Entry) Text() string {
-	return strings.TrimSpace(lifecycle.Words{What: e.What, Outcome: e.Outcome, Because: e.Because}.String())
+func (e Entry) Text(say lifecycle.Say) string {
+	w := e.Words(say)
+	w.Subject = ""
+	return strings.TrimSpace(w.Line(say))
+}
+
+// Words are what was decided, in some language: of a lifepod that kept only words those, in English.
+func (e Entry) Words(say lifecycle.Say) lifecycle.Words {
+	if e.Report == nil {
+		return lifecycle.Words{What: e.What, Outcome: e.Outcome, Because: e.Because}
+	}
+	return e.Report.In(say)
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 const (
 	firstSize  = 256 << 10
 	newestSize = 512 << 10
+	// unwrittenSize is how much waits for room on the disk; what is more is lost.
+	unwrittenSize = 64 << 10
 )
 
 const (
@@ -54,6 +57,9 @@ type Writer struct {
 	size  int64  // of it
 	limit int64
 	torn  bool // the last write was cut off
+	// unwritten are whole lines that the disk had no room for, of the entries from that ID on; they go before the next ones.
+	unwritten   []byte
+	unwrittenID int64
 
 	now     uint64 // the sequence of what nowFile has
 	lastNow []byte // what was written there last, but for its time
@@ -166,41 +172,58 @@ func (w *Writer) Is(pod Pod) error {
 }
 
 // Step writes the entries of one step of the machine, before its effects are carried out.
-// It returns them. After an error they are lost, and the next ones are written again.
+// It returns them. After an error they are tried again with the next ones, as far as unwrittenSize goes.
 func (w *Writer) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) ([]Entry, error) {
 	entries := w.recorder.Step(at, fact, effects)
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	w.remember(entries)
-	var lines bytes.Buffer
-	if w.torn {
-		lines.WriteByte('\n')
+	lines, id := bytes.NewBuffer(w.unwritten), entries[0].ID
+	if len(w.unwritten) > 0 {
+		id = w.unwrittenID
 	}
-	encoder := json.NewEncoder(&lines)
+	encoder := json.NewEncoder(lines)
 	encoder.SetEscapeHTML(false)
 	for i := range entries {
 		if err := encoder.Encode(&entries[i]); err != nil {
 			return entries, fmt.Errorf("journal: %w", err)
 		}
 	}
-	if err := w.write(lines.Bytes(), entries[0].ID); err != nil {
+	if err := w.write(lines.Bytes(), id); err != nil {
 		return entries, fmt.Errorf("journal: %w", err)
 	}
 	return entries, nil
 }
 
-// write appends to the newest file, or begins another one.
+// write appends to the newest file, or begins another one. What of the lines, whose first is that of an ID, is not written waits.
 func (w *Writer) write(lines []byte, id int64) error {
 	if w.size > 0 && w.size+int64(len(lines)) > w.limit {
 		if err := w.rotate(id); err != nil {
 			return err
 		}
 	}
+	if w.torn {
+		if n, err := w.append([]byte{'\n'}); n == 0 {
+			w.wait(lines, id)
+			return err
+		}
+		w.size, w.torn = w.size+1, false
+	}
 	n, err := w.append(lines)
 	w.size += int64(n)
-	w.torn = n > 0 && n < len(lines) || n == 0 && w.torn
+	whole := bytes.LastIndexByte(lines[:n], '\n') + 1
+	w.torn = n > whole
+	w.wait(lines[whole:], id+int64(bytes.Count(lines[:whole], []byte{'\n'})))
 	return err
+}
+
+// wait has lines wait for the next write, unless there are too many.
+func (w *Writer) wait(lines []byte, id int64) {
+	w.unwritten, w.unwrittenID = nil, id
+	if len(lines) <= unwrittenSize {
+		w.unwritten = slices.Clone(lines)
+	}
 }
 
 // rotate begins a file, named by its first entry, and removes all but the two newest.
@@ -243,5 +266,9 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.locked = false
-	return w.locks.release(w.dir)
+	var err error
+	if len(w.unwritten) > 0 {
+		err = w.write(w.unwritten, w.unwrittenID)
+	}
+	return errors.Join(err, w.locks.release(w.dir))
 }

@@ -67,7 +67,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.touchedAt = s.now
 	c.Verdict = verdictAtExit(s, c, t)
 	if c.Failure != nil && c.Failure.Reason == reasonPostStartError && !s.restartAll.Active {
-		c.Verdict.Because.Failed = "postStart hook"
+		c.Verdict.Because.Failed = postStartHook
 	}
 	c.Failures++
 	if c.succeeded(t) {

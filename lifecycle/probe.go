@@ -236,7 +236,7 @@ func unhealthyVerdict(s *step, c *container, k ProbeKind) verdict {
 		return verdict{Restart: true, Because: Because{Kind: becauseSidecar}, Rule: "A-INIT-2"}
 	}
 	because := byPolicy(s, c)
-	because.Failed = k.word() + " probe"
+	because.Failed = ProbeName(fmt.Sprintf, k.word())
 	return verdict{Restart: because.Policy != v1.ContainerRestartPolicyNever, Because: because, Rule: "A-ACT-8"}
 }
 

@@ -175,7 +175,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
 	report := Report{Subject: ofPod, Kind: KindSandboxFailed, Message: f.Message, Rule: "A-SBX-3"}
-	text := report.what()
+	text := report.Words().What
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		if f.Class == Uncertain && s.kept.Stage == Syncing {

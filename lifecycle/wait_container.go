@@ -172,7 +172,7 @@ func (c *container) isEnding() bool { return c.Kill != nil || c.Ending }
 func (w *waits) forStop(c *container) {
 	wait := Wait{Subject: c.spec.Name, Since: w.m.onWall(c.touchedAt), Because: c.stopping.failure.text()}
 	if c.Kill != nil && wait.Because == "" {
-		wait.Because = c.Kill.report.what()
+		wait.Because = c.Kill.report.Words().What
 	}
 	switch deadline := w.ahead(w.m.orderFor(c).deadline); {
 	case c.Ending && !c.stopping.preStop.Ended:

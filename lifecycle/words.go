@@ -10,6 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// Say is a sentence of this file in some language, with what stands in its places: fmt.Sprintf for English.
+type Say func(english string, args ...any) string
+
 // Words are a report as people read it.
 type Words struct {
 	Subject string
@@ -20,20 +23,26 @@ type Words struct {
 }
 
 // String is the line: `worker exited 1 → restart in 10s (restartPolicy OnFailure, 1st failure)`.
-func (w Words) String() string {
+func (w Words) String() string { return w.Line(fmt.Sprintf) }
+
+// Line is String of words in another language.
+func (w Words) Line(say Say) string {
 	line := w.Subject + " " + w.What
 	if w.Outcome != "" {
 		line += " → " + w.Outcome
 	}
 	if w.Because != "" {
-		line += " (" + w.Because + ")"
+		line += say(" (%s)", w.Because)
 	}
 	return line
 }
 
 // Words is the report in English.
-func (r Report) Words() Words {
-	return Words{Subject: r.Subject, What: r.what(), Outcome: r.outcome(), Because: r.because(), Rule: r.Rule}
+func (r Report) Words() Words { return r.In(fmt.Sprintf) }
+
+// In is the report in some language.
+func (r Report) In(say Say) Words {
+	return Words{Subject: r.Subject, What: r.what(say), Outcome: r.outcome(say), Because: r.because(say), Rule: r.Rule}
 }
 
 // String is the line as people read it.
@@ -64,10 +73,10 @@ still-runs: detected running containers after a successful KillPod, CRI violatio
 resize-failed: resize: {message}
 resize-infeasible: resize infeasible: {message}
 resize-deferred: resize deferred: {message}
-probe-failed: {on} probe failed: {message}
-probe-late: {on} probe failed: {message}
-probe-errored: {on} probe errored: {message}
-probe-not-made: {on} probe was not made: {message}
+probe-failed: {probe} failed: {message}
+probe-late: {probe} failed: {message}
+probe-errored: {probe} errored: {message}
+probe-not-made: {probe} was not made: {message}
 hook-failed: {on} hook failed: {message}
 hook-timed-out: preStop hook has not ended in time
 deadline-exceeded: exceeded activeDeadlineSeconds {span}
@@ -97,17 +106,18 @@ func sentence(of string) string {
 	return strings.ReplaceAll(of, "-", " ")
 }
 
-func (r *Report) what() string {
+func (r *Report) what(say Say) string {
 	if r.Kind == KindExited {
-		return exitWords(r.Code, r.Reason)
+		return exitWords(say, r.Code, r.Reason)
 	}
-	return r.fill(sentence(string(r.Kind)))
+	return r.fill(say, say(sentence(string(r.Kind))))
 }
 
-func (r *Report) fill(text string) string {
+func (r *Report) fill(say Say, text string) string {
 	if !strings.Contains(text, "{") {
 		return text
 	}
+	text = strings.ReplaceAll(text, "{probe}", ProbeName(say, r.On))
 	attempt := int64(0)
 	if r.GroupAttempt != nil {
 		attempt = int64(*r.GroupAttempt)
@@ -115,69 +125,76 @@ func (r *Report) fill(text string) string {
 	return strings.NewReplacer("{on}", r.On, "{reason}", r.Reason, "{message}", r.Message, "{span}", r.Span.String(), "{attempt}", strconv.FormatInt(attempt, 10)).Replace(text)
 }
 
-func (r *Report) outcome() string {
-	text := r.fill(sentence(string(r.Outcome)))
+func (r *Report) outcome(say Say) string {
+	text := r.fill(say, say(sentence(string(r.Outcome))))
 	switch r.Outcome {
 	case ThenRestart, ThenTryAgain, thenStartAgain:
-		return text + " " + in(r.Span)
+		if r.Span <= 0 {
+			return say("%s now", text)
+		}
+		return say("%s in %s", text, rounded(r.Span))
 	default:
 		return text
 	}
 }
 
-func (r *Report) because() string {
-	text := r.Because.String()
+func (r *Report) because(say Say) string {
+	text := r.Because.In(say)
 	if r.Killed != "" {
-		text += ", killed " + sentence(string(r.Killed))
+		text += say(", killed %s", say(sentence(string(r.Killed))))
 	}
 	return text
 }
 
-// String is the reason in words.
-func (b Because) String() string {
-	text := b.decided()
+// String is the reason in English words.
+func (b Because) String() string { return b.In(fmt.Sprintf) }
+
+// In is the reason in some language.
+func (b Because) In(say Say) string {
+	text := b.decided(say)
 	if b.Failed != "" {
-		text = b.Failed + " failed, " + text
+		text = say("%s failed, %s", say(b.Failed), text)
 	}
 	if b.Container != "" {
-		text = join(b.Container+" "+exitWords(b.Code, b.Reason), ": ", text)
+		text = join(b.Container+" "+exitWords(say, b.Code, b.Reason), say(": "), text)
 	}
 	return text
 }
 
-func (b *Because) decided() string {
+func (b *Because) decided(say Say) string {
 	switch b.Kind {
 	case BecauseOften:
 		if b.Nth == 1 {
-			return "once"
+			return say("once")
 		}
-		return fmt.Sprintf("%d times in a row", b.Nth)
+		return say("%d times in a row", b.Nth)
 	case becauseRestart:
-		return ordinal(b.Nth) + " restart"
+		return say("%s restart", Ordinal(say, b.Nth))
 	default:
 	}
-	text := b.kind()
+	text := b.kind(say)
 	if b.Nth > 0 {
-		text += ", " + ordinal(b.Nth) + " failure"
+		text += say(", %s failure", Ordinal(say, b.Nth))
 	}
 	return text
 }
 
-func (b *Because) kind() string {
+func (b *Because) kind(say Say) string {
 	switch b.Kind {
 	case BecausePolicy:
 		if b.Own {
-			return "the container's restartPolicy " + string(b.Policy)
+			return say("the container's restartPolicy %s", b.Policy)
 		}
 		return "restartPolicy " + string(b.Policy)
 	case BecauseRule:
-		return fmt.Sprintf("restartPolicyRules[%d]: exit code %s %v → %s", b.Index, b.Rule.ExitCodes.Operator, b.Rule.ExitCodes.Values, b.Rule.Action)
+		return say("restartPolicyRules[%d]: exit code %s %v → %s", b.Index, b.Rule.ExitCodes.Operator, b.Rule.ExitCodes.Values, b.Rule.Action)
 	default:
 	}
-	if text := sentence(string(b.Kind)); strings.Contains(text, "{text}") {
+	text := say(sentence(string(b.Kind)))
+	if strings.Contains(text, "{text}") {
 		return strings.ReplaceAll(text, "{text}", b.Text)
 	}
-	return join(sentence(string(b.Kind)), ": ", b.Text)
+	return join(text, say(": "), b.Text)
 }
 
 // String is how far a probe is and what it said, in words: "failed 2 of 3: no database".
@@ -201,39 +218,50 @@ func join(a, between, b string) string {
 }
 
 // exitText is how an instance ended.
-func exitText(t *v1.ContainerStateTerminated) string { return exitWords(t.ExitCode, t.Reason) }
-
-func exitWords(code int32, reason string) string {
-	text := "exited " + strconv.Itoa(int(code))
-	if reason != "" && reason != "Completed" && reason != "Error" {
-		text += " " + reason
-	}
-	return text
+func exitText(t *v1.ContainerStateTerminated) string {
+	return exitWords(fmt.Sprintf, t.ExitCode, t.Reason)
 }
 
-// in says when something comes: "now", "in 10s".
-func in(d time.Duration) string {
-	if d <= 0 {
-		return "now"
+func exitWords(say Say, code int32, reason string) string {
+	if reason != "" && reason != "Completed" && reason != "Error" {
+		return say("exited %d %s", code, reason)
 	}
+	return say("exited %d", code)
+}
+
+// rounded is a time until something comes, as exact as people want it.
+func rounded(d time.Duration) time.Duration {
 	if d > time.Second {
 		d = d.Round(time.Second)
 	}
-	return "in " + d.Round(time.Millisecond).String()
+	return d.Round(time.Millisecond)
 }
 
-// ordinal is 1st, 2nd, 3rd, 4th …
-func ordinal(n int32) string {
-	suffix := "th"
+// postStartHook is what Because calls it.
+const postStartHook = "postStart hook"
+
+// ProbeName is what a kind of probe is called.
+func ProbeName(say Say, kind string) string {
+	switch kind {
+	case "startup":
+		return say("startup probe")
+	case "readiness":
+		return say("readiness probe")
+	}
+	return say("liveness probe")
+}
+
+// Ordinal is 1st, 2nd, 3rd, 4th …
+func Ordinal(say Say, n int32) string {
 	if n%100 < 11 || n%100 > 13 {
 		switch n % 10 {
 		case 1:
-			suffix = "st"
+			return say("%dst", n)
 		case 2:
-			suffix = "nd"
+			return say("%dnd", n)
 		case 3:
-			suffix = "rd"
+			return say("%drd", n)
 		}
 	}
-	return fmt.Sprintf("%d%s", n, suffix)
+	return say("%dth", n)
 }

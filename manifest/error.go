@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Error is one thing that is wrong with the input, and where. Read returns the first in the order of
@@ -53,6 +55,27 @@ func (e *Error) line() string {
 		problem += "; " + e.Want
 	}
 	return strings.Join(append(parts, problem), ": ")
+}
+
+// warningLines are lines for the user: one for each warning, and for one that is the same of many fields.
+func (in *input) warningLines() (lines []string) {
+	type warning struct{ field, problem string }
+	places := map[warning]int{}
+	for _, w := range in.warnings {
+		places[warning{w.Field, w.Problem}]++
+	}
+	for _, w := range in.warnings {
+		same := warning{w.Field, w.Problem}
+		switch places[same] {
+		case 0: // with the first
+		case 1:
+			lines = append(lines, w.line())
+		default:
+			lines = append(lines, w.line()+", and so in "+plain.Count(places[same]-1, "other place"))
+		}
+		places[same] = 0
+	}
+	return lines
 }
 
 // maxErrors is how many errors are reported at once: enough to mend a manifest in one go, few enough to be read.

@@ -103,10 +103,10 @@ func (o *object) identify() *Error {
 // identifyAny takes the kinds of lifepod run as well; refusal is why another reader does not take this one.
 func (o *object) identifyAny(refusal *Error) *Error {
 	workload, isWorkload := workloadKinds[o.kind]
-	_, known := passedOver[o.kind]
+	_, known := passedKinds[o.kind]
 	isService := o.kind == serviceKind
 	switch {
-	case refusal == nil, o.isPassedOver(), isService && o.value["apiVersion"] == "v1":
+	case refusal == nil, o.passedOver() != "", isService && o.value["apiVersion"] == "v1":
 		return nil
 	case isWorkload:
 		return o.wantVersion(workload.version)
@@ -118,11 +118,15 @@ func (o *object) identifyAny(refusal *Error) *Error {
 	case strings.HasSuffix(refusal.Field, "apiVersion"):
 		return refusal
 	}
-	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass", serviceKind}, sortedKeys(workloadKinds), sortedKeys(passedOver))
-	if near := plain.Nearest(o.kind, kinds); near != "" {
+	if o.kind == "Kustomization" {
+		return o.errorf("kind", "-k FOLDER runs what it builds", "a Kustomization is no manifest")
+	}
+	kinds := slices.Concat([]string{"Pod", "ConfigMap", "Secret", claimKind, "RuntimeClass", serviceKind}, sortedKeys(workloadKinds), sortedKeys(passedKinds))
+	group, _ := o.value["apiVersion"].(string)
+	if near := plain.Nearest(o.kind, kinds); near != "" && !strings.Contains(group, ".") { // Kubernetes' own workloads have none
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
-	return o.errorf("kind", wantAll+"; "+wantCluster, "a %s cannot be run", o.kind)
+	return o.errorf("kind", wantCluster, "%s cannot be run", o.kind)
 }
 
 func (o *object) wantVersion(want string) *Error {
@@ -150,9 +154,9 @@ func (o *object) errorf(field, want, format string, args ...any) *Error {
 	}
 }
 
-// warning is a line for the user about a field of the object.
-func (o *object) warning(field, format string, args ...any) string {
-	return o.errorf(field, "", format, args...).line()
+// warning is about a field of the object.
+func (o *object) warning(field, format string, args ...any) *Error {
+	return o.errorf(field, "", format, args...)
 }
 
 // place is the file and line of the object, for messages about another.

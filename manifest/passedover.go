@@ -3,12 +3,13 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// passedOver are kinds that mean nothing to pods on one machine, or that lifepod run has not: it goes on without them,
+// passedKinds are kinds that mean nothing to pods on one machine, or that lifepod run has not: it goes on without them,
 // and says so. By kind: the API group, and what that means.
-var passedOver = map[string]struct{ group, means string }{
+var passedKinds = map[string]struct{ group, means string }{
 	"Ingress":                 {"networking.k8s.io", "-p publishes a port of a pod"},
 	"IngressClass":            {"networking.k8s.io", "there are no Ingresses"},
 	"NetworkPolicy":           {"networking.k8s.io", "nothing keeps pods from each other"},
@@ -27,39 +28,51 @@ var passedOver = map[string]struct{ group, means string }{
 	"PersistentVolume":        {"", "claims are folders on this machine"},
 }
 
-// isPassedOver says whether an object is of one of these kinds, and not of a kind of that name in another API.
-func (o *object) isPassedOver() bool {
-	known, is := passedOver[o.kind]
+// passedOver is what it means that an object is passed over, empty if it is not: one of these kinds, and not of a kind of that name in
+// another API, or a test of a Helm chart.
+func (o *object) passedOver() string {
+	if hook, _ := mapping(mapping(o.value, "metadata"), "annotations")["helm.sh/hook"].(string); strings.HasPrefix(hook, "test") {
+		return "tests of a chart, which helm test runs"
+	}
 	version, _ := o.value["apiVersion"].(string)
 	group, _, grouped := strings.Cut(version, "/")
 	if !grouped {
 		group = ""
 	}
-	return is && group == known.group && version != ""
+	if known := passedKinds[o.kind]; group == known.group && version != "" {
+		return known.means
+	}
+	return ""
 }
 
-// passOver notes an object for the warning of its kind.
-func (in *input) passOver(o *object) {
-	for i := range in.passed {
-		if in.passed[i][0].kind == o.kind {
-			in.passed[i] = append(in.passed[i], o)
-			return
-		}
-	}
-	in.passed = append(in.passed, []*object{o})
+// passed are objects that are passed over, for one warning.
+type passed struct {
+	means  string
+	first  *object
+	kinds  []string
+	byKind map[string][]string // names
 }
 
-func (in *input) passedWarnings() (warnings []string) {
-	for _, same := range in.passed {
-		var names []string
-		for _, o := range same {
-			name, _ := mapping(o.value, "metadata")["name"].(string)
-			names = append(names, cmp.Or(name, "without a name"))
-		}
-		o := same[0]
-		warnings = append(warnings, o.warning("", "passed over: %s %s: %s", o.kind, listed(names), passedOver[o.kind].means))
+func (in *input) passOver(o *object, means string) {
+	i := slices.IndexFunc(in.passed, func(p passed) bool { return p.means == means })
+	if i < 0 {
+		i = len(in.passed)
+		in.passed = append(in.passed, passed{means: means, first: o, byKind: map[string][]string{}})
 	}
-	return warnings
+	p := &in.passed[i]
+	if p.byKind[o.kind] == nil {
+		p.kinds = append(p.kinds, o.kind)
+	}
+	name, _ := mapping(o.value, "metadata")["name"].(string)
+	p.byKind[o.kind] = append(p.byKind[o.kind], cmp.Or(name, "without a name"))
+}
+
+func (p *passed) warning() *Error {
+	var names []string
+	for _, kind := range p.kinds {
+		names = append(names, kind+" "+listed(p.byKind[kind]))
+	}
+	return p.first.warning("", "passed over: %s: %s", strings.Join(names, "; "), p.means)
 }
 
 var wantAll = fmt.Sprintf("there should be Pods, or %s, which make them, and the ConfigMaps, Secrets, PersistentVolumeClaims, RuntimeClass and Services that they use",

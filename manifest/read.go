@@ -57,7 +57,7 @@ func Read(sources []Source, o Options) (*Set, error) {
 		return nil, err
 	}
 	set := in.set(in.pods[0].typed)
-	set.Warnings = in.warnings
+	set.Warnings = in.warningLines()
 	return set, nil
 }
 
@@ -123,7 +123,9 @@ func (in *input) read() error {
 		return in.noPod()
 	}
 	in.checkUnused()
-	in.warnings = append(in.warnings, in.passedWarnings()...)
+	for _, p := range in.passed {
+		in.warnings = append(in.warnings, p.warning())
+	}
 	return nil
 }
 
@@ -133,14 +135,14 @@ type input struct {
 	sources  []Source
 	all      bool // any number of Pods, and what Pods are made of
 	pods     []podInput
-	passed   [][]*object // that are passed over, by kind
+	passed   []passed // objects, by what passing over them means
 	services []serviceInput
 	found    []*v1.Service // those that count
 	data     []*dataInput
 	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
 	errs     []*Error
-	warnings []string
+	warnings []*Error
 
 	workloads []Workload
 }
@@ -189,8 +191,8 @@ func (in *input) readDocument(d document, read func(*object) []*Error) {
 }
 
 func (in *input) readObject(o *object) []*Error {
-	if in.all && o.isPassedOver() {
-		in.passOver(o)
+	if means := o.passedOver(); in.all && means != "" {
+		in.passOver(o, means)
 		return nil
 	}
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
@@ -284,8 +286,8 @@ func (in *input) admitPod(o *object, pod *v1.Pod) {
 
 	in.setOverhead(o, pod)
 	fillMetadata(&pod.ObjectMeta, metav1.NamespaceDefault, in.options.Now)
-	invalid, warnings := admitPod(pod)
-	for _, w := range warnings {
+	invalid, said := admitPod(pod)
+	for _, w := range said {
 		path, text, _ := strings.Cut(w, ": ")
 		in.warnings = append(in.warnings, o.warning(path, "%s", text))
 	}
@@ -318,7 +320,7 @@ func (in *input) checkUnused() {
 }
 
 func (in *input) group() *Group {
-	g := &Group{Workloads: in.workloads, Services: in.found, Warnings: in.warnings}
+	g := &Group{Workloads: in.workloads, Services: in.found, Warnings: in.warningLines()}
 	for _, p := range in.pods {
 		set := in.set(p.typed)
 		if p.of != nil && p.of.job != nil {

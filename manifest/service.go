@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 const serviceKind = "Service"
@@ -26,7 +29,7 @@ func (in *input) readService(o *object) []*Error {
 }
 
 // admitServices completes and checks the Services, and says what of them is not as in a cluster: the pods of a run find each other by
-// their names, but no address of its own stands before the pods.
+// their names, which are the addresses of the pods.
 func (in *input) admitServices(namespace string) {
 	seen := map[string]*object{}
 	for _, s := range in.services {
@@ -43,20 +46,31 @@ func (in *input) admitServices(namespace string) {
 		}
 		seen[name] = o
 		if len(service.Spec.Selector) == 0 || service.Spec.Type == v1.ServiceTypeExternalName {
-			in.warnings = append(in.warnings, o.warning("", "passed over: Service %s: it has no pods of this run", service.Name))
+			in.passOver(o, "without pods of this run")
 			continue
 		}
 		if ignored := ignoredOfService(&service.Spec); len(ignored) > 0 {
-			in.warnings = append(in.warnings, o.warning("spec", "of the Service %s counts for the pods of this run alone: not %s", service.Name, strings.Join(ignored, ", ")))
-		}
-		for i, port := range service.Spec.Ports {
-			for _, other := range in.otherPorts(service, &port) {
-				path := field.NewPath("spec", "ports").Index(i).Child("targetPort").String()
-				in.warnings = append(in.warnings, o.warning(path, "port %d of the Service %s is %d at its pods, and nothing translates it here: other pods reach it at %s:%d",
-					port.Port, service.Name, other, service.Name, other))
-			}
+			in.warnings = append(in.warnings, o.warning("spec", "the Service %s is for the pods of this run alone; ignored: %s", service.Name, strings.Join(ignored, ", ")))
 		}
 		in.found = append(in.found, service)
+	}
+	in.checkPorts()
+}
+
+// checkPorts warns of ports of Services that can't be had at a pod.
+func (in *input) checkPorts() {
+	warned := map[string]bool{}
+	for _, p := range in.pods {
+		_, not := Translations(in.found, p.typed)
+		for _, t := range not {
+			i := slices.IndexFunc(in.services, func(s serviceInput) bool { return s.typed == t.Service })
+			path := fmt.Sprintf("spec.ports[%d].targetPort", t.Index)
+			w := in.services[i].object.warning(path, "port %d of the Service %s is %d at its pods, which have another port %[1]d: pods reach it at %[2]s:%[3]d", t.Port, t.Service.Name, t.Target)
+			if !warned[w.line()] {
+				in.warnings = append(in.warnings, w)
+			}
+			warned[w.line()] = true
+		}
 	}
 }
 
@@ -91,19 +105,45 @@ func ignoredOfService(spec *v1.ServiceSpec) (list []string) {
 	return list
 }
 
-// otherPorts are the ports of the Service's pods that are another number than its own.
-func (in *input) otherPorts(service *v1.Service, port *v1.ServicePort) (list []int32) {
-	seen := map[int32]bool{port.Port: true}
-	for _, p := range in.pods {
-		if !Selects(service, p.typed) {
-			continue
-		}
-		if target := TargetPort(p.typed, port); target != 0 && !seen[target] {
-			seen[target] = true
-			list = append(list, target)
+// Translation is a port of a Service that is another number at a pod.
+type Translation struct {
+	Service      *v1.Service
+	Index        int // of the Service's port
+	Protocol     v1.Protocol
+	Port, Target int32
+}
+
+// Translations are those of a pod's Services, and those that can't be: the pod uses the number itself, or for another Service.
+func Translations(services []*v1.Service, pod *v1.Pod) (list, not []Translation) {
+	type port struct {
+		protocol v1.Protocol
+		number   int32
+	}
+	targets := map[port]int32{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, p := range c.Ports {
+			targets[port{p.Protocol, p.ContainerPort}] = p.ContainerPort
 		}
 	}
-	return list
+	for _, s := range services {
+		if !Selects(s, pod) {
+			continue
+		}
+		for i := range s.Spec.Ports {
+			p := &s.Spec.Ports[i]
+			t := Translation{s, i, p.Protocol, p.Port, TargetPort(pod, p)}
+			taken, is := targets[port{t.Protocol, t.Port}]
+			switch {
+			case t.Target == 0 || t.Target == t.Port || taken == t.Target:
+			case is || pod.Spec.HostNetwork:
+				not = append(not, t)
+			default:
+				targets[port{t.Protocol, t.Port}] = t.Target
+				list = append(list, t)
+			}
+		}
+	}
+	return list, not
 }
 
 // Selects says whether a pod is one of a Service's.
@@ -121,9 +161,9 @@ func TargetPort(pod *v1.Pod, port *v1.ServicePort) int32 {
 	if port.TargetPort.Type == intstr.Int {
 		return port.TargetPort.IntVal
 	}
-	for _, c := range pod.Spec.Containers {
+	for i, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		for _, p := range c.Ports {
-			if p.Name == port.TargetPort.StrVal && p.Protocol == port.Protocol {
+			if p.Name == port.TargetPort.StrVal && p.Protocol == port.Protocol && (i < len(pod.Spec.Containers) || lifecycle.IsSidecar(&c)) {
 				return p.ContainerPort
 			}
 		}

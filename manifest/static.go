@@ -101,7 +101,7 @@ func (in *staticInput) readObject(o *object) []*Error {
 			errs = append(errs, e)
 			continue
 		}
-		in.warnings = append(in.warnings, e.line())
+		in.warnings = append(in.warnings, e)
 	}
 	return errs
 }
@@ -203,7 +203,7 @@ func apiReference(pod *v1.Pod) field.ErrorList {
 }
 
 func (in *staticInput) set() *StaticSet {
-	set := &StaticSet{Warnings: in.warnings}
+	set := &StaticSet{Warnings: in.warningLines()}
 	for _, p := range in.pods {
 		set.Pods = append(set.Pods, p.typed)
 	}

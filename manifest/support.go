@@ -58,14 +58,14 @@ type supportOf struct {
 
 // checkSupport gives an error for each field that lifepod run doesn't support, and one warning for all
 // that it ignores. It wants the Pod before defaulting: what is set then was set by the user.
-func checkSupport(o *object, pod *v1.Pod) ([]*Error, []string) {
+func checkSupport(o *object, pod *v1.Pod) (errs, warnings []*Error) {
 	s := &supportOf{object: o, ignored: map[string][]string{}}
 	s.visit(field.NewPath("spec"), reflect.ValueOf(pod.Spec))
 	return s.errs, s.warnings()
 }
 
 // warnings are one for all that is ignored.
-func (s *supportOf) warnings() []string {
+func (s *supportOf) warnings() []*Error {
 	if len(s.reasons) == 0 {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *supportOf) warnings() []string {
 	for _, reason := range s.reasons {
 		parts = append(parts, fmt.Sprintf("%s (%s)", strings.Join(s.ignored[reason], ", "), reason))
 	}
-	return []string{s.object.warning("", "ignored: %s", strings.Join(parts, "; "))}
+	return []*Error{s.object.warning("", "ignored: %s", strings.Join(parts, "; "))}
 }
 
 func (s *supportOf) visit(path *field.Path, v reflect.Value) {

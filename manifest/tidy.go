@@ -22,7 +22,7 @@ const staticPodPrefix = "kubernetes.io/config."
 
 // dropServerOwned makes a manifest out of the output of kubectl get -o yaml. It is done before anything
 // is checked, so that the status may come from any version. Fields of keep stay.
-func (o *object) dropServerOwned(keep ...string) (warnings []string) {
+func (o *object) dropServerOwned(keep ...string) (warnings []*Error) {
 	var dropped []string
 	drop := func(from map[string]any, key, path string) {
 		if v, ok := from[key]; ok && !slices.Contains(keep, path) {
@@ -50,7 +50,7 @@ func (o *object) dropServerOwned(keep ...string) (warnings []string) {
 	if dropped == nil {
 		return nil
 	}
-	return []string{o.warning("", "dropped what belongs to the cluster this %s came from: %s", o.kind, strings.Join(dropped, ", "))}
+	return []*Error{o.warning("", "dropped what belongs to the cluster this %s came from: %s", o.kind, strings.Join(dropped, ", "))}
 }
 
 // isEmpty says whether a generic value is one that kubectl writes for nothing, such as status: {}.
@@ -69,7 +69,7 @@ func isEmpty(v any) bool {
 
 // readOnExit takes the form onExit: {exitCodes: …} of restart rules, which drafts of KEP-5307 had and
 // published examples still have, for exitCodes: …
-func (o *object) readOnExit() (warnings []string) {
+func (o *object) readOnExit() (warnings []*Error) {
 	spec := mapping(o.value, "spec")
 	for _, list := range []string{"initContainers", "containers"} {
 		containers, _ := spec[list].([]any)
@@ -104,7 +104,7 @@ func unwrapOnExit(rule map[string]any) bool {
 const apiAccessPrefix = "kube-api-access-"
 
 // dropAPIAccess removes that volume, which there is no API server to fill for.
-func dropAPIAccess(o *object, pod *v1.Pod) (warnings []string) {
+func dropAPIAccess(o *object, pod *v1.Pod) (warnings []*Error) {
 	var dropped []string
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		if !strings.HasPrefix(v.Name, apiAccessPrefix) || v.Projected == nil {
@@ -123,5 +123,5 @@ func dropAPIAccess(o *object, pod *v1.Pod) (warnings []string) {
 			})
 		}
 	}
-	return []string{o.warning("spec.volumes", "dropped %s and its mounts: there is no API server for the service account to talk to", strings.Join(dropped, ", "))}
+	return []*Error{o.warning("spec.volumes", "dropped %s and its mounts: there is no API server for the service account to talk to", strings.Join(dropped, ", "))}
 }

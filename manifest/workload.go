@@ -219,7 +219,7 @@ func giveOrdinal(pod *v1.Pod, set *appsv1.StatefulSet, i int) {
 }
 
 // claimWarnings say what becomes of the claims of a StatefulSet.
-func (w *workload) claimWarnings(set *appsv1.StatefulSet) (warnings []string) {
+func (w *workload) claimWarnings(set *appsv1.StatefulSet) (warnings []*Error) {
 	for i := range set.Spec.VolumeClaimTemplates {
 		path := field.NewPath("spec", "volumeClaimTemplates").Index(i).Child("spec")
 		ignored := strings.Join(ignoredOfClaim(&set.Spec.VolumeClaimTemplates[i].Spec), ", ")

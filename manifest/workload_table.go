@@ -75,7 +75,7 @@ var workloadSupport = map[string]support{
 }
 
 // checkFields judges the fields of a workload's spec, before defaulting.
-func checkFields(o *object, path *field.Path, spec reflect.Value) ([]*Error, []string) {
+func checkFields(o *object, path *field.Path, spec reflect.Value) (errs, warnings []*Error) {
 	s := &supportOf{object: o, ignored: map[string][]string{}}
 	for f := range fields(spec.Type()) {
 		if value := spec.FieldByIndex(f.Index); !value.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/run/story"
 )
 
@@ -98,6 +99,7 @@ func (o Options) carryOut(command *cobra.Command) (code int, err error) {
 func addFlags(command *cobra.Command, o *Options) {
 	flags := command.Flags()
 	flags.StringVarP(&o.Kustomization, "kustomize", "k", "", "run what the kustomization in this `folder` builds, as kubectl apply -k does")
+	flags.BoolVarP(&o.Recursive, "recursive", "R", false, "read the folders below a folder, too")
 	flags.StringVarP(&o.Output, "output", "o", "", "`format`: json, everything on stdout, one JSON object per line")
 	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
@@ -117,6 +119,7 @@ func addFlags(command *cobra.Command, o *Options) {
 	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+	commandline.LanguageVar(flags, &o.Language)
 	flags.Bool("explain", false, "show what each rule says when it comes for the first time; implies -v")
 }
 
@@ -150,6 +153,9 @@ func checkFlags(command *cobra.Command, o *Options) error {
 		return errors.New("-i excludes -d and -o: lifepod attach -i talks to a container that runs in the background")
 	case o.Input && slices.Contains(o.Files, stdinName):
 		return errors.New("-i and - exclude each other: standard input is the container's, so the manifest must be a file")
+	}
+	if o.Output != "" {
+		o.Language = sentence.English
 	}
 	if explain, _ := command.Flags().GetBool("explain"); explain {
 		if o.Output != "" {

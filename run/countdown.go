@@ -53,10 +53,10 @@ func (p *printer) count(now, deadline time.Time) {
 		return
 	}
 	if p.terminal {
-		p.stderr.put(item{text: fmt.Sprintf("stopping, %v of the grace period left; press Ctrl-C again to kill", left), redraw: true})
+		p.stderr.put(item{text: p.options.Language.Say("stopping, %v of the grace period left; press Ctrl-C again to kill", left), redraw: true})
 		return
 	}
 	if int(left.Seconds())%10 == 0 {
-		p.say(fmt.Sprintf("+%.3fs stopping, %v of the grace period left", now.Sub(p.options.Began).Seconds(), left))
+		p.say(fmt.Sprintf("+%.3fs ", now.Sub(p.options.Began).Seconds()) + p.options.Language.Say("stopping, %v of the grace period left", left))
 	}
 }

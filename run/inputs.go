@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func (o Options) sources(name string) ([]manifest.Source, error) {
 		data, err := fetch(name)
 		return []manifest.Source{{Name: name, Data: data}}, err
 	}
-	files, err := filesOf(name)
+	files, err := o.filesOf(name)
 	var list []manifest.Source
 	for _, file := range files {
 		data, e := os.ReadFile(file)
@@ -125,26 +126,27 @@ func (o Options) kustomized() (manifest.Source, error) {
 }
 
 // filesOf is the file of that name, or, of a folder, its manifests by name, as kubectl apply -f takes them: those in
-// folders below are not among them.
-func filesOf(name string) ([]string, error) {
+// folders below are not among them without -R.
+func (o Options) filesOf(name string) (files []string, err error) {
 	if !isFolder(name) {
 		return []string{name}, nil // reading it says what is wrong with it
 	}
-	entries, err := os.ReadDir(name)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, entry := range entries {
-		path := filepath.Join(name, entry.Name())
-		if slices.Contains(manifestEndings, filepath.Ext(path)) && !isFolder(path) {
+	folder := name + "/" // followed if it is a link
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != folder && !o.Recursive:
+			return fs.SkipDir
+		case slices.Contains(manifestEndings, filepath.Ext(path)) && !isFolder(path):
 			files = append(files, path)
 		}
+		return nil
+	})
+	if files == nil && err == nil {
+		return nil, fmt.Errorf("the folder %s has no file that ends in %s; -R reads the folders below, too", name, strings.Join(manifestEndings, ", "))
 	}
-	if files == nil {
-		return nil, fmt.Errorf("the folder %s has no file that ends in %s", name, strings.Join(manifestEndings, ", "))
-	}
-	return files, nil
+	return files, err
 }
 
 func isFolder(name string) bool {

@@ -32,6 +32,7 @@ func TestInputs(t *testing.T) {
 		assert.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		assert.Must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
+	assert.Must(t, os.Symlink("all", "link"))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/pod.yaml" {
 			http.NotFound(w, r)
@@ -48,11 +49,13 @@ func TestInputs(t *testing.T) {
 		got = append(got, pod.Name)
 	}
 	assert.Deep(t, "pods", []string{"one", "first", "second", "fetched", "typed"}, got)
+	all := assert.Get(Options{Recursive: true}.filesOf("link")).Must(t)
+	assert.Deep(t, "files below a folder", []string{"link/1.yaml", "link/2.json", "link/below/3.yaml"}, all)
 	port := group.Sets[3].Pod.Spec.Containers[0].Ports[0]
 	assert.True(t, port.HostPort == 8080, "-p is not at the pod that declares the port: %+v", port)
 
 	for want, o := range map[string]Options{
-		"read manifest: the folder none has no file that ends in .yaml, .yml, .json": {Files: []string{"none"}},
+		"read manifest: the folder none has no file that ends in .yaml, .yml, .json; -R reads the folders below, too": {Files: []string{"none"}},
 		"/none.yaml\": 404 Not Found": {Files: []string{server.URL + "/none.yaml"}},
 		"-p 1:80: there are 2 pods, and 0 of them have port 80 as a containerPort or behind a Service: want one that does": {Files: []string{"one.yaml", "all/2.json"}, Ports: []string{"1:80"}},
 		"-i: the manifests have 2 pods and 0 Jobs: want one pod":                                                           {Files: []string{"one.yaml", "all/2.json"}, Input: true},

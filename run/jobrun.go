@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
@@ -48,7 +47,7 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 		}
 		if step.end && !ended {
 			ended = true
-			j.printer.concerning(j.name(), "failed ("+reason+")")
+			j.printer.concerning(j.name(), j.options.Language.Say("failed (%s)", reason))
 			j.end(reason)
 		}
 		if step.over {
@@ -72,11 +71,12 @@ func (j *jobRun) run(ctx context.Context, node *worker.Engine, events *worker.Ev
 }
 
 func (j *jobRun) toDo() string {
-	text := "until a pod has succeeded"
+	language := j.options.Language
+	text := language.Word("until a pod has succeeded")
 	if n := j.job.Spec.Completions; n != nil {
-		text = plain.Count(int(*n), "completion")
+		text = language.Count(int(*n), "completion")
 	}
-	return fmt.Sprintf("%s, %d at a time", text, ptr.Deref(j.job.Spec.Parallelism, 1))
+	return language.Say("%s, %d at a time", text, ptr.Deref(j.job.Spec.Parallelism, 1))
 }
 
 // begin prepares a pod, or goes on with one that a killed lifepod has left; nil if that can't be.
@@ -154,6 +154,6 @@ func (j *jobRun) over(asked bool) {
 	case asked:
 		j.ended(j.stopper.exitCode(ExitInterrupted), line{Subject: j.name(), Reason: reasonStopped}, nil)
 	default:
-		j.printer.concerning(j.name(), "complete")
+		j.printer.concerning(j.name(), j.options.Language.Word("complete"))
 	}
 }

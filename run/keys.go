@@ -65,21 +65,21 @@ func (v *View) quit() Action {
 
 func (v *View) stop() Action {
 	if v.ending() {
-		v.user.notice = "the pod is ending already; Ctrl-C kills it"
+		v.user.notice = v.language.Word("the pod is ending already; Ctrl-C kills it")
 		return Action{}
 	}
-	v.user.notice = "stopping the pod gracefully"
+	v.user.notice = v.language.Word("stopping the pod gracefully")
 	return Action{Do: Stop}
 }
 
 func (v *View) restart() Action {
 	switch kind := v.kind(v.user.selected); {
 	case v.ending():
-		v.user.notice = "the pod is ending: nothing is restarted any more"
+		v.user.notice = v.language.Word("the pod is ending: nothing is restarted any more")
 	case kind != "container" && kind != "sidecar":
-		v.user.notice = "only containers and sidecars can be restarted by themselves"
+		v.user.notice = v.language.Word("only containers and sidecars can be restarted by themselves")
 	default:
-		v.user.notice = "restarting " + harmless(v.user.selected)
+		v.user.notice = v.language.Say("restarting %s", harmless(v.user.selected))
 		return Action{Do: Restart, Container: v.user.selected}
 	}
 	return Action{}

@@ -48,13 +48,15 @@ func (l *lives) openView() {
 			if err != nil {
 				return why.Explanation{}, err
 			}
-			return why.Explain(record, time.Now()), nil
+			return why.Explain(record, time.Now(), r.options.Language), nil
 		},
 	}
 	if r.options.Stderr == os.Stderr {
 		c.Stderr = p.say
 	}
-	p.view.shown.Store(OpenLive(NewView(pod, r.options.Began, plain.Colours(r.options.Stdout)), c))
+	v := NewView(pod, r.options.Began, plain.Colours(r.options.Stdout))
+	v.language = r.options.Language
+	p.view.shown.Store(OpenLive(v, c))
 }
 
 // act does what a key of the view asks for.

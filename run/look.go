@@ -39,25 +39,25 @@ func (v moment) lookOf(name string) look {
 	}
 	switch state.State {
 	case "running":
-		return look{good, "running", -1, lasting(v.at, state.Since)}
+		return look{good, v.language.Word("running"), -1, v.lasting(state.Since)}
 	case "terminated":
-		return ended(&state, v.kind(name))
+		return v.ended(&state, v.kind(name))
 	}
-	return look{quiet, cmp.Or(state.Reason, "waiting"), -1, ""}
+	return look{quiet, cmp.Or(state.Reason, v.language.Word("waiting")), -1, ""}
 }
 
-func ended(c *journal.ContainerNow, kind string) look {
+func (v moment) ended(c *journal.ContainerNow, kind string) look {
 	switch {
 	case c.Exit == nil:
-		return look{quiet, "ended", -1, ""}
+		return look{quiet, v.language.Word("ended"), -1, ""}
 	case c.Exit.Code == 0 && kind == "init":
-		return look{done, "completed", -1, ""}
+		return look{done, v.language.Word("completed"), -1, ""}
 	case c.Exit.Code == 0:
-		return look{done, "exited 0", -1, ""}
+		return look{done, v.language.Say("exited %d", 0), -1, ""}
 	case c.Exit.Reason == "Error":
-		return look{bad, fmt.Sprintf("exited %d", c.Exit.Code), -1, ""}
+		return look{bad, v.language.Say("exited %d", c.Exit.Code), -1, ""}
 	}
-	return look{bad, fmt.Sprintf("exited %d", c.Exit.Code), -1, c.Exit.Reason}
+	return look{bad, v.language.Say("exited %d", c.Exit.Code), -1, c.Exit.Reason}
 }
 
 // waiting is how a container is that waits for something, as the machine says it.
@@ -66,29 +66,30 @@ func (v moment) waiting(w *lifecycle.Wait, state *journal.ContainerNow) look {
 	case lifecycle.WaitImagePull:
 		return v.pulling(w)
 	case lifecycle.WaitGrace:
-		return counting(look{tone: busy, word: "stopping"}, w, v.at, "is killed in ")
+		return v.counting(look{tone: busy, word: v.language.Word("stopping")}, w, "is killed in %s")
 	case lifecycle.WaitPreStop:
-		return counting(look{tone: busy, word: "stopping"}, w, v.at, "preStop hook, ends in ")
+		return v.counting(look{tone: busy, word: v.language.Word("stopping")}, w, "preStop hook, ends in %s")
 	case lifecycle.WaitStopTurn:
-		return counting(look{tone: quiet, word: "stops after " + cmp.Or(w.On, "the setup")}, w, v.at, "at the latest in ")
+		return v.counting(look{tone: quiet, word: v.language.Say("stops after %s", cmp.Or(w.On, v.language.Word("the setup")))}, w, "at the latest in %s")
 	case lifecycle.WaitProbe:
-		text := w.On + " probe"
+		text := lifecycle.ProbeName(v.language.Say, w.On)
 		if w.Because != "" {
 			text += " " + w.Because
 		}
-		return look{busy, map[string]string{"startup": "not started", "readiness": "not ready"}[w.On], -1, text}
+		return look{busy, v.language.Word(map[string]string{"startup": "not started", "readiness": "not ready"}[w.On]), -1, text}
 	case lifecycle.WaitHook:
-		return look{busy, "running", -1, w.On + " hook" + ifSome(" ", lasting(v.at, w.Since))}
+		return look{busy, v.language.Word("running"), -1, v.language.Say("%s hook", w.On) + v.ifSome(" %s", v.lasting(w.Since))}
 	case lifecycle.WaitTurn, lifecycle.WaitTarget:
-		return look{quiet, "waits for " + w.On, -1, ""}
+		return look{quiet, v.language.Say("waits for %s", w.On), -1, ""}
 	case lifecycle.WaitSetup:
-		return look{quiet, "waits for the pod's " + w.On, -1, ""}
+		return look{quiet, v.language.Say("waits for the pod's %s", w.On), -1, ""}
 	default:
 	}
 	if word, is := words[w.For]; is {
-		return counting(word, w, v.at, "next try in ")
+		word.word = v.language.Word(word.word)
+		return v.counting(word, w, "next try in %s")
 	}
-	return counting(look{tone: quiet, word: cmp.Or(state.Reason, string(w.For))}, w, v.at, "in ")
+	return v.counting(look{tone: quiet, word: cmp.Or(state.Reason, string(w.For))}, w, "in %s")
 }
 
 // words are those for what needs no more.
@@ -118,13 +119,13 @@ var words = map[lifecycle.WaitFor]look{
 }
 
 // counting gives a look its countdown, if it is known when the wait ends.
-func counting(l look, w *lifecycle.Wait, at time.Time, before string) look {
+func (v moment) counting(l look, w *lifecycle.Wait, format string) look {
 	l.share, l.more = -1, w.Because
 	if w.Until.IsZero() {
 		return l
 	}
-	left := max(w.Until.Sub(at), 0)
-	l.more = before + seconds(left) + ifSome(", ", w.Because)
+	left := max(w.Until.Sub(v.at), 0)
+	l.more = v.language.Say(format, seconds(left)) + v.ifSome(", %s", w.Because)
 	if whole := w.Until.Sub(w.Since); !w.Since.IsZero() && whole > 0 {
 		l.share = 1 - float64(left)/float64(whole)
 	}
@@ -137,26 +138,26 @@ func (v moment) pulling(w *lifecycle.Wait) look {
 		switch {
 		case p.Image != w.On || p.TotalBytes == 0:
 		case p.DoneBytes >= p.TotalBytes:
-			return look{busy, "unpacking", 1, images.Size(p.TotalBytes) + layer(&p)}
+			return look{busy, v.language.Word("unpacking"), 1, images.Size(p.TotalBytes) + v.layer(&p)}
 		default:
-			text := images.Share(p.DoneBytes, p.TotalBytes) + " at " + images.Size(p.BytesPerSecond) + "/s" + layer(&p)
-			return look{busy, "pulling", float64(p.DoneBytes) / float64(p.TotalBytes), text}
+			text := v.language.Say("%s at %s/s", images.Share(p.DoneBytes, p.TotalBytes, v.language.Say), images.Size(p.BytesPerSecond)) + v.layer(&p)
+			return look{busy, v.language.Word("pulling"), float64(p.DoneBytes) / float64(p.TotalBytes), text}
 		}
 	}
-	return look{busy, "pulling", -1, strings.TrimSpace(w.On + " " + lasting(v.at, w.Since))}
+	return look{busy, v.language.Word("pulling"), -1, strings.TrimSpace(w.On + " " + v.lasting(w.Since))}
 }
 
-func layer(p *journal.Pull) string {
+func (v moment) layer(p *journal.Pull) string {
 	if p.Layer == nil || p.Layers < 2 {
 		return ""
 	}
-	return fmt.Sprintf(", layer %d of %d", p.Layer.Number, p.Layers)
+	return v.language.Say(", layer %d of %d", p.Layer.Number, p.Layers)
 }
 
 // ofPod is how the pod as a whole is, beside its containers: what it waits for.
 func (v moment) ofPod() (list []look) {
 	if left, is := v.graceLeft(); is {
-		list = append(list, look{busy, "stopping", -1, "killed in " + seconds(left) + "; Ctrl-C kills now"})
+		list = append(list, look{busy, v.language.Word("stopping"), -1, v.language.Say("killed in %s; Ctrl-C kills now", seconds(left))})
 	}
 	for i := range v.now.Waits {
 		w := &v.now.Waits[i]
@@ -165,13 +166,13 @@ func (v moment) ofPod() (list []look) {
 		}
 		word := strings.ReplaceAll(string(w.For), "-", " ")
 		if known, is := words[w.For]; is {
-			word = known.word
+			word = v.language.Word(known.word)
 		}
 		t := busy
 		if w.Because != "" && w.For != lifecycle.WaitCompletion && w.For != lifecycle.WaitRestartAll {
 			t = bad
 		}
-		l := counting(look{tone: t, word: word}, w, v.at, "next try in ")
+		l := v.counting(look{tone: t, word: word}, w, "next try in %s")
 		if w.On != "" {
 			l.word += " " + w.On
 		}
@@ -206,16 +207,16 @@ func seconds(d time.Duration) string {
 }
 
 // lasting is "for 12s"; empty if it is not known since when.
-func lasting(at, since time.Time) string {
+func (v moment) lasting(since time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	return "for " + max(at.Sub(since), 0).Truncate(time.Second).String()
+	return v.language.Say("for %s", max(v.at.Sub(since), 0).Truncate(time.Second))
 }
 
-func ifSome(before, text string) string {
+func (v moment) ifSome(format, text string) string {
 	if text == "" {
 		return ""
 	}
-	return before + text
+	return v.language.Say(format, text)
 }

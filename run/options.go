@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/run/story"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -29,6 +30,7 @@ type Options struct {
 
 	Env        []string // -e: NAME=VALUE, or NAME of this environment, for all containers
 	EnvFiles   []string // files of such lines
+	Recursive  bool     // -R: of a folder those below, too
 	Substitute bool     // ${NAME} in manifests has the value of such a variable, or of this environment
 
 	UnsafeSysctls []string // patterns of those that the pod may set (A-ADM-6)
@@ -43,6 +45,8 @@ type Options struct {
 	Plain    bool          // lines also where there is a terminal for the live view
 	Verbose  bool          // show rules and Kubernetes events as well
 	Explain  *story.Rules  // with Verbose: what rules say when they come for the first time; may be nil
+
+	Language sentence.Language // of what is written for people
 
 	Logs podlog.RotationPolicy // when logs are rotated and how many files are kept
 

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -11,13 +10,13 @@ func (v page) logRows(room int) []string {
 	rows := v.wrappedEnd(v.user.scrolled + room)
 	v.user.scrolled = min(v.user.scrolled, max(len(rows)-room, 0))
 	end := len(rows) - v.user.scrolled
-	where := "follows"
+	where := v.language.Word("follows")
 	if v.user.scrolled > 0 {
-		where = fmt.Sprintf("%d rows above the end", v.user.scrolled)
+		where = v.language.Say("%d rows above the end", v.user.scrolled)
 	}
-	title := v.paint(strong, "log of "+harmless(v.user.selected)) + v.paint(faint, "  "+where)
+	title := v.paint(strong, v.language.Say("log of %s", harmless(v.user.selected))) + v.paint(faint, "  "+where)
 	if len(rows) == 0 {
-		return []string{title, v.paint(faint, "it has not written anything yet")}
+		return []string{title, v.paint(faint, v.language.Word("it has not written anything yet"))}
 	}
 	return append([]string{title}, rows[max(end-room, 0):end]...)
 }
@@ -43,19 +42,19 @@ func (v page) wrappedEnd(least int) (rows []string) {
 // whyRows say why the selected container, and the pod, are as they are.
 func (v page) whyRows(room int) []string {
 	e := v.because.About(v.user.selected)
-	title := v.paint(strong, "why: the pod and "+harmless(v.user.selected))
+	title := v.paint(strong, v.language.Say("why: the pod and %s", harmless(v.user.selected)))
 	switch {
 	case v.unknown != "":
 		return append([]string{title}, wrap(v.unknown, v.width, "")...)
 	case e.Standing == "":
-		return []string{title, v.paint(faint, "the journal is being read")}
+		return []string{title, v.paint(faint, v.language.Word("the journal is being read"))}
 	}
 	rows := wrap(e.Standing, v.width, "")
 	for _, s := range e.Sentences {
 		rows = append(rows, wrap("- "+s.Text, v.width, "  ")...)
 	}
 	if len(e.Sentences) == 0 {
-		rows = append(rows, wrap(e.Nothing(), v.width, "")...)
+		rows = append(rows, wrap(e.Nothing(v.language), v.width, "")...)
 	}
 	return append([]string{title}, v.scroll(rows, room-1)...)
 }

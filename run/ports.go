@@ -52,7 +52,7 @@ func behind(services []*v1.Service, pods []*v1.Pod, port v1.ContainerPort) (foun
 				continue
 			}
 			for _, pod := range pods {
-				if to := manifest.TargetPort(pod, of); manifest.Selects(service, pod) && to != 0 {
+				if to := manifest.TargetPort(pod, of); manifest.Selects(service, pod) && to != 0 && !slices.Contains(found, pod) {
 					found, target = append(found, pod), to
 				}
 			}

@@ -69,7 +69,7 @@ func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	}
 	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
-	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain}
+	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain, Language: o.Language}
 	if !d.several {
 		p.last = pods[0].Status
 		p.format.Of, p.raw = pods[0], !d.json() && story.Unprefixed(pods[0])
@@ -102,7 +102,7 @@ func (p *printer) of(pod *v1.Pod, name string) *printer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := &printer{display: p.display, pod: name, hinted: map[string]bool{}, last: pod.Status, hue: lipgloss.NewStyle().Foreground(hues[p.shown%len(hues)])}
-	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Of: pod, Several: true}
+	one.format = story.Formatter{Began: p.options.Began, JSON: p.json(), Verbose: p.options.Verbose, Explain: p.options.Explain, Language: p.options.Language, Of: pod, Several: true}
 	if story.Unprefixed(pod) {
 		one.only = lifecycle.AllContainers(pod)[0].Name
 	}
@@ -236,7 +236,7 @@ func (p *printer) concerning(subject, what string) {
 		p.object(time.Now(), line{Type: "lifecycle", Subject: subject, What: what})
 		return
 	}
-	p.lifecycle(time.Now(), subject+": "+what)
+	p.lifecycle(time.Now(), subject+p.options.Language.Word(": ")+what)
 }
 
 // ended is the last line of JSON: the exit code, and what it comes from.
@@ -260,7 +260,7 @@ func (p *printer) kept(podDir, logDir string) {
 		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: "kept", Message: podDir + " " + logDir})
 		return
 	}
-	p.say("kept: the pod's folder " + podDir + ", its logs in " + logDir)
+	p.say(p.options.Language.Say("kept: the pod's folder %s, its logs in %s", podDir, logDir))
 }
 
 // output is a line that a container wrote, or a part of one. It blocks while

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -40,7 +41,7 @@ func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress
 	if seconds < progressPeriod || seconds%progressPeriod != 0 {
 		return
 	}
-	text := progress.Pulling(image)
+	text := progress.Pulling(image, p.options.Language.Say)
 	if p.json() {
 		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: text, Rule: "A-IMG-4"})
 		return
@@ -69,7 +70,7 @@ func (p *printer) redrawPulls(image string, progress images.Progress) {
 	}
 	var lines []string
 	for _, image := range slices.Sorted(maps.Keys(p.pulls)) {
-		lines = append(lines, fitPull(image, p.pulls[image], columns(p.options.Stderr)))
+		lines = append(lines, fitPull(image, p.pulls[image], columns(p.options.Stderr), p.options.Language.Say))
 	}
 	if len(lines) == 0 {
 		p.stderr.put(item{}) // which takes the place of what was shown
@@ -79,20 +80,17 @@ func (p *printer) redrawPulls(image string, progress images.Progress) {
 }
 
 // fitPull is the text of a pull on one line of a terminal: of a long name the end is shown.
-func fitPull(image string, progress images.Progress, width int) string {
+func fitPull(image string, progress images.Progress, width int, say lifecycle.Say) string {
 	image = plain.Line(image)
-	text := progress.Pulling(image)
-	if over := utf8.RuneCountInString(text) - (width - 1); over > 0 {
+	text := progress.Pulling(image, say)
+	if over := ansi.StringWidthWc(text) - (width - 1); over > 0 {
 		name := []rune(image)
 		kept := max(len(name)-over-1, min(leastImage, len(name)))
 		if kept < len(name) {
-			text = progress.Pulling("…" + string(name[len(name)-kept:]))
+			text = progress.Pulling("…"+string(name[len(name)-kept:]), say)
 		}
 	}
-	if all := []rune(text); len(all) >= width {
-		text = string(all[:max(width-1, 0)])
-	}
-	return text
+	return ansi.TruncateWc(text, max(width-1, 0), "")
 }
 
 // columns of a terminal; 80 if it doesn't say.

@@ -99,8 +99,8 @@ func TestFitPull(t *testing.T) {
 		80:  "pulling …:0123456789abcdef for 2s, 22.0 of 120.0 MiB at 4.5 MiB/s, layer 2 of 3",
 		40:  "pulling …456789abcdef for 2s, 22.0 of 1",
 	} {
-		assert.Equal(t, want, fitPull(long, pullAt(2, 22), width), "%d columns", width)
+		assert.Equal(t, want, fitPull(long, pullAt(2, 22), width, fmt.Sprintf), "%d columns", width)
 	}
-	got := fitPull("evil\x1b[2J\n:1", images.Progress{Elapsed: time.Second}, 80)
+	got := fitPull("evil\x1b[2J\n:1", images.Progress{Elapsed: time.Second}, 80, fmt.Sprintf)
 	assert.True(t, got == "pulling evil^[[2J :1 for 1s", "%q", got)
 }

@@ -70,7 +70,7 @@ func (r *reloader) areFiles() bool {
 func (r *reloader) look() []version {
 	var versions []version
 	for _, name := range r.options.Files {
-		files, _ := filesOf(name) // reading the folder says what is wrong
+		files, _ := r.options.filesOf(name) // reading the folder says what is wrong
 		for _, file := range files {
 			var stat unix.Stat_t
 			if unix.Stat(file, &stat) != nil {

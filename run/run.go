@@ -15,7 +15,6 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster/admit"
@@ -48,7 +47,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		p.warn(w)
 	}
 	for _, w := range group.Workloads {
-		p.concerning(fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), plain.Count(w.Pods, "pod"))
+		p.concerning(fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), p.options.Language.Count(w.Pods, "pod"))
 	}
 	if err := telemetry.Check(ctx); err != nil {
 		return ExitError, err
@@ -251,7 +250,7 @@ func (r *runOf) newLife(node *worker.Engine, to worker.Sink) (life *pods.Life, e
 	if err != nil {
 		return nil, err
 	}
-	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}})
+	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}, Services: r.services.selecting(r.set.Pod)})
 }
 
 // lead does what pods live by while they live, and what goes on beside it.

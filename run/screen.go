@@ -24,7 +24,10 @@ func (v page) screen() string {
 	case whyPanel:
 		body = v.whyRows(room)
 	case helpPanel:
-		body = v.scroll(help, room)
+		for _, line := range help {
+			body = append(body, v.language.Word(line))
+		}
+		body = v.scroll(body, room)
 	case overview:
 		body = v.containerRows(room)
 	}
@@ -49,7 +52,7 @@ func (v page) header() string {
 	tone := busy
 	switch {
 	case v.ending():
-		phase += ", ending"
+		phase += v.language.Word(", ending")
 	case v.now.Ready:
 		phase, tone = phase+", Ready", good
 	case phase == "Running":
@@ -69,9 +72,9 @@ func (v page) header() string {
 func (v page) footer() string {
 	switch {
 	case v.user.asks.Do == Stop:
-		return v.paint(strong, "Stop the pod and leave?  q again or y: yes   any other key: no")
+		return v.paint(strong, v.language.Word("Stop the pod and leave?  q again or y: yes   any other key: no"))
 	case v.user.asks.Do == Kill:
-		return v.paint(strong, "Kill the pod at once?  q again or y: yes   any other key: no")
+		return v.paint(strong, v.language.Word("Kill the pod at once?  q again or y: yes   any other key: no"))
 	case v.user.notice != "":
 		return v.user.notice
 	}
@@ -85,8 +88,9 @@ func (v page) footer() string {
 		keys = []string{"? back"}
 	case overview:
 	}
-	line := keys[0]
+	line := v.language.Word(keys[0])
 	for _, k := range keys[1:] {
+		k = v.language.Word(k)
 		if ansi.StringWidthWc(line)+3+ansi.StringWidthWc(k) > v.width {
 			break
 		}

@@ -2,10 +2,12 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,13 +30,16 @@ type services struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*served
+
+	translated map[types.UID][]string // the addresses of pods whose ports are translated; only run has it
 }
 
 // served is a pod with an address.
 type served struct {
-	pod   *v1.Pod
-	ips   []string
-	ready bool
+	pod       *v1.Pod
+	ips       []string
+	ready     bool
+	container string // the ID of one that runs; empty: none does
 }
 
 // newServices are nil if the run has no Service.
@@ -42,9 +47,22 @@ func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *se
 	if len(list) == 0 {
 		return nil
 	}
-	s := &services{list: list, node: node, warn: warn, changed: make(chan struct{}, 1), pods: map[types.UID]*served{}}
+	s := &services{list: list, node: node, warn: warn, changed: make(chan struct{}, 1), pods: map[types.UID]*served{}, translated: map[types.UID][]string{}}
 	node.Services = s.namesFor
 	return s
+}
+
+// selecting are the Services that a pod stands behind.
+func (s *services) selecting(pod *v1.Pod) (list []v1.Service) {
+	if s == nil {
+		return nil
+	}
+	for _, service := range s.list {
+		if manifest.Selects(service, pod) {
+			list = append(list, *service)
+		}
+	}
+	return list
 }
 
 func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
@@ -57,12 +75,17 @@ func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 		for _, ip := range status.PodIPs {
 			now.ips = append(now.ips, ip.IP)
 		}
+		for _, c := range status.ContainerStatuses {
+			if c.State.Running != nil {
+				_, now.container, _ = strings.Cut(c.ContainerID, "://")
+			}
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.pods[pod.UID]
 	s.pods[pod.UID] = now
-	if before == nil || before.ready != now.ready || !slices.Equal(before.ips, now.ips) {
+	if before == nil || before.ready != now.ready || (before.container == "") != (now.container == "") || !slices.Equal(before.ips, now.ips) {
 		select {
 		case s.changed <- struct{}{}:
 		default: // several changes at once are written once
@@ -80,15 +103,20 @@ func (s *services) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.changed:
-			s.writeAll()
+			s.writeAll(ctx)
 		}
 	}
 }
 
-func (s *services) writeAll() {
+func (s *services) writeAll(ctx context.Context) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.pods))
 	s.mu.Unlock()
+	for _, one := range all {
+		if err := s.translatePorts(ctx, one); err != nil {
+			s.warn(fmt.Sprintf("pod %s can't be reached at the ports of its Services, only at its own: %v", one.pod.Name, err))
+		}
+	}
 	for _, one := range all {
 		if err := s.write(one); err != nil {
 			s.warn("names of Services: " + err.Error())

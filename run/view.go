@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/why"
 )
@@ -14,8 +15,9 @@ import (
 // View is what is known of a pod, and what its user looks at. New makes one.
 type View struct {
 	// immutable
-	began  time.Time // +0s of what is shown
-	colour bool
+	began    time.Time // +0s of what is shown
+	colour   bool
+	language sentence.Language
 
 	// facts
 	pod     journal.Pod

@@ -12,6 +12,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -157,7 +158,7 @@ func bar(ctx context.Context, tracer trace.Tracer, r *timeline.Row, b *timeline.
 		attributes = append(attributes, attribute.Int64("process.exit.code", int64(b.Exit.Code)))
 	}
 	_, span := tracer.Start(ctx, timeline.Line(b.Label), trace.WithTimestamp(b.Begin), trace.WithAttributes(attributes...))
-	detail := b.Detail()
+	detail := b.Detail(sentence.English)
 	for _, n := range b.Notes {
 		span.AddEvent(timeline.Line(n.Text), trace.WithTimestamp(b.End), trace.WithAttributes(texts("lifepod.rule", n.Rule)...))
 	}

@@ -11,6 +11,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -117,7 +118,7 @@ func TestPlain(t *testing.T) {
 func TestGroup(t *testing.T) {
 	chart := func() *timeline.Chart {
 		records, now := timelinetest.Train()
-		return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
+		return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0, sentence.English)
 	}
 	bars := 0
 	for _, r := range chart().Rows {

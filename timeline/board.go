@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
 // board has the rows that are being made, and which entries their bars are of.
 type board struct {
+	language     sentence.Language
 	record       *journal.Record
 	at           time.Time // of the entry that is filed; it never goes back
 	entries      map[int64]*journal.Entry
@@ -56,7 +58,7 @@ func (b *board) kindOf(container string) string {
 
 func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {
 	r := b.row(key)
-	bar := &Bar{ID: e.ID, Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true, Attempt: e.Attempt}
+	bar := &Bar{ID: e.ID, Step: step, Label: b.label(step, &r.Row), Begin: b.at, Open: true, Attempt: e.Attempt}
 	b.explain(bar, e)
 	r.bars = append(r.bars, bar)
 	b.begun[e.ID] = bar
@@ -68,7 +70,7 @@ func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {
 func (b *board) explain(bar *Bar, e *journal.Entry) {
 	d, ends := b.entries[e.Cause], bar.Step.Class() == Stop
 	if d != nil && d.Kind == journal.Decided && (ends || d.Container == e.Container && !b.noted[d.ID]) {
-		bar.note(d)
+		bar.note(d, b.language)
 		b.noted[d.ID] = true
 	}
 }
@@ -79,8 +81,8 @@ func (b *board) end(bar *Bar, e *journal.Entry) {
 }
 
 // note adds a line of the story to a bar, once.
-func (b *Bar) note(d *journal.Entry) {
-	n := Note{Text: d.Text(), Rule: d.Rule}
+func (b *Bar) note(d *journal.Entry, l sentence.Language) {
+	n := Note{Text: d.Text(l.Say), Rule: d.Rule}
 	if !slices.Contains(b.Notes, n) {
 		b.Notes = append(b.Notes, n)
 	}

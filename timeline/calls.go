@@ -33,10 +33,13 @@ func (b *builder) fileBegun(e *journal.Entry) {
 	b.calls[e.ID] = &call{bar, key}
 }
 
+// volumeImage begins the name of the row of an image that is mounted.
+const volumeImage = "image of volume "
+
 func nameOf(kind RowKind, e *journal.Entry) string {
 	switch {
 	case e.Container == "" && e.Image != "":
-		return "image of volume " + e.Detail[journal.DetailVolume]
+		return volumeImage + e.Detail[journal.DetailVolume]
 	case kind == ImageRow:
 		return "image of " + e.Container
 	case kind == ContainerRow:

@@ -3,6 +3,7 @@ package timeline
 import (
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -18,6 +19,8 @@ type Chart struct {
 	ReadyAt time.Time `json:"readyAt,omitzero"` // of the first time; zero: not yet, or never
 	Rows    []Row     `json:"rows"`
 	Path    Path      `json:"criticalPath"`
+	// Language is what its sentences are in, and what who draws it has to speak.
+	Language sentence.Language `json:"-"`
 	// Left is how many entries the journal has given up between the first and the newest.
 	Left int64 `json:"entriesLeftOut,omitzero"`
 }

@@ -1,12 +1,18 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/lifepod/lifepod/internal/sentence"
+)
 
 // Comparison is two pods' charts, step by step.
 type Comparison struct {
-	A     Pod        `json:"a"`
-	B     Pod        `json:"b"`
-	Steps []Compared `json:"steps"`
+	A Pod `json:"a"`
+	B Pod `json:"b"`
+	// Language is what its sentences are in.
+	Language sentence.Language `json:"-"`
+	Steps    []Compared        `json:"steps"`
 }
 
 // Compared is what one step took in each of two pods, all its bars together.
@@ -33,7 +39,7 @@ func (c *Compared) Difference() time.Duration {
 // Compare compares two pods. Steps are the same if their labels are: pods of one template have the same
 // containers. Last comes how long the critical path is.
 func Compare(a, b *Chart) Comparison {
-	c := Comparison{A: a.Pod, B: b.Pod}
+	c := Comparison{A: a.Pod, B: b.Pod, Language: a.Language}
 	at := map[string]int{}
 	add := func(label string, took time.Duration, second, critical bool) {
 		i, known := at[label]
@@ -55,8 +61,8 @@ func Compare(a, b *Chart) Comparison {
 	for i, chart := range []*Chart{a, b} {
 		for _, r := range chart.Rows {
 			for _, bar := range r.Bars {
-				if s := bar.Step; s != Begins && s != Ending && (r.Kind != PodRow || s == Scheduling || s == Admission) {
-					add(compareLabel(&r, &bar), bar.Duration(), i == 1, bar.Critical)
+				if s := bar.Step; r.Kind != PodRow || s == Scheduling || s == Admission {
+					add(compareLabel(a.Language, &r, &bar), bar.Duration(), i == 1, bar.Critical)
 				}
 			}
 		}
@@ -68,16 +74,16 @@ func Compare(a, b *Chart) Comparison {
 }
 
 // compareLabel tells work apart that gives something back from what made it.
-func compareLabel(r *Row, b *Bar) string {
+func compareLabel(l sentence.Language, r *Row, b *Bar) string {
 	if r.Container == "" && r.Kind != PodRow && b.Step.Class() == Stop {
-		return string(b.Step) + " of " + r.Name
+		return l.Say("%[1]s of %[2]s", l.Word(string(b.Step)), r.In(l))
 	}
 	return b.Label
 }
 
 func goalLabel(c *Chart) string {
 	if c.Path.To == "now" {
-		return "not Ready for"
+		return c.Language.Word("not Ready for")
 	}
-	return c.Path.To + " after"
+	return c.Language.Say("%s after", c.Language.Word(c.Path.To))
 }

@@ -77,8 +77,8 @@ func (d *delay) bar(b *board) *Bar {
 		return nil
 	}
 	r := b.row(d.row)
-	bar := &Bar{ID: d.decided.ID, Step: BackOff, Label: label(BackOff, &r.Row), Begin: d.since, Open: true, Attempt: d.entry.Attempt}
-	bar.note(d.decided)
+	bar := &Bar{ID: d.decided.ID, Step: BackOff, Label: b.label(BackOff, &r.Row), Begin: d.since, Open: true, Attempt: d.entry.Attempt}
+	bar.note(d.decided, b.language)
 	r.bars = append(r.bars, bar)
 	return bar
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -24,13 +25,14 @@ func lives() map[string][]*timeline.Chart {
 	return map[string][]*timeline.Chart{
 		"web": one(timeline.Of(timelinetest.Web(), time.Time{})), "crashing": one(timeline.Of(timelinetest.Crashing())),
 		"unpullable": one(timeline.Of(timelinetest.Unpullable())), "resumed": one(timeline.Of(timelinetest.Resumed())),
-		"malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers, "group": one(group()),
+		"malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers, "group": one(group(sentence.English)),
+		"chinese": one(timeline.In(sentence.Chinese, timelinetest.Web(), time.Time{})), "chinese-group": one(group(sentence.Chinese)),
 	}
 }
 
-func group() *timeline.Chart {
+func group(language sentence.Language) *timeline.Chart {
 	records, now := timelinetest.Train()
-	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
+	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0, language)
 }
 
 func TestGolden(t *testing.T) {

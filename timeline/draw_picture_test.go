@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -36,7 +37,7 @@ func pictureLives() map[string][]*timeline.Chart {
 
 func pictureGroup() *timeline.Chart {
 	records, now := timelinetest.Train()
-	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
+	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0, sentence.English)
 }
 
 // drawn are all pictures and pages of all lives.

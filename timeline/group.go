@@ -2,10 +2,10 @@ package timeline
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -23,15 +23,15 @@ func NameOf(namespace, name string) Pod { return Pod{Namespace: namespace, Name:
 
 // OfGroup is the chart of the newest attempts of a group, so many; 0: of all. Of pods of former groups of the same name
 // nothing is shown. Without a member that takes part in an attempt there is no row of attempts.
-func OfGroup(name Pod, records []*journal.Record, now time.Time, most int) *Chart {
-	g := &groupBuilder{chart: &Chart{Pod: name, Group: &Group{}, Gone: true}}
+func OfGroup(name Pod, records []*journal.Record, now time.Time, most int, language sentence.Language) *Chart {
+	g := &groupBuilder{chart: &Chart{Language: language, Pod: name, Group: &Group{}, Gone: true}}
 	var members []journal.Member
 	for _, r := range journal.NewestGroup(records, now) {
 		m := journal.MemberOf(r)
 		if m.Over && len(m.Passages) == 0 {
 			continue // such as one that was rejected
 		}
-		members, g.lives = append(members, m), append(g.lives, Of(r, now))
+		members, g.lives = append(members, m), append(g.lives, In(language, r, now))
 	}
 	all := journal.GroupAttempts(members)
 	shown := all
@@ -93,8 +93,8 @@ func (g *groupBuilder) attempts() {
 		}
 		at := r.At
 		for _, s := range r.Steps {
-			b := bar(r.Attempt, stepOf(s.What), at, s.At)
-			b.Notes = []Note{{Text: lastText(&s)}}
+			b := g.bar(r.Attempt, stepOf(s.What), at, s.At)
+			b.Notes = []Note{{Text: lastText(c.Language, &s)}}
 			row.add(b)
 			at = s.At
 		}
@@ -105,11 +105,11 @@ func (g *groupBuilder) attempts() {
 		} else if first := g.firstEnd(at); first.Before(end) {
 			end, open = first, false
 		}
-		b := bar(r.Attempt, step, at, end)
+		b := g.bar(r.Attempt, step, at, end)
 		b.Open = open
 		row.add(b)
 		for _, m := range r.Began {
-			row.Marks = append(row.Marks, Mark{At: m.At, Name: m.Pod + " began attempt " + fmt.Sprint(r.Attempt), Text: m.Because, Rule: "B-GRP-6"})
+			row.Marks = append(row.Marks, Mark{At: m.At, Name: c.Language.Say("%s began attempt %d", m.Pod, r.Attempt), Text: m.Because, Rule: "B-GRP-6"})
 		}
 	}
 	if len(c.Group.Attempts) > 0 {
@@ -128,8 +128,8 @@ func (g *groupBuilder) firstEnd(after time.Time) time.Time {
 	return first
 }
 
-func bar(attempt int32, step Step, begin, end time.Time) Bar {
-	return Bar{Step: step, Label: fmt.Sprintf("attempt %d: %s", attempt, step), Begin: begin, End: end}
+func (g *groupBuilder) bar(attempt int32, step Step, begin, end time.Time) Bar {
+	return Bar{Step: step, Label: g.chart.Language.Say("attempt %d: %s", attempt, g.chart.Language.Word(string(step))), Begin: begin, End: end}
 }
 
 // add adds a bar, if it has a length, or goes on.
@@ -140,18 +140,18 @@ func (r *Row) add(b Bar) {
 }
 
 // lastText is who was the last to come to a step.
-func lastText(s *journal.Step) string {
+func lastText(l sentence.Language, s *journal.Step) string {
 	last := s.Last
 	if s.Node != "" {
-		last += " on " + s.Node
+		last = l.Say("%s on %s", last, s.Node)
 	}
 	switch {
 	case s.What == journal.Lifted:
-		return "the first to hear: " + last
+		return l.Say("the first to hear: %s", last)
 	case s.Container != "":
-		return "the last: " + s.Container + " of " + last
+		return l.Say("the last: %s", l.Say("%s of %s", s.Container, last))
 	}
-	return "the last: " + last
+	return l.Say("the last: %s", last)
 }
 
 // members adds a row for each member.
@@ -179,34 +179,34 @@ func (g *groupBuilder) member(m *journal.Member, life *Chart) Row {
 			if next.IsZero() || next.After(end) || next.Before(at) {
 				return
 			}
-			row.within(g.chart, bar(p.Attempt, step, at, next))
+			row.within(g.chart, g.bar(p.Attempt, step, at, next))
 			at = next
 		}
 		until(Stopping, journal.Ended)
 		until(AtBarrier, journal.Lifted)
 		until(Start, journal.Runs)
-		last := bar(p.Attempt, InAttempt, at, end)
+		last := g.bar(p.Attempt, InAttempt, at, end)
 		switch {
 		case p.Since[journal.Lifted].IsZero():
-			last = bar(p.Attempt, AtBarrier, at, end)
+			last = g.bar(p.Attempt, AtBarrier, at, end)
 		case p.Since[journal.Runs].IsZero():
-			last = bar(p.Attempt, Start, at, end)
+			last = g.bar(p.Attempt, Start, at, end)
 		}
 		last.Open = open
 		row.within(g.chart, last)
 		if p.Failed && !p.Since[journal.Heard].Before(g.chart.Begin) {
 			row.Marks = append(row.Marks, Mark{
-				At: p.Since[journal.Heard], Name: fmt.Sprintf("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
+				At: p.Since[journal.Heard], Name: g.chart.Language.Say("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
 			})
 		}
 	}
-	row.within(g.chart, Bar{Step: Ending, Label: string(Ending), Begin: ending, End: gone, Open: gone.Equal(life.End) && !life.Gone && gone.After(ending)})
+	row.within(g.chart, Bar{Step: Ending, Label: g.chart.Language.Word(string(Ending)), Begin: ending, End: gone, Open: gone.Equal(life.End) && !life.Gone && gone.After(ending)})
 	return row
 }
 
 // within adds what of a bar lies in the chart.
 func (r *Row) within(c *Chart, b Bar) {
-	b.Label = r.Name + ", " + b.Label
+	b.Label = r.Name + c.Language.Word(", ") + b.Label
 	b.Begin, b.End = later(c.Begin, b.Begin), earlier(c.End, b.End)
 	r.add(b)
 }
@@ -244,9 +244,9 @@ func (g *groupBuilder) path() {
 		if b.Begin.Before(r.At) || !b.End.After(b.Begin) || b.End.After(c.Path.At) {
 			continue
 		}
-		label := string(b.Step)
+		label := c.Language.Word(string(b.Step))
 		if len(b.Notes) > 0 {
-			label += " (" + b.Notes[0].Text + ")"
+			label += c.Language.Say(" (%s)", b.Notes[0].Text)
 		}
 		c.Path.Pieces = append(c.Path.Pieces, Piece{Step: b.Step, Label: label, Begin: b.Begin, End: b.End})
 		c.Path.Shares = append(c.Path.Shares, Share{Label: label, Took: b.Duration()})

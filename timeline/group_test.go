@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
@@ -14,7 +15,7 @@ import (
 // TestOfGroup: a group has a row of what all wait for, and one for each member; the path is that of its newest attempt.
 func TestOfGroup(t *testing.T) {
 	records, now := timelinetest.Train()
-	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
+	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0, sentence.English)
 	assert.Deep(t, "", []string{
 		"rounds: all take part 0s to 2.00s",
 		"rounds: barrier is lifted 2.00s to 3.00s",
@@ -53,7 +54,7 @@ func TestOfGroup(t *testing.T) {
 // TestNewestAttempts: of so many attempts a chart has the newest, from the beginning of the first of them.
 func TestNewestAttempts(t *testing.T) {
 	records, now := timelinetest.Train()
-	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 1)
+	c := timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 1, sentence.English)
 	assert.True(t, c.Group.Earlier == 1 && len(c.Group.Attempts) == 1 && c.Group.Attempts[0].Attempt == 1 && c.Begin.Equal(timelinetest.Moment(time.Minute)),
 		"%d earlier attempts, since %v: %+v", c.Group.Earlier, c.Begin, c.Group.Attempts)
 	laws(t, c)
@@ -66,8 +67,8 @@ func TestGroupLaws(t *testing.T) {
 		for i := range len(records[2].Entries) + 1 {
 			some := *records[2]
 			some.Entries = some.Entries[:i]
-			laws(t, timeline.OfGroup(timeline.NameOf("default", "train"), append(slices.Clone(records[:2]), &some), now, most))
+			laws(t, timeline.OfGroup(timeline.NameOf("default", "train"), append(slices.Clone(records[:2]), &some), now, most, sentence.English))
 		}
 	}
-	laws(t, timeline.OfGroup(timeline.NameOf("default", "train"), nil, now, 0))
+	laws(t, timeline.OfGroup(timeline.NameOf("default", "train"), nil, now, 0, sentence.English))
 }

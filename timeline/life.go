@@ -72,7 +72,7 @@ func (l *life) switchTo(b *board, e *journal.Entry) {
 	switch {
 	case step == l.bar.Step:
 	case l.bar.Begin.Equal(b.at):
-		l.bar.Step, l.bar.Label = step, label(step, &r.Row)
+		l.bar.Step, l.bar.Label = step, b.label(step, &r.Row)
 		b.begun[e.ID] = l.bar
 		b.explain(l.bar, e)
 	default:
@@ -148,9 +148,9 @@ func (b *board) probed(e *journal.Entry) {
 	if e.Value == "success" || e.Value == "warning" || probe == "" {
 		return
 	}
-	name := "failed"
+	name := b.language.Word("failed")
 	if n := e.Detail[journal.DetailFailures]; n != "" {
-		name += ", " + n + " in a row"
+		name += b.language.Say(", %s in a row", n)
 	}
 	key := rowKey{kind: ProbeRow, container: e.Container, name: probe + " probe of " + e.Container}
 	b.mark(key, Mark{At: b.at, Name: name, Text: e.Detail[journal.DetailOutput], Failed: true})

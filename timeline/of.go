@@ -5,13 +5,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
 // Of is the chart of what the journal has of a pod, as of now.
-func Of(record *journal.Record, now time.Time) *Chart {
+func Of(record *journal.Record, now time.Time) *Chart { return In(sentence.English, record, now) }
+
+// In is Of in a language.
+func In(language sentence.Language, record *journal.Record, now time.Time) *Chart {
 	b := &builder{
-		board: &board{record: record, entries: map[int64]*journal.Entry{}, rows: map[rowKey]*row{}, begun: map[int64]*Bar{}, ended: map[int64]*Bar{}, noted: map[int64]bool{}},
+		board: &board{language: language, record: record, entries: map[int64]*journal.Entry{}, rows: map[rowKey]*row{}, begun: map[int64]*Bar{}, ended: map[int64]*Bar{}, noted: map[int64]bool{}},
 		now:   now, calls: map[int64]*call{}, lives: map[string]*life{}, delays: delays{}, instances: map[instance]int64{},
 	}
 	for i := range record.Entries {
@@ -75,7 +79,7 @@ func (b *builder) fileDecided(e *journal.Entry) {
 		bar = ending
 	}
 	if bar != nil && cause.Container == e.Container {
-		bar.note(e)
+		bar.note(e, b.language)
 		b.noted[e.ID] = true
 	}
 	b.decidedEnd(e)
@@ -88,8 +92,9 @@ func (b *builder) fileDecided(e *journal.Entry) {
 func (b *builder) chart() *Chart {
 	p := b.record.Pod
 	c := &Chart{
-		Pod:  Pod{UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Owner: p.Owner, Labels: p.Labels, TraceParent: p.TraceParent},
-		Left: b.record.Left, Gone: b.pod.gone, Held: b.record.Now != nil && b.record.Now.Held(), Phase: b.pod.phase, ReadyAt: b.pod.readyAt, Begin: b.created(), End: b.at,
+		Language: b.language,
+		Pod:      Pod{UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Owner: p.Owner, Labels: p.Labels, TraceParent: p.TraceParent},
+		Left:     b.record.Left, Gone: b.pod.gone, Held: b.record.Now != nil && b.record.Now.Held(), Phase: b.pod.phase, ReadyAt: b.pod.readyAt, Begin: b.created(), End: b.at,
 	}
 	if !c.Gone {
 		c.End = later(b.now, b.at)

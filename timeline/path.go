@@ -108,15 +108,16 @@ func (w *walk) piece(from, to *journal.Entry, begin, end time.Time) {
 
 // gap is time that no bar covers.
 func (w *walk) gap(from, to *journal.Entry, begin, end time.Time) {
-	p := Piece{Step: Waiting, Label: string(Waiting), Begin: begin, End: end}
+	l := w.b.language
+	p := Piece{Step: Waiting, Label: l.Word(string(Waiting)), Begin: begin, End: end}
 	switch {
 	case to == nil:
 	case to.Name == "Resumed":
-		p.Step, p.Label = Away, string(Away)
+		p.Step, p.Label = Away, l.Word(string(Away))
 	case to.Name == "ConditionSet":
-		p.Label = "waiting for " + to.Because
+		p.Label = l.Say("waiting for %s", to.Because)
 	case from != nil && to.Container != "":
-		p.Label = to.Container + " " + string(Waiting)
+		p.Label = to.Container + " " + l.Word(string(Waiting))
 	}
 	w.add(nil, p)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -22,15 +23,15 @@ var podKey = rowKey{kind: PodRow, name: "pod"}
 func (b *builder) fileFact(e *journal.Entry) {
 	switch e.Name {
 	case "Accepted":
-		b.pod.switchTo(b.board, Begins, e)
+		b.pod.switchTo(b.board, Pending, e)
 	case "Resumed":
 		b.resumed(e)
 	case "StopRequested":
-		b.endPod(e, "deleted", e.Detail[journal.DetailBecause])
+		b.endPod(e, b.language.Word("deleted"), e.Detail[journal.DetailBecause], false)
 	case "EvictionRequested":
-		b.endPod(e, "evicted", e.What)
+		b.endPod(e, b.language.Word("evicted"), e.What, true)
 	case "Rejected":
-		b.endPod(e, "rejected", e.Because+": "+e.What)
+		b.endPod(e, b.language.Word("rejected"), e.Because+": "+e.What, true)
 	case "SandboxExited":
 		b.sandboxExited()
 	case "ContainerRunning":
@@ -51,36 +52,40 @@ func (b *builder) sandboxExited() {
 			return
 		}
 	}
-	b.mark(rowKey{kind: SandboxRow, name: string(SandboxRow)}, Mark{At: b.at, Name: "sandbox lost", Failed: true})
+	b.mark(rowKey{kind: SandboxRow, name: string(SandboxRow)}, Mark{At: b.at, Name: b.language.Word("sandbox lost"), Failed: true})
 }
 
 // resumed: another lifepod goes on with the pod, and nobody heard the answers to what was under way.
 // When the one before ended is not known: not before its last entry.
 func (b *builder) resumed(e *journal.Entry) {
-	b.mark(podKey, Mark{At: b.at, Name: "resumed", Text: "by another lifepod"})
+	b.mark(podKey, Mark{At: b.at, Name: b.language.Word("resumed"), Text: b.language.Word("by another lifepod")})
 	for _, c := range b.calls {
 		c.bar.End, c.bar.Open = b.last, false
-		c.bar.Failure = &journal.Failure{Class: "uncertain", Message: "lifepod ended before the answer"}
+		c.bar.Failure = &journal.Failure{Class: "uncertain", Message: b.language.Word("lifepod ended before the answer")}
 	}
 	clear(b.calls)
 	if b.pod.bar == nil {
-		b.pod.switchTo(b.board, Begins, e)
+		b.pod.switchTo(b.board, Pending, e)
 	}
 }
 
-func (b *builder) endPod(e *journal.Entry, name, text string) {
-	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
+func (b *builder) endPod(e *journal.Entry, name, text string, failed bool) {
+	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: failed})
 	b.pod.switchTo(b.board, Ending, e)
 	b.pod.ending = true
 	b.delays.stop(b.board)
 }
 
-// switchTo goes on to how the pod is now.
+// switchTo goes on to how the pod is now. What took no time is no step.
 func (p *podLife) switchTo(b *board, step Step, e *journal.Entry) {
-	if p.ending || p.bar != nil && p.bar.Step == step {
+	switch {
+	case p.ending || p.bar != nil && p.bar.Step == step:
 		return
-	}
-	if p.bar != nil {
+	case p.bar != nil && p.bar.Step == NotReady && p.bar.Begin.Equal(b.at):
+		p.bar.Step, p.bar.Label, b.begun[e.ID] = step, string(step), p.bar
+		b.explain(p.bar, e)
+		return
+	case p.bar != nil:
 		b.end(p.bar, e)
 	}
 	p.bar = b.begin(podKey, step, e)
@@ -119,7 +124,7 @@ func (b *builder) busy() bool {
 // rests begins a time in which nothing of the pod runs, until a delay is over.
 func (b *builder) rests(e *journal.Entry) {
 	if b.pod.bar != nil && !b.pod.ending && !b.busy() {
-		b.turn(BackOff).note(e)
+		b.turn(BackOff).note(e, b.language)
 	}
 }
 
@@ -127,10 +132,10 @@ func (b *builder) rests(e *journal.Entry) {
 func (b *builder) goesOn() {
 	switch {
 	case !b.pod.rested():
-	case b.pod.readyID != 0:
+	case b.pod.readyID != 0 || b.pod.phase == "Running":
 		b.turn(NotReady)
 	default:
-		b.turn(Begins)
+		b.turn(Pending)
 	}
 }
 
@@ -138,7 +143,7 @@ func (b *builder) goesOn() {
 func (b *builder) turn(step Step) *Bar {
 	r := b.row(podKey)
 	b.pod.bar.End, b.pod.bar.Open = b.at, false
-	b.pod.bar = &Bar{Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true}
+	b.pod.bar = &Bar{Step: step, Label: b.label(step, &r.Row), Begin: b.at, Open: true}
 	r.bars = append(r.bars, b.pod.bar)
 	return b.pod.bar
 }
@@ -153,9 +158,10 @@ func (b *builder) decidedEnd(e *journal.Entry) {
 	}
 	switch e.Says().Kind {
 	case lifecycle.KindStopRequested:
-		b.endPod(e, "deleted", e.Because)
+		b.endPod(e, b.language.Word("deleted"), e.Words(b.language.Say).Because, false)
 	case lifecycle.KindEvicted, lifecycle.KindDeadlineExceeded:
-		b.endPod(e, e.What, e.Because)
+		w := e.Words(b.language.Say)
+		b.endPod(e, w.What, w.Because, true)
 	case lifecycle.KindEnds, lifecycle.KindEndedBefore:
 		b.pod.switchTo(b.board, Ending, e)
 		b.pod.ending = true
@@ -173,10 +179,13 @@ func (b *builder) fileMilestone(e *journal.Entry) {
 		if (e.Value == "Succeeded" || e.Value == "Failed") && b.pod.phaseID == 0 {
 			b.pod.phaseID = e.ID
 		}
+		if e.Value == "Running" && b.pod.bar != nil && b.pod.bar.Step == Pending {
+			b.pod.switchTo(b.board, NotReady, e)
+		}
 	case e.Name == "Ready" && e.Value == "True":
 		if b.pod.readyID == 0 {
 			b.pod.readyID, b.pod.readyAt = e.ID, b.at
-			b.mark(podKey, Mark{At: b.at, Name: "Ready"})
+			b.mark(podKey, Mark{At: b.at, Name: b.language.Word("Ready")})
 		}
 		b.pod.switchTo(b.board, Ready, e)
 	case e.Name == "Ready" && b.pod.readyID != 0 && !b.pod.rested():
@@ -194,7 +203,7 @@ func (b *builder) markPod(c *Chart) {
 	var before []*Bar
 	add := func(step Step, begin, end time.Time) {
 		if end.After(begin) {
-			before = append(before, &Bar{Step: step, Label: label(step, &r.Row), Begin: begin, End: end})
+			before = append(before, &Bar{Step: step, Label: b.label(step, &r.Row), Begin: begin, End: end})
 		}
 	}
 	since := c.Begin
@@ -205,13 +214,31 @@ func (b *builder) markPod(c *Chart) {
 	add(Admission, since, first)
 	r.bars = slices.Concat(before, r.bars)
 	if !c.Gone {
+		b.pod.waitsFor(b.record.Now, b.language)
 		b.settle()
 		return
 	}
 	if b.pod.bar != nil {
 		b.pod.bar.End, b.pod.bar.Open = c.End, false
 	}
-	r.Marks = append(r.Marks, Mark{At: c.End, Name: "gone"})
+	r.Marks = append(r.Marks, Mark{At: c.End, Name: b.language.Word("gone")})
+}
+
+// waitsFor has the bar of a Pending pod say what its containers wait for, as their status does.
+func (p *podLife) waitsFor(now *journal.Now, l sentence.Language) {
+	if now == nil || p.bar == nil || p.bar.Step != Pending {
+		return
+	}
+	for _, c := range now.Containers {
+		if c.State != "waiting" || c.Reason == "" {
+			continue
+		}
+		because := c.Reason
+		if c.Message != "" {
+			because += ": " + c.Message
+		}
+		p.bar.Notes = append(p.bar.Notes, Note{Text: l.Say("%s waiting: %s", c.Name, because)})
+	}
 }
 
 // created is when the pod was created. The API server's times are whole seconds: they say something

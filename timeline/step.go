@@ -1,5 +1,11 @@
 package timeline
 
+import (
+	"strings"
+
+	"github.com/lifepod/lifepod/internal/sentence"
+)
+
 // Step is what a bar's time is spent on.
 type Step string
 
@@ -7,7 +13,7 @@ type Step string
 const (
 	Scheduling     Step = "scheduling" // from creation until the scheduler has chosen the node
 	Admission      Step = "admission"  // until the node has accepted the pod
-	Begins         Step = "begins"     // the pod, until it is Ready for the first time
+	Pending        Step = "Pending"    // the pod's phase
 	Cgroup         Step = "cgroup"
 	Claims         Step = "claims"
 	MountVolumes   Step = "volumes"
@@ -61,11 +67,11 @@ func (s Step) Class() Class {
 	switch s {
 	case ImagePull:
 		return Pull
-	case Begins, PostStart, Startup, NotReady, Runs:
+	case PostStart, Startup, NotReady, Runs:
 		return Run
 	case Ready, AllRun, InAttempt:
 		return Up
-	case Scheduling, Admission, BackOff, Waiting, Away, AllHear, Lift, AllHearLift, AtBarrier:
+	case Scheduling, Admission, Pending, BackOff, Waiting, Away, AllHear, Lift, AllHearLift, AtBarrier:
 		return Wait
 	case PreStop, Stopping, Ending, Remove, AllEnd:
 		return Stop
@@ -75,31 +81,58 @@ func (s Step) Class() Class {
 }
 
 // label is what a step is called on a critical path.
-func label(step Step, row *Row) string {
-	of := row.Container
+func (b *board) label(step Step, row *Row) string {
+	of, l := row.Container, b.language
 	switch {
 	case step == Runs && row.Of == "init":
-		return "init container " + of
+		return l.Say("init container %s", of)
 	case row.Kind == ImageRow && of == "":
-		return string(step) + ", " + row.Name
+		return l.Word(string(step)) + l.Word(", ") + row.In(l)
 	case step == Sandbox:
-		return "sandbox, network"
+		return l.Word("sandbox, network")
 	case of == "":
-		return string(step)
+		return l.Word(string(step))
 	}
 	switch step {
 	case Create:
-		return "creation of " + of
+		return l.Say("creation of %s", of)
 	case Startup:
-		return "startup of " + of
+		return l.Say("startup of %s", of)
 	case NotReady:
-		return "readiness of " + of
+		return l.Say("readiness of %s", of)
 	case PostStart, PreStop:
-		return string(step) + " hook of " + of
+		return l.Say("%s hook of %s", step, of)
 	case Runs, Ready, Stopping, Waiting, Away:
-		return of + " " + string(step)
+		return of + " " + l.Word(string(step))
 	default:
-		return string(step) + " of " + of
+		return l.Say("%[1]s of %[2]s", l.Word(string(step)), of)
+	}
+}
+
+// In is the row's name in a language.
+func (r *Row) In(l sentence.Language) string {
+	switch r.Kind {
+	case CgroupRow, ClaimsRow, VolumesRow, SandboxRow, AttemptsRow:
+		return l.Word(r.Name)
+	case ImageRow:
+		if r.Container == "" {
+			return l.Say("image of volume %s", strings.TrimPrefix(r.Name, volumeImage))
+		}
+		return l.Say("image of %s", r.Container)
+	case ProbeRow:
+		return l.Say("%[1]s of %[2]s", r.Probe(l), r.Container)
+	default:
+		return r.Name
+	}
+}
+
+// Probe is the name of a probe's row without its container's.
+func (r *Row) Probe(l sentence.Language) string {
+	switch name := strings.TrimSuffix(r.Name, " of "+r.Container); name {
+	case "startup probe", "readiness probe", "liveness probe":
+		return l.Word(name)
+	default:
+		return name
 	}
 }
 

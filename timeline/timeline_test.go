@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline"
@@ -31,7 +32,7 @@ func lines(c *timeline.Chart) (list []string) {
 	at := func(t time.Time) string { return timeline.Took(t.Sub(c.Begin)) }
 	for _, r := range c.Rows {
 		for _, b := range r.Bars {
-			line := fmt.Sprintf("%s: %s %s to %s", r.Name, b.Name(), at(b.Begin), at(b.End))
+			line := fmt.Sprintf("%s: %s %s to %s", r.Name, b.Name(sentence.English), at(b.Begin), at(b.End))
 			for _, is := range []struct {
 				so   bool
 				word string
@@ -58,7 +59,8 @@ func TestOf(t *testing.T) {
 		"web": {
 			"pod: scheduling 0s to 1.00s, critical",
 			"pod: admission 1.00s to 3.00s, critical",
-			"pod: begins 3.00s to 10.3s",
+			"pod: Pending 3.00s to 3.27s",
+			"pod: not ready 3.27s to 10.3s",
 			"pod: ready 10.3s to 23.0s",
 			"pod: ending 23.0s to 24.8s",
 			"pod: Ready at 10.3s",
@@ -95,7 +97,8 @@ func TestOf(t *testing.T) {
 			"readiness of main 9.30s to 10.3s",
 		},
 		"resumed": {
-			"pod: begins 0s to 5.30s",
+			"pod: Pending 0s to 5.28s",
+			"pod: not ready 5.28s to 5.30s",
 			"pod: ready 5.30s to 3h00m, open",
 			"pod: resumed at 5.00s",
 			"pod: Ready at 5.30s",
@@ -114,7 +117,7 @@ func TestOf(t *testing.T) {
 			"startup of main 5.28s to 5.30s",
 		},
 		"crashing": {
-			"pod: begins 0s to 330ms",
+			"pod: Pending 0s to 330ms",
 			"pod: ready 330ms to 850ms",
 			"pod: not ready 850ms to 980ms",
 			"pod: ready 980ms to 1.50s",
@@ -152,6 +155,20 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A pod is Pending before its first container runs, and says what its containers wait for, as their status does.
+func TestPending(t *testing.T) {
+	record := &journal.Record{
+		Entries: []journal.Entry{{ID: 1, At: timelinetest.At(0), Kind: journal.Fact, Name: "Accepted"}},
+		Now: &journal.Now{Containers: []journal.ContainerNow{
+			{Name: "init", State: "running"}, {Name: "main", State: "waiting", Reason: "PodInitializing"},
+			{Name: "side", State: "waiting", Reason: "ErrImagePull", Message: "not found"},
+		}},
+	}
+	b := timeline.Of(record, timelinetest.At(time.Second)).Rows[0].Bars[0]
+	assert.True(t, b.Step == timeline.Pending && b.Step.Class() == timeline.Wait && b.Open, "%+v", b)
+	assert.Deep(t, "", []timeline.Note{{Text: "main waiting: PodInitializing"}, {Text: "side waiting: ErrImagePull: not found"}}, b.Detail(sentence.English))
+}
+
 // What was decided about a bar is kept with it, with its rule.
 func TestNotes(t *testing.T) {
 	for _, r := range charts()["crashing"].Rows {
@@ -164,7 +181,7 @@ func TestNotes(t *testing.T) {
 				{Text: "liveness probe failed: HTTP probe failed with statuscode: 503 → stop it, then restart (2 times in a row)", Rule: "A-ACT-8"},
 				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
 			}
-			assert.Deep(t, "", want, b.Detail())
+			assert.Deep(t, "", want, b.Detail(sentence.English))
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 // Took is a duration as people read it, at most seven characters: 3ms, 820ms, 1.42s, 41.3s, 3m04s,
@@ -65,7 +66,7 @@ func percent(part, whole time.Duration) int {
 func Line(text string) string { return plain.Line(text) }
 
 // Detail is what there is to say about a bar besides its label and its times, a line each.
-func (b *Bar) Detail() (lines []Note) {
+func (b *Bar) Detail(l sentence.Language) (lines []Note) {
 	add := func(text string) { lines = append(lines, Note{Text: Line(text)}) }
 	if b.Image != "" {
 		text := b.Image
@@ -79,7 +80,7 @@ func (b *Bar) Detail() (lines []Note) {
 		add(strings.Join(said, ": "))
 	}
 	if b.Exit != nil {
-		text := fmt.Sprintf("exit code %d", b.Exit.Code)
+		text := l.Say("exit code %d", b.Exit.Code)
 		if b.Exit.Reason != "" {
 			text += ", " + b.Exit.Reason
 		}
@@ -95,9 +96,9 @@ func (b *Bar) Detail() (lines []Note) {
 }
 
 // Name is the bar's step, with which restart it is.
-func (b *Bar) Name() string {
+func (b *Bar) Name(l sentence.Language) string {
 	if b.Attempt == 0 {
-		return string(b.Step)
+		return l.Word(string(b.Step))
 	}
-	return fmt.Sprintf("%s, restart %d", b.Step, b.Attempt)
+	return l.Say("%s, restart %d", l.Word(string(b.Step)), b.Attempt)
 }

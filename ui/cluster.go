@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/why"
@@ -80,7 +82,7 @@ func (c *Cluster) look(ctx context.Context, mine func(uid string) bool, now time
 			continue
 		}
 		record := journal.OfObject(s.listed.Object(p.UID), nil)
-		if !why.Explain(record, now).Well { // its node knows more
+		if !why.Explain(record, now, sentence.English).Well { // its node knows more
 			if more, err := s.listed.Read(p.UID); err == nil {
 				record = more
 			}
@@ -89,6 +91,9 @@ func (c *Cluster) look(ctx context.Context, mine func(uid string) bool, now time
 	}
 	if s.err = err; err == nil {
 		s.objects, s.err = s.listed.Objects(labels.Everything())
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return s // nobody looks any more; who comes next asks anew
 	}
 	s.next = now.Add(max(clusterEvery, lookShare*time.Since(now)))
 	c.mu.Lock()

@@ -5,7 +5,7 @@
 //	Server  (server.go)   the routes, on a loopback address only
 //	door    (door.go)     who may come in: a link that works once, then a cookie
 //	guard   (guard.go)    what every answer says, and which requests are refused
-//	looker  (look.go)     looks at all pods while anybody watches, for all who do
+//	looker  (look.go)     looks at all pods while anybody watches, for all who do in a language
 //	live    (live.go)     Server-Sent Events: the list, and what one pod or table shows
 //	log, exec, steer      a container's log, a console in it, restart and stop
 //	cluster, tables       the pods that this machine has not, what they belong to, and kubectl's tables,

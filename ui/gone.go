@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -28,7 +29,7 @@ type goneRow struct {
 
 // rows are the pods that the journal has beside those that are known, the newest first; failed is what is known of those that
 // were not as they should be.
-func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow, failed []*journal.Record) {
+func (g *gone) rows(l sentence.Language, from journal.Source, known map[string]bool, objects *why.Objects, now time.Time) (list []podRow, failed []*journal.Record) {
 	pods, _ := from.Pods() // those that can be read
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,6 +49,9 @@ func (g *gone) rows(from journal.Source, known map[string]bool, objects *why.Obj
 			failed = append(failed, row.record)
 		}
 		row.Of = partOf(&row.pod, nil, objects)
+		if row.held {
+			row.Status += l.Word(", its object is still there")
+		}
 		row.Age = timeline.Took(now.Sub(row.end).Truncate(time.Minute))
 		list = append(list, row.podRow)
 	}
@@ -62,14 +66,11 @@ func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool
 	}
 	c := timeline.Of(record, now)
 	*row = goneRow{end: c.End, podRow: rowOf(record.PodObject(), now), held: c.Held, pod: record.Pod}
-	if row.held {
-		row.Status += ", its object is still there"
-	}
 	row.Strip = draw.DrawRow(c)
 	if row.Tone != "bad" {
 		row.Tone = "done"
 	}
-	if !why.Explain(record, now).Well {
+	if !why.Explain(record, now, sentence.English).Well {
 		row.record = record
 	}
 	return true

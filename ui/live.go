@@ -24,7 +24,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
-	list, end := s.looker.watch()
+	list, end := s.lookers[languageOf(r)].watch()
 	defer end()
 	shown := s.shown(ctx, r)
 	beat := time.NewTicker(beatEvery)
@@ -57,7 +57,7 @@ func (s *Server) shown(ctx context.Context, r *http.Request) <-chan []byte {
 	q := r.URL.Query()
 	switch uid, table := q.Get("pod"), q.Get("table"); {
 	case uid != "":
-		look = func() (any, error) { return s.podPage(ctx, uid) }
+		look = func() (any, error) { return s.podPage(ctx, uid, languageOf(r)) }
 	case table != "" && s.Cluster != nil:
 		every *= 2 // the API server is asked
 		look = func() (any, error) { return s.Cluster.Table(ctx, table) }

@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -68,7 +69,7 @@ const (
 )
 
 // overview looks at all pods.
-func (s *Server) overview(ctx context.Context) any {
+func (s *Server) overview(ctx context.Context, l sentence.Language) any {
 	o := overview{Pods: []podRow{}}
 	if s.Cluster != nil {
 		o.Cluster = s.Cluster.Server
@@ -125,9 +126,9 @@ func (s *Server) overview(ctx context.Context) any {
 	slices.SortStableFunc(o.Pods, func(a, b podRow) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	gone, failed := s.gone.rows(s.Journal, known, objects, now)
+	gone, failed := s.gone.rows(l, s.Journal, known, objects, now)
 	o.Gone = gone
-	o.tell(append(records, failed...), objects, now)
+	o.tell(l, append(records, failed...), objects, now)
 	return o
 }
 
@@ -147,14 +148,14 @@ func (o *overview) warn(format string, args ...any) {
 }
 
 // tell says what is wrong with pods, and with other objects of a cluster.
-func (o *overview) tell(records []*journal.Record, objects *why.Objects, now time.Time) {
-	list, _ := why.Overview(records, now)
+func (o *overview) tell(l sentence.Language, records []*journal.Record, objects *why.Objects, now time.Time) {
+	list, _ := why.Overview(records, now, l)
 	at := map[string]int{}
 	for i := range o.Pods {
 		at[o.Pods[i].UID] = i
 	}
-	for _, t := range append(list, objects.Troubles()...) {
-		one := trouble{Text: t.Text(), Of: t.Object, Tone: "wait"}
+	for _, t := range append(list, objects.Troubles(l)...) {
+		one := trouble{Text: t.Text(l), Of: t.Object, Tone: "wait"}
 		if t.Urgent() {
 			one.Tone = "bad"
 		}
@@ -187,15 +188,12 @@ func rowOf(pod *v1.Pod, now time.Time) podRow {
 
 // toneOf is how good a pod is, in a word.
 func toneOf(pod *v1.Pod, status string) string {
-	ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
-	})
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
 		return "done"
 	case pod.Status.Phase == v1.PodFailed, pod.Status.Reason == unattended.Reason:
 		return "bad"
-	case ready && status == "Running":
+	case show.IsReady(pod) && status == "Running":
 		return "good"
 	case status == "Pending", status == "ContainerCreating", status == "PodInitializing", status == "NotReady", status == "Running", status == "Terminating":
 		return "wait"

@@ -107,11 +107,14 @@ func TestPageOfMany(t *testing.T) {
 	cluster, err := clusterOf(&rest.Config{Host: api.URL})
 	assert.Must(t, err)
 	s, _ := serve(t, cluster)
-	var broken atomic.Bool
+	var broken, chinese atomic.Bool
 	inner := s.http.Handler
 	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/views.js") && broken.CompareAndSwap(false, true) {
 			panic(http.ErrAbortHandler)
+		}
+		if chinese.Load() {
+			r.Header.Set("Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8")
 		}
 		inner.ServeHTTP(w, r)
 	})
@@ -151,4 +154,17 @@ func TestPageOfMany(t *testing.T) {
 	p.Click("tbody a", "mail")
 	p.AwaitText(".why li", "another can't be created")
 	p.Shot("many-refused")
+
+	chinese.Store(true)
+	p.Do(chromedp.Evaluate(`location.hash = "#/"; location.reload()`, nil))
+	p.AwaitText(".heading .sub", "240 个 Pod，13 个需要查看")
+	p.AwaitText(".why .who", "和另外 10 个")
+	p.Await(`document.documentElement.lang === "zh"`)
+	p.Size(390, 844, true)
+	p.Accessible("the list in Chinese")
+	p.Shot("many-chinese")
+	p.Click(".why .who a", "shop/search-5d8-012")
+	p.AwaitText(".why li", "Pod 还没有节点")
+	p.Size(1280, 800, false)
+	p.Shot("many-chinese-pod")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
 	"github.com/lifepod/lifepod/why"
@@ -21,7 +22,7 @@ type podPage struct {
 	Row        podRow        `json:"row"`
 	Headline   string        `json:"headline"`
 	Standing   string        `json:"standing,omitempty"`
-	Why        []sentence    `json:"why,omitempty"`
+	Why        []cause       `json:"why,omitempty"`
 	Timeline   *draw.Drawing `json:"timeline,omitempty"`
 	Containers [][]string    `json:"containers,omitempty"`
 	Conditions [][]string    `json:"conditions,omitempty"`
@@ -30,8 +31,8 @@ type podPage struct {
 	Can        abilities     `json:"can"`
 }
 
-// sentence is one cause.
-type sentence struct {
+// cause is one of how the pod is.
+type cause struct {
 	Kind  why.Kind `json:"kind"`
 	Text  string   `json:"text"`
 	Rules []string `json:"rules,omitempty"`
@@ -46,7 +47,7 @@ type abilities struct {
 }
 
 // podPage looks at one pod. An error is that there is none, or not any more.
-func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
+func (s *Server) podPage(ctx context.Context, uid string, language sentence.Language) (*podPage, error) {
 	p, now := &podPage{}, time.Now()
 	pod, err := s.find(ctx, uid)
 	switch l := left(err); {
@@ -81,12 +82,12 @@ func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
 		return p, nil
 	}
 	if !record.Object {
-		p.Timeline = new(draw.Draw(timeline.Of(record, now)))
+		p.Timeline = new(draw.Draw(timeline.In(language, record, now)))
 	}
-	explanation := why.Explain(record, now)
+	explanation := why.Explain(record, now, language)
 	p.Standing = explanation.Standing
 	for _, s := range explanation.Sentences {
-		p.Why = append(p.Why, sentence{s.Kind, s.Text, s.Rules})
+		p.Why = append(p.Why, cause{s.Kind, s.Text, s.Rules})
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/connlimit"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline/draw"
 )
@@ -35,7 +37,7 @@ type Server struct {
 	Config
 	listener *connlimit.Listener
 	door     *door
-	looker   *looker
+	lookers  map[sentence.Language]*looker
 	gone     gone
 	http     *http.Server
 	places   chan struct{} // one for each connection that stays open
@@ -65,7 +67,10 @@ func Listen(c Config, address string) (*Server, error) {
 	if c.Cluster != nil {
 		c.Pods.Elsewhere = c.Cluster.pods
 	}
-	s.looker = newLooker(s.overview)
+	s.lookers = map[sentence.Language]*looker{}
+	for _, l := range []sentence.Language{sentence.English, sentence.Chinese} {
+		s.lookers[l] = newLooker(func(ctx context.Context) any { return s.overview(ctx, l) })
+	}
 	s.http = &http.Server{
 		Handler: guard(s.routes()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -116,6 +121,11 @@ func (s *Server) routes() http.Handler {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write([]byte(draw.Style())) // a browser that has gone needs no answer
 	})
+	page.HandleFunc("GET /words.js", func(w http.ResponseWriter, r *http.Request) {
+		l := languageOf(r)
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = fmt.Fprintf(w, "export const language = %q;\nexport const words = %s;\n", cmp.Or(l, "en"), l.Catalogue())
+	})
 	page.HandleFunc("GET /api/live", s.held(s.live))
 	page.HandleFunc("GET /api/rules/{number}", answering(rule))
 	page.HandleFunc("GET /api/pods/{uid}/log", s.held(s.log))
@@ -133,6 +143,11 @@ func (s *Server) routes() http.Handler {
 		admitted.ServeHTTP(w, r)
 	})))
 	return mux
+}
+
+// languageOf is the language that a browser is set to.
+func languageOf(r *http.Request) sentence.Language {
+	return sentence.Accepted(r.Header.Get("Accept-Language"))
 }
 
 // held gives a connection that stays open a place; there are only so many.

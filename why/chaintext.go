@@ -2,7 +2,6 @@ package why
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,58 +31,61 @@ func (t *explainer) chainText(e *ending) string {
 		switch {
 		case t.isExit(c):
 		case c.Kind == journal.Decided:
-			add(decisionText(c))
+			add(t.decisionText(c))
 		case c.Kind == journal.Answered && c.Name == "RunHook":
-			add(hookText(c, e.chain[:i]))
+			add(t.hookText(c, e.chain[:i]))
 		case c.Kind == journal.Fact && c.Name == "SandboxExited":
-			add("the pod's sandbox was lost")
+			add(t.Word("the pod's sandbox was lost"))
 		}
 	}
-	add(stopText(e))
-	add(exitText(e) + startText(e.exit) + saying(e.wrote()))
-	add(outcomeText(e))
+	add(t.stopText(e))
+	add(t.exitText(e) + t.startText(e.exit) + t.saying(e.wrote()))
+	add(t.outcomeText(e))
 	return strings.Join(links, arrow)
 }
 
 // decisionText is what was decided before the end, in its own words or in plainer ones.
-func decisionText(d journal.Entry) string {
+func (w words) decisionText(d journal.Entry) string {
 	switch says := d.Says(); says.Kind {
 	case lifecycle.KindProbeFailed:
 		n := says.Because.Nth
-		return fmt.Sprintf("%s probe failed %d of %d", says.On, n, n) + inBrackets(bare(says.Message))
+		return w.Say("%s failed %d of %d", lifecycle.ProbeName(w.Say, says.On), n, n) + w.inBrackets(bare(says.Message))
 	case lifecycle.KindHookFailed:
-		return says.On + " hook failed" + inBrackets(bare(says.Message))
+		return w.Say("%s hook failed", says.On) + w.inBrackets(bare(says.Message))
 	case lifecycle.KindHookTimedOut:
-		return "its preStop hook did not end in time"
+		return w.Word("its preStop hook did not end in time")
 	case lifecycle.KindRestartRequested:
-		return "a restart was asked for" + inBrackets(d.Because)
+		return w.Word("a restart was asked for") + w.inBrackets(w.because(d))
 	case lifecycle.KindReplaced, lifecycle.KindStopped:
-		return d.Because
+		return w.because(d)
 	case lifecycle.KindResized:
-		return "its resize needs a restart" + inBrackets(d.Because)
+		return w.Word("its resize needs a restart") + w.inBrackets(w.because(d))
 	case lifecycle.KindUnknownState:
-		return "the runtime lost track of it"
+		return w.Word("the runtime lost track of it")
 	case lifecycle.KindStopRequested:
-		return "the pod's end was asked for" + inBrackets(bare(d.Because))
+		return w.Word("the pod's end was asked for") + w.inBrackets(w.because(d))
 	case lifecycle.KindEvicted:
-		return "the pod was evicted" + inBrackets(bare(d.Because))
+		return w.Word("the pod was evicted") + w.inBrackets(w.because(d))
 	case lifecycle.KindEnds:
-		return "the pod ended" + inBrackets(bare(d.Because))
+		return w.Word("the pod ended") + w.inBrackets(w.because(d))
 	case lifecycle.KindRestartsAll:
-		return "all containers were restarted in place" + inBrackets(bare(d.Because))
+		return w.Word("all containers were restarted in place") + w.inBrackets(w.because(d))
 	case lifecycle.KindNoAddress, lifecycle.KindSandboxNotReady, lifecycle.KindSandboxLost:
-		return "the pod's " + d.What
+		return w.Say("the pod's %s", d.Words(w.Say).What)
 	default:
 	}
-	text := d.What + inBrackets(bare(d.Because))
+	text := d.Words(w.Say).What + w.inBrackets(w.because(d))
 	if d.Container == "" {
-		return "the pod " + text
+		return w.Say("the pod %s", text)
 	}
 	return text
 }
 
+// because is why something was decided.
+func (w words) because(d journal.Entry) string { return bare(d.Words(w.Say).Because) }
+
 // hookText is how a preStop hook went.
-func hookText(answer journal.Entry, before []journal.Entry) string {
+func (w words) hookText(answer journal.Entry, before []journal.Entry) string {
 	for _, c := range before {
 		if c.ID != answer.Cause || c.Detail["hook"] != "PreStop" {
 			continue
@@ -91,47 +93,47 @@ func hookText(answer journal.Entry, before []journal.Entry) string {
 		if answer.Failure != nil {
 			return "" // the decision that follows says so
 		}
-		return "its preStop hook ran for " + span(answer.At.Sub(c.At))
+		return w.Say("its preStop hook ran for %s", w.span(answer.At.Sub(c.At)))
 	}
 	return ""
 }
 
 // stopText is how the instance was stopped; empty: it was not.
-func stopText(e *ending) string {
+func (w words) stopText(e *ending) string {
 	stop := e.begun("StopContainer")
 	switch {
 	case stop == nil && e.begun("StopSandbox") != nil:
-		return "stopped with its sandbox"
+		return w.Word("stopped with its sandbox")
 	case stop == nil:
 		return ""
 	case e.decided.Says().Killed == lifecycle.KilledAtOnce, stop.Detail[journal.DetailTimeout] == "0":
-		return "killed at once"
+		return w.Word("killed at once")
 	}
 	took := e.at().Sub(stop.At)
 	switch {
 	case e.decided.Says().Killed == lifecycle.KilledAfterGrace:
-		return "killed after " + span(took) + " of grace"
+		return w.Say("killed after %s of grace", w.span(took))
 	case took >= 100*time.Millisecond:
-		return "stopped, ended " + span(took) + " later"
+		return w.Say("stopped, ended %s later", w.span(took))
 	}
-	return "stopped"
+	return w.Word("stopped")
 }
 
 // exitText is the exit code with what it means.
-func exitText(e *ending) string {
+func (w words) exitText(e *ending) string {
 	code, reason := e.code(), e.reason()
-	text := fmt.Sprintf("exit %d", code)
+	text := w.Say("exit %d", code)
 	switch {
 	case reason == "ContainerStatusUnknown":
-		return text + ", made up: nobody knows how it ended"
+		return text + w.Word(", made up: nobody knows how it ended")
 	case reason != "" && reason != "Completed" && reason != "Error":
 		text += " " + reason
 	case code == 128+9 && !e.asked():
-		text += " (SIGKILL, neither from lifepod nor for memory)"
+		text += w.Word(" (SIGKILL, neither from lifepod nor for memory)")
 	case code > 128 && !e.asked():
-		text += inBrackets(signalName(code - 128))
+		text += w.inBrackets(signalName(code - 128))
 	}
-	return text + saying(e.message())
+	return text + w.saying(e.message())
 }
 
 // message is the last line of the termination message that a process has left.
@@ -150,7 +152,17 @@ func (e *ending) wrote() string {
 	return lastLine(e.said)
 }
 
-func saying(line string) string { return ifSome(`, saying "`, ifSome2(line, `"`)) }
+func (w words) saying(line string) string { return w.ifSome(`, saying "%s"`, line) }
+
+// backOffText is why a container waits for its next restart: by the decision on its end, if that is known.
+func (t *explainer) backOffText(w *lifecycle.Wait) string {
+	if all := t.endings(w.Subject); len(all) > 0 {
+		if last := all[len(all)-1].decided.Says(); last.Later() {
+			return last.In(t.Say).What + t.Word(", ") + last.Because.In(t.Say)
+		}
+	}
+	return w.Because
+}
 
 // behindText is what was behind a container's last end: what a probe or a hook, the runtime, or its process said.
 func (t *explainer) behindText(container string) string {
@@ -161,12 +173,12 @@ func (t *explainer) behindText(container string) string {
 	last := &all[len(all)-1]
 	for _, c := range slices.Backward(last.chain) {
 		if says := c.Says(); says.Kind == lifecycle.KindProbeFailed || says.Kind == lifecycle.KindHookFailed {
-			return ifSome(": ", bare(says.Message))
+			return t.ifSome(": %s", bare(says.Message))
 		}
 	}
-	text := startText(last.exit) + ifSome(`; it said "`, ifSome2(cmp.Or(last.message(), last.wrote()), `"`))
+	text := t.startText(last.exit) + t.ifSome(`; it said "%s"`, cmp.Or(last.message(), last.wrote()))
 	if because := last.decided.Says().Because; because.Kind == lifecycle.BecausePolicy {
-		text += ifSome("; ", ownReason(because, last.code()))
+		text += t.ifSome("; %s", t.ownReason(because, last.code()))
 	}
 	return text
 }
@@ -190,19 +202,11 @@ func neverBegan(e *journal.Exit) bool {
 }
 
 // startText is what the runtime says of a process that it could not start; empty: it could.
-func startText(e *journal.Exit) string {
+func (w words) startText(e *journal.Exit) string {
 	if e == nil || !neverBegan(e) {
 		return ""
 	}
-	return ifSome(": ", firstLine(cri.Reason(e.Message), 300))
-}
-
-// ifSome2 is a text with what stands after it; empty if the text is.
-func ifSome2(text, after string) string {
-	if text == "" {
-		return ""
-	}
-	return text + after
+	return w.ifSome(": %s", firstLine(cri.Reason(e.Message), 300))
 }
 
 // firstLine is a termination message in a sentence, most is how many characters of it.
@@ -225,36 +229,36 @@ func signalName(signal int32) string {
 }
 
 // outcomeText is what followed.
-func outcomeText(e *ending) string {
+func (w words) outcomeText(e *ending) string {
 	says, because := e.decided.Says(), e.decided.Because
 	if e.decided.Report != nil {
-		because = says.Because.String() // without how it was killed, which the chain has said
+		because = says.Because.In(w.Say) // without how it was killed, which the chain has said
 	}
-	next := ordinal(e.decided.Attempt+1) + " restart"
+	next := w.Say("%s restart", lifecycle.Ordinal(w.Say, int32(e.decided.Attempt+1))) //nolint:gosec // nothing restarts that often
 	switch {
 	case says.Later():
-		return next + " after a back-off of " + span(says.Span) + inBrackets(ownReason(says.Because, e.code()))
+		return w.Say("%s after a back-off of %s", next, w.span(says.Span)) + w.inBrackets(w.ownReason(says.Because, e.code()))
 	case says.Outcome == lifecycle.ThenRestart:
-		return next + " at once" + inBrackets(ownReason(says.Because, e.code()))
+		return w.Say("%s at once", next) + w.inBrackets(w.ownReason(says.Because, e.code()))
 	case says.Outcome == lifecycle.ThenRestartAll:
-		return "all containers are restarted in place" + inBrackets(because)
+		return w.Word("all containers are restarted in place") + w.inBrackets(because)
 	case says.Outcome == lifecycle.ThenPodFails:
-		return "the pod fails" + inBrackets(because)
+		return w.Word("the pod fails") + w.inBrackets(because)
 	case e.decided.Outcome != "":
-		return e.decided.Outcome + inBrackets(because)
+		return e.decided.Words(w.Say).Outcome + w.inBrackets(because)
 	}
 	return ""
 }
 
 // ownReason leaves out what goes without saying: the restart policy, how often it has failed,
 // and what the chain has said.
-func ownReason(because lifecycle.Because, code int32) string {
+func (w words) ownReason(because lifecycle.Because, code int32) string {
 	if code == 0 && because.Kind == lifecycle.BecausePolicy && because.Policy == v1.ContainerRestartPolicyAlways && because.Failed == "" {
-		return "restartPolicy Always restarts what has done its work, too"
+		return w.Word("restartPolicy Always restarts what has done its work, too")
 	}
 	if because.Failed != "" || because.Kind != lifecycle.BecauseRule && because.Kind != lifecycle.BecauseCutOff {
 		return ""
 	}
 	because.Nth = 0
-	return because.String()
+	return because.In(w.Say)
 }

@@ -2,13 +2,13 @@ package why
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -88,9 +88,9 @@ const (
 const ofPod = "pod"
 
 // Explain says why the pod of a record is as it is at that time, which is shown in now's time
-// zone. The record is not changed.
-func Explain(record *journal.Record, now time.Time) Explanation {
-	return newExplainer(record, now).explain()
+// zone, in a language. The record is not changed.
+func Explain(record *journal.Record, now time.Time, language sentence.Language) Explanation {
+	return newExplainer(record, now, language).explain()
 }
 
 func (t *explainer) explain() Explanation {
@@ -133,24 +133,25 @@ func (e Explanation) About(container string) Explanation {
 }
 
 // Nothing is what there is to tell if there are no sentences.
-func (e Explanation) Nothing() string {
-	text := "It is as it should be: it waits for nothing, and nothing of it was restarted."
+func (e Explanation) Nothing(language sentence.Language) string {
+	text := language.Word("It is as it should be: it waits for nothing, and nothing of it was restarted.")
 	if e.others {
-		text += " Of other containers of its pod there is more to tell."
+		text += language.Word(" Of other containers of its pod there is more to tell.")
 	}
 	return text
 }
 
 // explainer makes the sentences of one record.
 type explainer struct {
+	words
 	*journal.Record
 	now       time.Time
 	byID      map[int64]int // index in Entries
 	sentences []Sentence
 }
 
-func newExplainer(record *journal.Record, now time.Time) *explainer {
-	t := &explainer{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
+func newExplainer(record *journal.Record, now time.Time, language sentence.Language) *explainer {
+	t := &explainer{words: words{language}, Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
 	for i, e := range record.Entries {
 		t.byID[e.ID] = i
 	}
@@ -194,11 +195,11 @@ func (t *explainer) unled() {
 		return
 	}
 	last := t.lastKnown()
-	text := "Nobody leads this pod: its lifepod ended without it"
+	text := t.Word("Nobody leads this pod: its lifepod ended without it")
 	if !last.IsZero() {
-		text += ", at " + t.clock(last) + " at the earliest; what follows is as of then"
+		text += t.Say(", at %s at the earliest; what follows is as of then", t.clock(last))
 	}
-	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + "."})
+	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + t.Word(".")})
 }
 
 // left says that the journal has given up entries: what is reported may lack something.
@@ -215,7 +216,7 @@ func (t *explainer) left() {
 			}
 		}
 	}
-	text := fmt.Sprintf("The journal has not kept %d entries of what happened from %s to %s.", t.Left, t.clock(from), t.clock(to))
+	text := t.Say("The journal has not kept %d entries of what happened from %s to %s.", t.Left, t.clock(from), t.clock(to))
 	t.sentences = append(t.sentences, Sentence{Kind: KindLeft, Subject: ofPod, At: from, Text: text})
 }
 
@@ -234,48 +235,48 @@ func (t *explainer) lastKnown() (last time.Time) {
 func (t *explainer) standing() string {
 	name := t.Pod.Namespace + "/" + t.Pod.Name
 	if t.Now == nil {
-		return "Of " + name + " nothing is known yet."
+		return t.Say("Of %s nothing is known yet.", name)
 	}
 	since := func(name string) string {
 		if at := t.milestone(name).At; !at.IsZero() {
-			return " since " + t.clock(at)
+			return t.Say(" since %s", t.clock(at))
 		}
 		return ""
 	}
-	phase := cmp.Or(t.Now.Phase, "not known")
+	phase, at := cmp.Or(t.Now.Phase, t.Word("not known")), t.clockOf(t.Now.At)
 	switch {
 	case t.lingers():
-		return name + " has ended" + ifSome(" at ", t.clockOf(t.Now.At)) + ", and its object is still there; its phase is " + phase + "."
+		return t.Say("%s has ended%s, and its object is still there; its phase is %s.", name, t.ifSome(" at %s", at), phase)
 	case t.over() && slices.ContainsFunc(t.Entries, func(e journal.Entry) bool { return e.Says().Kind == lifecycle.KindRejected }):
-		return name + " was rejected by its node" + ifSome(" at ", t.clockOf(t.Now.At)) + "; its phase is " + phase + "." // for as long as it is there
+		return t.Say("%s was rejected by its node%s; its phase is %s.", name, t.ifSome(" at %s", at), phase) // for as long as it is there
 	case t.over():
-		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
+		return t.Say("%s is gone%s; its phase was %s.", name, t.ifSome(" since %s", at), phase)
 	case lifecycle.Terminal(v1.PodPhase(phase)):
-		return name + " is " + phase + since("phase") + "."
+		return t.Say("%s is %s%s.", name, phase, since("phase"))
 	case t.ending():
-		return name + " is being ended; its phase is " + phase + "."
+		return t.Say("%s is being ended; its phase is %s.", name, phase)
 	case t.Now.Ready:
-		return name + " is " + phase + " and Ready" + since("Ready") + "."
+		return t.Say("%s is %s and Ready%s.", name, phase, since("Ready"))
 	case phase == "Pending":
-		return name + " is Pending" + since("phase") + "."
+		return t.Say("%s is %s%s.", name, phase, since("phase"))
 	}
-	return name + " is " + phase + " and not Ready" + since("Ready") + "."
+	return t.Say("%s is %s and not Ready%s.", name, phase, since("Ready"))
 }
 
 // standingOf is how a container is.
 func (t *explainer) standingOf(c *journal.ContainerNow) (s standing) {
-	s.text = plain.Line(c.Name + " of " + t.Pod.Namespace + "/" + t.Pod.Name)
+	name := t.Say("%s of %s", c.Name, t.Pod.Namespace+"/"+t.Pod.Name)
 	switch {
 	case c.State == "running":
 		s.well = c.Ready || t.kindOf(c.Name) == "init" || t.kindOf(c.Name) == "ephemeral"
-		s.text += map[bool]string{true: " is running", false: " is running and not ready"}[s.well] + ifSome(" since ", t.clockOf(c.Since))
+		s.text = t.Say(map[bool]string{true: "%s is running%s", false: "%s is running and not ready%s"}[s.well], name, t.ifSome(" since %s", t.clockOf(c.Since)))
 	case c.State == "terminated" && c.Exit != nil:
 		s.well = c.Exit.Code == 0
-		s.text += fmt.Sprintf(" has ended with exit %d", c.Exit.Code) + ifSome(" at ", t.clockOf(c.Since))
+		s.text = t.Say("%s has ended with exit %d%s", name, c.Exit.Code, t.ifSome(" at %s", t.clockOf(c.Since)))
 	default:
-		s.text += " is " + c.State + ifSome(": ", plain.Line(c.Reason))
+		s.text = t.Say("%s is %s%s", name, c.State, t.ifSome(": %s", c.Reason))
 	}
-	s.text += fmt.Sprintf(", restarted %d times.", c.Restarts)
+	s.text = plain.Line(s.text + t.Say(", restarted %d times.", c.Restarts))
 	s.well = s.well && !t.abandoned()
 	return s
 }

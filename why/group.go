@@ -2,13 +2,13 @@ package why
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -47,11 +47,11 @@ type GroupMember struct {
 
 // ExplainGroup tells of a group from the records of its members. Members that are gone are left out;
 // it is nil if no pod of the group is left.
-func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group {
+func ExplainGroup(name string, records []*journal.Record, now time.Time, language sentence.Language) *Group {
 	g := &Group{Name: name, At: now}
 	var members []*explainer
 	for _, r := range records {
-		if t := newExplainer(r, now); !t.over() {
+		if t := newExplainer(r, now, language); !t.over() {
 			members = append(members, t)
 		}
 	}
@@ -85,16 +85,16 @@ func ExplainGroup(name string, records []*journal.Record, now time.Time) *Group 
 		newest = all[len(all)-1]
 	}
 	g.Began, g.Steps = newest.Began, newest.Steps
-	g.Standing = plain.Line(g.standing(&newest))
+	g.Standing = plain.Line(g.standing(&newest, language))
 	return g
 }
 
 // cause is why a pod is as it is, in one sentence.
 func (t *explainer) cause() string {
-	e := Explain(t.Record, t.now)
+	e := Explain(t.Record, t.now, t.Language)
 	for _, s := range e.Sentences {
 		if s.Wait != nil && s.Wait.For == lifecycle.WaitGroup {
-			return "at the barrier" + ifSome(": ", bare(s.Wait.Because)) + "."
+			return t.Word("at the barrier") + t.ifSome(": %s", bare(s.Wait.Because)) + t.Word(".")
 		}
 		if s.Kind == KindWait || s.Kind == KindUnled || s.Kind == KindEnd {
 			return s.Text
@@ -103,11 +103,12 @@ func (t *explainer) cause() string {
 	return strings.TrimPrefix(e.Standing, plain.Line(t.Pod.Namespace+"/"+t.Pod.Name)+" ")
 }
 
-func (g *Group) standing(newest *journal.GroupAttempt) string {
+func (g *Group) standing(newest *journal.GroupAttempt, language sentence.Language) string {
+	t := explainer{words: words{language}, now: g.At}
 	n := len(g.Members)
-	members := fmt.Sprintf("The group %s has %d %s", g.Name, n, plural(make([]string, n), "member", "members"))
+	members := t.Say("The group %s has %s", g.Name, t.Count(n, "member"))
 	if g.Attempt == nil {
-		return members + ", and none takes part in an attempt."
+		return members + t.Word(", and none takes part in an attempt.")
 	}
 	runs := 0
 	for _, m := range g.Members {
@@ -115,29 +116,28 @@ func (g *Group) standing(newest *journal.GroupAttempt) string {
 			runs++
 		}
 	}
-	t := explainer{now: g.At}
-	began := fmt.Sprintf("; attempt %d began at %s", *g.Attempt, t.clock(newest.At))
+	began := t.Say("; attempt %d began at %s", *g.Attempt, t.clock(newest.At))
 	if runs < n {
-		return fmt.Sprintf("%s%s, and %d of %d %s in it.", members, began, runs, n, plural(make([]string, runs), "runs", "run"))
+		return members + began + t.Say(plural(make([]string, runs), ", and %d of %d runs in it.", ", and %d of %d run in it."), runs, n)
 	}
-	return members + began + ifSome(", and all ran after ", ifPositive(newest.Took())) + "."
+	return members + began + t.ifSome(", and all ran after %s", t.ifPositive(newest.Took())) + t.Word(".")
 }
 
 // ifPositive is a duration to the millisecond; empty if it is none.
-func ifPositive(d time.Duration) string {
+func (w words) ifPositive(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}
-	return short(d)
+	return w.short(d)
 }
 
 // short is a duration of a step: 12 ms, 1.94 s, 2 min 5 s.
-func short(d time.Duration) string {
+func (w words) short(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
+		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " " + w.Word("ms")
 	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " " + w.Word("s")
 	}
-	return span(d)
+	return w.span(d)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
@@ -20,7 +21,7 @@ func explained(t *testing.T, after time.Duration, members ...*timelinetest.Membe
 		records = append(records, m.Record)
 	}
 	var b strings.Builder
-	assert.Must(t, (Layout{Width: 100}).WriteGroup(&b, ExplainGroup("default/train", records, timelinetest.Moment(after))))
+	assert.Must(t, (Layout{Width: 100}).WriteGroup(&b, ExplainGroup("default/train", records, timelinetest.Moment(after), sentence.English)))
 	return b.String()
 }
 
@@ -89,7 +90,7 @@ The group default/train has 3 members; attempt 1 began at 12:01:00, and all ran 
 func TestExplainGroupOfNobody(t *testing.T) {
 	a := timelinetest.NewMember("train-a", "node-1")
 	a.Now.Stage = "gone"
-	if g := ExplainGroup("default/train", []*journal.Record{a.Record}, timelinetest.Moment(0)); g != nil {
+	if g := ExplainGroup("default/train", []*journal.Record{a.Record}, timelinetest.Moment(0), sentence.English); g != nil {
 		t.Errorf("told of a group without members: %+v", g)
 	}
 }

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -13,20 +12,22 @@ import (
 // not run in it.
 func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 	var b strings.Builder
+	w := words{l.Language}
 	b.WriteString(wrap(g.Standing, l.Width, ""))
 	line := func(text string) { b.WriteString(wrap("- "+plain.Line(text), l.Width, "  ")) }
 	for i, began := range g.Began {
-		what := "It began with "
+		member := w.onNode(began.Pod, began.Node) + w.ifSome(": %s", bare(began.Because))
 		if i > 0 {
-			what = "Then failed, " + short(began.At.Sub(g.Began[0].At)) + " later, "
+			line(w.Say("Then failed, %s later, %s.", w.short(began.At.Sub(g.Began[0].At)), member))
+		} else {
+			line(w.Say("It began with %s.", member))
 		}
-		line(what + onNode(began.Pod, began.Node) + ifSome(": ", bare(began.Because)) + ".")
 	}
 	if len(g.Began) == 0 && g.Attempt != nil {
-		line("No member that is still there failed for it.")
+		line(w.Word("No member that is still there failed for it."))
 	}
 	for _, s := range g.Steps {
-		line(stepText(&s))
+		line(w.stepText(&s))
 	}
 	members := map[string][]string{}
 	var order []string
@@ -36,38 +37,43 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 		}
 		text := m.Standing
 		if m.Attempt != nil && g.Attempt != nil && *m.Attempt < *g.Attempt {
-			text = fmt.Sprintf("still in attempt %d, %s", *m.Attempt, text)
+			text = w.Say("still in attempt %d, %s", *m.Attempt, text)
 		}
 		if members[text] == nil {
 			order = append(order, text)
 		}
-		members[text] = append(members[text], onNode(m.Pod, m.Node))
+		members[text] = append(members[text], w.onNode(m.Pod, m.Node))
 	}
 	for _, text := range order {
-		line(list(members[text]) + ": " + text)
+		line(w.list(members[text]) + w.ifSome(": %s", text))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
 // stepText is a step of a group in words.
-func stepText(s *journal.Step) string {
-	last := onNode(s.Last, s.Node)
+func (w words) stepText(s *journal.Step) string {
+	last := w.onNode(s.Last, s.Node)
 	switch s.What {
 	case journal.Heard:
-		return fmt.Sprintf("%s until all took part in it; the last was %s.", short(s.Took), last)
+		return w.Say("%s until all took part in it; the last was %s.", w.short(s.Took), last)
 	case journal.Ended:
 		if s.Container == "" {
-			return short(s.Took) + " until nothing of the attempt before ran any more."
+			return w.Say("%s until nothing of the attempt before ran any more.", w.short(s.Took))
 		}
-		return fmt.Sprintf("%s until nothing of the attempt before ran any more; the last was %s of %s.", short(s.Took), s.Container, last)
+		return w.Say("%s until nothing of the attempt before ran any more; the last was %s of %s.", w.short(s.Took), s.Container, last)
 	case journal.Lifted:
-		return fmt.Sprintf("%s until the barrier was lifted: statuses written, counted, and told; the first to hear was %s.", short(s.Took), last)
+		return w.Say("%s until the barrier was lifted: statuses written, counted, and told; the first to hear was %s.", w.short(s.Took), last)
 	case journal.LiftedForAll:
-		return fmt.Sprintf("%s until all had heard of it; the last was %s.", short(s.Took), last)
+		return w.Say("%s until all had heard of it; the last was %s.", w.short(s.Took), last)
 	case journal.Runs:
 	}
-	return fmt.Sprintf("%s until all ran; the last was %s.", short(s.Took), last)
+	return w.Say("%s until all ran; the last was %s.", w.short(s.Took), last)
 }
 
-func onNode(pod, node string) string { return pod + ifSome(" on ", node) }
+func (w words) onNode(pod, node string) string {
+	if node == "" {
+		return pod
+	}
+	return w.Say("%s on %s", pod, node)
+}

@@ -2,7 +2,6 @@ package why
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -34,18 +34,18 @@ type Objects struct {
 
 // Troubles are those of objects for which no pod speaks: workloads whose pods the API server refuses, claims that are not bound,
 // Services without an endpoint that is ready.
-func (o *Objects) Troubles() (list []Trouble) {
+func (o *Objects) Troubles(l sentence.Language) (list []Trouble) {
 	add := func(badness int, kind string, meta *metav1.ObjectMeta, text string) {
 		if owner := metav1.GetControllerOf(meta); owner != nil {
 			kind, meta = owner.Kind, &metav1.ObjectMeta{Namespace: meta.Namespace, Name: owner.Name}
 		}
 		name := kind + " " + plain.Line(meta.Namespace+"/"+meta.Name)
-		list = append(list, Trouble{Version: plain.JSONVersion, Object: name, Pods: []journal.Pod{}, badness: badness, Cause: Sentence{Kind: KindObject, Subject: name, Text: plain.Line(text) + "."}})
+		list = append(list, Trouble{Version: plain.JSONVersion, Object: name, Pods: []journal.Pod{}, badness: badness, Cause: Sentence{Kind: KindObject, Subject: name, Text: plain.Line(text) + l.Word(".")}})
 	}
 	refused := func(kind string, meta *metav1.ObjectMeta, has, wants int32, why string) {
 		if has < wants && why != "" {
 			why = strings.TrimPrefix(why, "Error creating: ")
-			add(worstFailing, kind, meta, fmt.Sprintf("It has %d of %s, because another can't be created: %s", has, plain.Count(int(wants), "pod"), strings.TrimSuffix(why, ".")))
+			add(worstFailing, kind, meta, l.Say("It has %d of %s, because another can't be created: %s", has, l.Count(int(wants), "pod"), strings.TrimSuffix(why, ".")))
 		}
 	}
 	for i := range o.ReplicaSets {
@@ -73,7 +73,7 @@ func (o *Objects) Troubles() (list []Trouble) {
 	for i := range o.Claims {
 		claim := &o.Claims[i]
 		if why := o.last(claim.UID, "ProvisioningFailed", "FailedBinding"); claim.Status.Phase == v1.ClaimPending && why != "" {
-			add(worstWaiting, "PersistentVolumeClaim", &claim.ObjectMeta, "It is not bound: "+why)
+			add(worstWaiting, "PersistentVolumeClaim", &claim.ObjectMeta, l.Say("It is not bound: %s", why))
 		}
 	}
 	for i := range o.Services {
@@ -83,9 +83,9 @@ func (o *Objects) Troubles() (list []Trouble) {
 		}
 		switch ready, all := o.endpoints(service); {
 		case all == 0:
-			add(worstWaiting, "Service", &service.ObjectMeta, "It has no endpoints: no pod with an address has the labels "+metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}))
+			add(worstWaiting, "Service", &service.ObjectMeta, l.Say("It has no endpoints: no pod with an address has the labels %s", metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector})))
 		case ready == 0:
-			add(worstWaiting, "Service", &service.ObjectMeta, "None of its "+plain.Count(all, "endpoint")+" is ready")
+			add(worstWaiting, "Service", &service.ObjectMeta, l.Say("None of its %s is ready", l.Count(all, "endpoint")))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Trouble) int { return cmp.Compare(a.Object, b.Object) })

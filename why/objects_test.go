@@ -12,6 +12,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 // TestObjects: what no pod speaks for is said once, in the words of whoever refused it; what is as it should be is not.
@@ -66,7 +68,7 @@ func TestObjects(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := (Layout{Width: 200}).WriteAll(&b, o.Troubles(), 4); err != nil {
+	if err := (Layout{Width: 200}).WriteAll(&b, o.Troubles(sentence.English), 4); err != nil {
 		t.Fatal(err)
 	}
 	want := `DaemonSet default/log

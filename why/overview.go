@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -32,7 +33,7 @@ type Trouble struct {
 // Overview says of all pods that are not as they should be what is behind it, the worst first: pods with one cause are shown
 // together, and those of one owner whose containers fail alike. Pods that have succeeded, that are Ready and end nothing, or
 // that are gone, unless they have failed lately, are as they should be. asked is how many pods there are.
-func Overview(records []*journal.Record, now time.Time) (list []Trouble, asked int) {
+func Overview(records []*journal.Record, now time.Time, language sentence.Language) (list []Trouble, asked int) {
 	newest := map[string]*journal.Record{}
 	for _, r := range records {
 		if before := newest[nameOf(&r.Pod)]; before == nil || begun(before).Before(begun(r)) {
@@ -40,7 +41,7 @@ func Overview(records []*journal.Record, now time.Time) (list []Trouble, asked i
 		}
 	}
 	for _, r := range records {
-		t := newExplainer(r, now)
+		t := newExplainer(r, now, language)
 		replaced := t.over() && newest[nameOf(&r.Pod)] != r
 		if bad := !replaced && !t.well(); bad {
 			list = append(list, t.trouble())

@@ -36,11 +36,7 @@ func (t *explainer) neverStarted() (s Sentence, found bool) {
 			found = found && s.Subject != ofPod && s.Subject != e.Container
 		case lifecycle.KindImageFailed, lifecycle.KindStartFailed, lifecycle.KindSetupFailed, lifecycle.KindSandboxFailed:
 			subject := cmp.Or(e.Container, ofPod)
-			text := "The containers never started"
-			if e.Container != "" {
-				text = e.Container + " never started"
-			}
-			text += "; at " + t.clock(e.At) + ": " + bare(e.What) + "."
+			text := t.Say("%s never started; at %s: %s.", cmp.Or(e.Container, t.Word("The containers")), t.clock(e.At), bare(e.Words(t.Say).What)+t.inBrackets(bare(e.Words(t.Say).Because)))
 			s, found = Sentence{Kind: KindUnstarted, Subject: subject, At: e.At, Text: text, Rules: rulesOf([]journal.Entry{e}), Chain: t.follow(e)}, true
 		default:
 		}
@@ -60,14 +56,14 @@ func (t *explainer) restartsOfAll() (s Sentence, found bool) {
 		return s, false
 	}
 	first, last := all[0], all[len(all)-1]
-	text := "All containers were restarted in place"
-	if len(all) > 1 {
-		if t.Left > 0 {
-			text += " at least"
-		}
-		text += fmt.Sprintf(" %d times, first at %s", len(all), t.clock(first.At)) + inBrackets(bare(first.Because)) + ", last"
+	begin, end := t.clock(first.At)+t.inBrackets(t.because(first)), t.clock(last.At)+t.inBrackets(t.because(last))
+	text := t.Say("All containers were restarted in place at %s.", end)
+	switch {
+	case len(all) > 1 && t.Left > 0:
+		text = t.Say("All containers were restarted in place at least %d times, first at %s, last at %s.", len(all), begin, end)
+	case len(all) > 1:
+		text = t.Say("All containers were restarted in place %d times, first at %s, last at %s.", len(all), begin, end)
 	}
-	text += " at " + t.clock(last.At) + inBrackets(bare(last.Because)) + "."
 	return Sentence{Kind: KindRestartsAll, Subject: ofPod, At: last.At, Text: text, Rules: rulesOf(all), Chain: all}, true
 }
 
@@ -81,7 +77,7 @@ func (t *explainer) podEnd(before []Sentence) (s Sentence, found bool) {
 					at = s.At
 				}
 			}
-			return Sentence{Kind: KindEnd, Subject: ofPod, At: at, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
+			return Sentence{Kind: KindEnd, Subject: ofPod, At: at, Text: t.endText(e) + t.Word("."), Rules: rulesOf(chain), Chain: chain}, true
 		}
 	}
 	return s, false
@@ -89,25 +85,25 @@ func (t *explainer) podEnd(before []Sentence) (s Sentence, found bool) {
 
 // endText is why the pod ends, and whose decision that was.
 func (t *explainer) endText(e journal.Entry) string {
-	at := " at " + t.clock(e.At)
+	at, because := t.clock(e.At), t.because(e)
 	switch says := e.Says(); says.Kind {
 	case lifecycle.KindRejected:
-		return "The node rejected the pod" + at + ifSome(": ", bare(e.Because)) + "; nothing of it was started"
+		return t.Say("The node rejected the pod at %s%s; nothing of it was started", at, t.ifSome(": %s", because))
 	case lifecycle.KindEvicted:
-		return "The node evicted the pod" + at + ifSome(": ", bare(e.Because))
+		return t.Say("The node evicted the pod at %s", at) + t.ifSome(": %s", because)
 	case lifecycle.KindEndedBefore:
-		return "The pod had ended already when this lifepod took it over" + at + inBrackets(bare(e.Because))
+		return t.Say("The pod had ended already when this lifepod took it over at %s", at) + t.inBrackets(because)
 	case lifecycle.KindDeadlineExceeded:
-		return "The pod " + e.What + at
+		return t.Say("The pod %s at %s", e.Words(t.Say).What, at)
 	case lifecycle.KindStopRequested:
-		text := "The pod's end was asked for" + at + inBrackets(bare(e.Because))
+		text := t.Say("The pod's end was asked for at %s", at) + t.inBrackets(because)
 		if says.Outcome == lifecycle.ThenGrace {
-			text += ", with a grace of " + says.Span.String()
+			text += t.Say(", with a grace of %s", says.Span)
 		}
 		return text
 	default:
 	}
-	return "The pod ended" + at + ifSome(": ", bare(e.Because))
+	return t.Say("The pod ended at %s", at) + t.ifSome(": %s", because)
 }
 
 // exits tells of a container's last end that was not as it should be, and how often it was restarted.
@@ -122,16 +118,16 @@ func (t *explainer) exits(c journal.Container) (list []Sentence) {
 	}
 	last := &all[i]
 	list = append(list, Sentence{
-		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
+		Kind: KindExit, Subject: c.Name, At: last.at(), Text: t.Say("%s at %s: %s.", c.Name, t.clock(last.at()), t.chainText(last)),
 		Rules: rulesOf(last.chain), Chain: last.chain,
 		ExitCode: new(last.code()), Signal: lifecycle.SignalOf(last.code()), Reason: last.reason(), Said: cmp.Or(last.message(), last.wrote()),
 		Action: last.decided.Says().Outcome, DelaySeconds: last.decided.Says().Span.Seconds(),
 	})
 	if last.reason() == "OOMKilled" {
-		list = append(list, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
+		list = append(list, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: t.oomText(c, last) + t.Word(".")})
 	}
 	if restarts := t.restartsOf(c.Name); restarts > 1 {
-		list = append(list, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
+		list = append(list, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + t.Word(".")})
 	}
 	return list
 }
@@ -144,19 +140,19 @@ func (t *explainer) restartsOf(container string) int32 {
 }
 
 // oomText is what a kill for memory meant.
-func oomText(c journal.Container, e *ending) string {
-	process := "a process"
+func (w words) oomText(c journal.Container, e *ending) string {
+	process := w.Word("a process")
 	if e.killed != nil {
-		process = fmt.Sprintf("the process %s (PID %d)", e.killed.Process, e.killed.PID)
+		process = w.Say("the process %s (PID %d)", e.killed.Process, e.killed.PID)
 	}
-	text := "The kernel killed " + process + " of " + c.Name + " because the container needed more memory than it may have"
+	text := w.Say("The kernel killed %s of %s because the container needed more memory than it may have", process, c.Name)
 	if c.MemoryLimitBytes > 0 {
-		text += ": its limit is " + bytes(c.MemoryLimitBytes)
+		text += w.Say(": its limit is %s", w.bytes(c.MemoryLimitBytes))
 	} else {
-		text += ": it has no limit of its own, so that of its pod or of the machine was reached"
+		text += w.Word(": it has no limit of its own, so that of its pod or of the machine was reached")
 	}
 	if e.usage != nil && e.usage.MemoryPeakBytes > 0 {
-		text += "; at its peak the whole pod had " + bytes(e.usage.MemoryPeakBytes)
+		text += w.Say("; at its peak the whole pod had %s", w.bytes(e.usage.MemoryPeakBytes))
 	}
 	return text
 }
@@ -164,11 +160,11 @@ func oomText(c journal.Container, e *ending) string {
 // repeatsText says how often a container was restarted, and how its instances ended of which
 // something is known.
 func (t *explainer) repeatsText(name string, restarts int32, all []ending) string {
-	text := fmt.Sprintf("%s %s restarted %d times", name, map[bool]string{true: "was", false: "has been"}[t.over()], restarts)
+	text := t.Say(map[bool]string{true: "%s was restarted %d times", false: "%s has been restarted %d times"}[t.over()], name, restarts)
 	how := map[string]int{}
 	var order []string
 	for i := range all {
-		exit := exitText(&all[i])
+		exit := t.exitText(&all[i])
 		if how[exit] == 0 {
 			order = append(order, exit)
 		}
@@ -178,7 +174,7 @@ func (t *explainer) repeatsText(name string, restarts int32, all []ending) strin
 	for i, exit := range order {
 		order[i] = fmt.Sprintf("%s %d×", exit, how[exit])
 	}
-	return text + "; its first end was at " + t.clock(all[0].at()) + inBrackets(strings.Join(order, ", "))
+	return text + t.Say("; its first end was at %s", t.clock(all[0].at())) + t.inBrackets(strings.Join(order, t.Word(", ")))
 }
 
 // rulesOf are those of the decisions in a chain, the newest first.

@@ -2,18 +2,19 @@ package why
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
 
 // Layout is how explanations are written for people.
 type Layout struct {
-	Width  int  // columns
-	Colour bool // by the terminal's escapes
+	Width    int  // columns
+	Colour   bool // by the terminal's escapes
+	Language sentence.Language
 	// Quote is the text of a rule of the contract in lines of at most so many columns; nil: rules
 	// are left out.
 	Quote func(rule string, width int) string
@@ -28,7 +29,7 @@ func (l Layout) Write(out io.Writer, e Explanation) error {
 		l.quote(&b, s)
 	}
 	if len(e.Sentences) == 0 {
-		b.WriteString(wrap(e.Nothing(), l.Width, ""))
+		b.WriteString(wrap(e.Nothing(l.Language), l.Width, ""))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -60,13 +61,14 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 	var b strings.Builder
 	switch {
 	case len(list) == 0:
-		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
+		b.WriteString(l.Language.Say("%s, all as they should be.", l.Language.Count(asked, "pod")))
 	case bad == 0:
-		fmt.Fprintf(&b, "%d %s, all as they should be, but not what is above.\n", asked, pods(asked))
+		b.WriteString(l.Language.Say("%s, all as they should be, but not what is above.", l.Language.Count(asked, "pod")))
 	default:
-		fmt.Fprintf(&b, "%d of %d %s should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is not as it", " are not as they"))
+		format := plural(make([]string, bad), "%d of %s is not as it should be; lifepod why POD tells all of one.", "%d of %s are not as they should be; lifepod why POD tells all of one.")
+		b.WriteString(l.Language.Say(format, bad, l.Language.Count(asked, "pod")))
 	}
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, b.String()+"\n")
 	return err
 }
 
@@ -74,8 +76,8 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
 	var b strings.Builder
 	for _, t := range list {
-		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, podNames(t.Pods)), l.Width, "  ")) + "\n")
-		b.WriteString(wrap("  "+t.Text(), l.Width, "  "))
+		b.WriteString(plain.Strong.Paint(l.Colour, plain.Wrap(cmp.Or(t.Object, words{l.Language}.podNames(t.Pods)), l.Width, "  ")) + "\n")
+		b.WriteString(wrap("  "+t.Text(l.Language), l.Width, "  "))
 		l.quote(&b, t.Cause)
 	}
 	_, err := io.WriteString(out, b.String())
@@ -83,30 +85,23 @@ func (l Layout) WriteTroubles(out io.Writer, list []Trouble) error {
 }
 
 // Text is what is wrong.
-func (t Trouble) Text() string {
+func (t Trouble) Text(l sentence.Language) string {
 	text := cmp.Or(t.Cause.Text, plain.Line(t.Standing))
 	if t.Gone && t.Cause.Text != "" {
-		text = "It has failed and is gone. " + text
+		text = l.Word("It has failed and is gone. ") + text
 	}
 	if len(t.Pods) > 1 && t.Owner != "" {
-		text += " The others of " + plain.Line(t.Owner) + " are alike."
+		text += l.Say(" The others of %s are alike.", plain.Line(t.Owner))
 	}
 	return text
 }
 
-func pods(n int) string {
-	if n == 1 {
-		return "pod"
-	}
-	return "pods"
-}
-
-func podNames(all []journal.Pod) string {
+func (w words) podNames(all []journal.Pod) string {
 	var names []string
 	for _, p := range all {
 		names = append(names, plain.Line(p.Namespace+"/"+p.Name))
 	}
-	return list(names)
+	return w.list(names)
 }
 
 // wrap is a paragraph; its second and later lines begin with an indent.

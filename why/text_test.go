@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -58,7 +59,7 @@ func TestOverview(t *testing.T) {
 		waiting("new", lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, Because: "0/1 nodes are available"}),
 	}
 	var b strings.Builder
-	list, asked := Overview(records, now)
+	list, asked := Overview(records, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	want := `default/left
   Nobody leads this pod: its lifepod ended without it, at 11:59:00 at the
@@ -88,6 +89,22 @@ default/slow
 	assert.Deep(t, "overview", want, b.String())
 }
 
+// TestImageHint: of an image that can't be had it is told, now and when the pod has ended without it, that it is here.
+func TestImageHint(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app", Until: now.Add(10 * time.Second), Because: "ErrImagePull: no such host"})
+	failed := journal.Decision(lifecycle.Report{
+		Subject: "main", Kind: lifecycle.KindImageFailed, Reason: "ErrImagePull", Message: "no such host",
+		Because: lifecycle.Because{Kind: "image-is-here", Text: "Always, the default for the tag latest"},
+	})
+	failed.At = now
+	r.Entries = []journal.Entry{failed}
+	const hint = "the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it"
+	assert.Equal(t, "The image app of main can't be had: ErrImagePull: no such host; "+hint+"; next try 12:00:10, in 10 s.", Explain(r, now, sentence.English).Sentences[0].Text, "waiting")
+	r.Now.Waits, r.Now.Stage = nil, "gone"
+	assert.Equal(t, "main never started; at 12:00:00: ErrImagePull: no such host ("+hint+").", Explain(r, now, sentence.English).Sentences[0].Text, "gone")
+}
+
 // TestAbout: what is said of one container is about that one, and whether it is as it should be.
 func TestAbout(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -99,12 +116,12 @@ func TestAbout(t *testing.T) {
 	}
 	var b strings.Builder
 	for name, well := range map[string]bool{"main": true, "side": false} {
-		if e := Explain(r, now).About(name); e.Well != well {
+		if e := Explain(r, now, sentence.English).About(name); e.Well != well {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
 	for _, name := range []string{"main", "side"} {
-		assert.Must(t, (Layout{Width: 400}).Write(&b, Explain(r, now).About(name)))
+		assert.Must(t, (Layout{Width: 400}).Write(&b, Explain(r, now, sentence.English).About(name)))
 	}
 	want := `main of default/web is running since 11:00:00, restarted 0 times.
 It is as it should be: it waits for nothing, and nothing of it was restarted. Of other containers of its pod there is more to tell.
@@ -123,12 +140,31 @@ func TestHeldHook(t *testing.T) {
 		"main is being stopped: its preStop hook has been running for 5 s and may until 12:00:20, in 20 s: " + held: {Subject: "main", For: lifecycle.WaitPreStop, On: "preStop", Since: now.Add(-5 * time.Second), Until: now.Add(20 * time.Second), Held: held},
 	} {
 		var b strings.Builder
-		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now)
+		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now, sentence.English)
 		assert.Must(t, (Layout{Width: 400}).WriteAll(&b, list, asked))
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q, want %q", b.String(), want)
 		}
 	}
+}
+
+// TestChinese: sentences in Chinese have their clauses in its order, and lines are as wide as the terminal, not as long.
+func TestChinese(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(90 * time.Second), Because: "ErrImagePull: not found"}
+	gate := lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, On: "example.com/quota"}
+	var b strings.Builder
+	list, asked := Overview([]*journal.Record{waiting("a", image), waiting("b", image), waiting("c", gate)}, now, sentence.Chinese)
+	assert.Must(t, (Layout{Width: 40, Language: sentence.Chinese}).WriteAll(&b, list, asked))
+	assert.Deep(t, "overview", `default/a 和 default/b
+  main 的镜像 app:2 无法取得：
+  ErrImagePull: not found；下次尝试
+  12:01:30（1 分钟 30 秒后）。
+default/c
+  Pod 还没有节点：在外部移除调度门控
+  example.com/quota 之前，不会被调度。
+3 个 Pod 中有 3 个不正常；lifepod why POD 说明其中一个的全部情况。
+`, b.String())
 }
 
 // TestHarmless: what others have written can't steer the terminal.
@@ -137,8 +173,8 @@ func TestHarmless(t *testing.T) {
 	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitRetry, Because: "CreateContainerError: \x1b[31mred\x07\u202e\nnext", Rule: "A-CST-7"})
 	r.Pod.Name = "p\x1b]0;title\x07"
 	var b strings.Builder
-	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now)))
-	list, asked := Overview([]*journal.Record{r}, now)
+	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now, sentence.English)))
+	list, asked := Overview([]*journal.Record{r}, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
 	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
 		t.Errorf("it says %q", b.String())
@@ -181,7 +217,7 @@ func TestPulls(t *testing.T) {
 	} {
 		r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImagePull, On: "app:2", Since: now.Add(-4 * time.Second)})
 		r.Now.Pulls = []journal.Pull{tc.pull}
-		if got := Explain(r, now).Sentences[0].Text; got != tc.want {
+		if got := Explain(r, now, sentence.English).Sentences[0].Text; got != tc.want {
 			t.Errorf("%+v: %s\nwant %s", tc.pull, got, tc.want)
 		}
 	}
@@ -208,7 +244,7 @@ func TestObject(t *testing.T) {
 			"The pod's node n2 does not answer, so that no more is known than its object says (no route).",
 		}},
 	} {
-		e := Explain(journal.OfObject(pod, tc.unanswered), now)
+		e := Explain(journal.OfObject(pod, tc.unanswered), now, sentence.English)
 		var got []string
 		for _, s := range e.Sentences {
 			got = append(got, s.Text)
@@ -238,12 +274,12 @@ func TestStartError(t *testing.T) {
 		r.Now.Waits, r.Now.Phase, r.Entries = nil, "Failed", []journal.Entry{fact, decided}
 		r.Now.Containers = []journal.ContainerNow{{Name: "main", State: "terminated", Exit: exit}}
 		const want = "main at 12:00:00: exit 128 StartError: " + said + " → not restarted."
-		if got := Explain(r, now).Sentences; len(got) == 0 || got[0].Text != want {
+		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != want {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 		r.Entries, r.Object = nil, true
 		const state = "main is terminated: exit 128 StartError: " + said + "; its node's journal tells no more."
-		if got := Explain(r, now).Sentences; len(got) == 0 || got[0].Text != state {
+		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != state {
 			t.Errorf("the object: %+v, want %s", got, state)
 		}
 	}
@@ -270,7 +306,7 @@ func TestSaid(t *testing.T) {
 		r.Now.Waits, r.Now.Phase = nil, "Failed"
 		r.Entries = []journal.Entry{{ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &test.exit}, decided}
 		r.Ends = []journal.End{{Container: "main", Exit: test.exit, Entry: 1, Said: test.said}}
-		if got, want := Explain(r, now).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
+		if got, want := Explain(r, now, sentence.English).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -287,7 +323,7 @@ func TestWordsOnly(t *testing.T) {
 		{ID: 3, Cause: 1, At: now, Kind: journal.Decided, Container: "main", What: "pulling image app:2"},
 	}
 	const want = "main at 12:00:00: exit 3 → restart in 10s (restartPolicy Always, 2nd failure)."
-	if got := Explain(r, now).Sentences; len(got) != 1 || got[0].Text != want {
+	if got := Explain(r, now, sentence.English).Sentences; len(got) != 1 || got[0].Text != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }
@@ -300,7 +336,7 @@ func TestLeft(t *testing.T) {
 	for i, id := range []int64{1, 2, 9, 10, 11} {
 		r.Entries = append(r.Entries, journal.Entry{ID: id, At: now.Add(time.Duration(i) * time.Minute)})
 	}
-	sentences := Explain(r, now).Sentences
+	sentences := Explain(r, now, sentence.English).Sentences
 	const want = "The journal has not kept 7 entries of what happened from 12:01:00 to 12:02:00."
 	if last := sentences[len(sentences)-1]; len(sentences) != 2 || last.Text != want {
 		t.Errorf("%+v, want %s", sentences, want)

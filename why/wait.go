@@ -37,10 +37,10 @@ func (t *explainer) waits() {
 			}
 		}
 		if len(waiting) > 0 {
-			s.Text += "; " + list(waiting) + plural(waiting, " waits", " wait") + " for that"
+			s.Text += t.Say(plural(waiting, "; %s waits for that", "; %s wait for that"), t.list(waiting))
 			s.Others = append(s.Others, waiting...)
 		}
-		s.Text += "."
+		s.Text += t.Word(".")
 	}
 	slices.SortStableFunc(sentences, func(a, b Sentence) int {
 		return cmp.Or(cmp.Compare(rank(a.Wait), rank(b.Wait)), b.At.Compare(a.At))
@@ -196,50 +196,55 @@ var stepsOfPod = map[lifecycle.WaitFor]work{
 // podWait is what the pod as a whole waits for.
 func (t *explainer) podWait(w *lifecycle.Wait) string {
 	if step, is := stepsOfPod[w.For]; is {
-		return t.working(step, w)
+		return t.working(work{t.Word(step.doing), t.Word(step.failing)}, w)
 	}
 	switch w.For {
 	case lifecycle.WaitRestartAll:
 		phases := map[string]string{"stop": "what runs is being stopped", "announce": "the status that tells of it is being written", "remove": "the old instances are being removed"}
-		return "All containers are being restarted in place" + inBrackets(w.Because) + ": " + phases[w.On] + t.nextTry(w)
+		return t.Say("All containers are being restarted in place%s: %s", t.inBrackets(w.Because), t.Word(phases[w.On])) + t.nextTry(w)
 	case lifecycle.WaitReadinessGate:
-		return "The pod is not Ready: its readiness gate " + w.On + " is not open, " + gateState(w.Value)
+		return t.Say("The pod is not Ready: its readiness gate %s is not open, %s", w.On, t.gateState(w.Value))
 	case lifecycle.WaitCompletion:
-		return "The pod is not Ready because containers have ended for good (" + w.Because + "); it ends when " + w.On + plural(strings.Split(w.On, ", "), " does", " do")
+		return t.Say(plural(strings.Split(w.On, ", "), "The pod is not Ready because containers have ended for good (%s); it ends when %s does", "The pod is not Ready because containers have ended for good (%s); it ends when %s do"), w.Because, w.On)
 	case lifecycle.WaitResize:
 		return t.resizeWait(w)
 	case journal.WaitScheduling:
 		if w.On != "" {
-			return "The pod has no node yet: it is not scheduled before others remove its scheduling gate " + w.On
+			return t.Say("The pod has no node yet: it is not scheduled before others remove its scheduling gate %s", w.On)
 		}
-		return "The pod has no node yet" + ifSome(": ", bare(w.Because))
+		return t.Word("The pod has no node yet") + t.ifSome(": %s", bare(w.Because))
 	case journal.WaitNode:
-		return "The pod's node " + w.On + " does not answer, so that no more is known than its object says (" + bare(w.Because) + ")"
+		return t.Say("The pod's node %s does not answer, so that no more is known than its object says (%s)", w.On, bare(w.Because))
 	case lifecycle.WaitFinalizers:
-		return "The pod's object is still there because it has the finalizer " + w.On + ", which others remove"
+		return t.Say("The pod's object is still there because it has the finalizer %s, which others remove", w.On)
 	default:
 	}
-	return "The pod waits for " + string(w.For) + ifSome(" ", w.On) + ifSome(": ", bare(w.Because)) + t.nextTry(w)
+	return t.otherWait("The pod", w)
+}
+
+// otherWait is about a kind of wait that has no sentence of its own, as a newer lifepod may have kept one.
+func (t *explainer) otherWait(subject string, w *lifecycle.Wait) string {
+	return t.Say("%s waits for %s", t.Word(subject), w.For) + t.ifSome(" %s", w.On) + t.ifSome(": %s", bare(w.Because)) + t.nextTry(w)
 }
 
 // gateState says how the condition of a readiness gate is.
-func gateState(status string) string {
+func (w words) gateState(status string) string {
 	if status == "" {
-		return "nobody has set its condition yet"
+		return w.Word("nobody has set its condition yet")
 	}
-	return "its condition is " + status
+	return w.Say("its condition is %s", status)
 }
 
 func (t *explainer) resizeWait(w *lifecycle.Wait) string {
 	switch w.On {
 	case "Deferred":
-		return "The resize has no room on the node yet" + inBrackets(bare(w.Because)) + t.nextTry(w)
+		return t.Word("The resize has no room on the node yet") + t.inBrackets(bare(w.Because)) + t.nextTry(w)
 	case "Infeasible":
-		return "The resize can't be done on this node: " + bare(w.Because)
+		return t.Say("The resize can't be done on this node: %s", bare(w.Because))
 	case "InProgress":
-		return t.working(work{"The resize is being carried out", "The resize can't be carried out"}, w)
+		return t.working(work{t.Word("The resize is being carried out"), t.Word("The resize can't be carried out")}, w)
 	}
-	return "The node is being asked whether it has room for the resize"
+	return t.Word("The node is being asked whether it has room for the resize")
 }
 
 // working is a step that is under way, or has failed and is tried again.
@@ -248,11 +253,11 @@ func (t *explainer) working(step work, w *lifecycle.Wait) string {
 	case w.Because == "" && w.Until.IsZero():
 		return step.doing + t.soFar(w.Since)
 	case w.Because == "":
-		return step.doing + t.soFar(w.Since) + "; that is given up at " + t.when(w.Until)
+		return step.doing + t.soFar(w.Since) + t.Say("; that is given up at %s", t.when(w.Until))
 	case w.Until.IsZero():
-		return step.doing + " again" + t.soFar(w.Since) + ", after: " + bare(w.Because)
+		return t.Say("%s again%s, after: %s", step.doing, t.soFar(w.Since), bare(w.Because))
 	}
-	return step.failing + ": " + bare(w.Because) + t.nextTry(w)
+	return step.failing + t.ifSome(": %s", bare(w.Because)) + t.nextTry(w)
 }
 
 // nextTry says when it goes on; empty if nobody knows.
@@ -260,5 +265,5 @@ func (t *explainer) nextTry(w *lifecycle.Wait) string {
 	if w.Until.IsZero() {
 		return ""
 	}
-	return "; next try " + t.when(w.Until)
+	return t.Say("; next try %s", t.when(w.Until))
 }

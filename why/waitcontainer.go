@@ -1,7 +1,8 @@
 package why
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -16,55 +17,65 @@ func (t *explainer) containerWait(s *Sentence) string {
 	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
 		return t.imageWait(w, append([]string{w.Subject}, s.Others...))
 	case lifecycle.WaitBackOff:
-		return w.Subject + " waits for its next restart: back-off, next try " + t.when(w.Until) + inBrackets(w.Because) + t.behindText(w.Subject)
+		return t.Say("%s waits for its next restart: back-off, next try %s", w.Subject, t.when(w.Until)) + t.inBrackets(t.backOffText(w)) + t.behindText(w.Subject)
 	case lifecycle.WaitRetry:
-		return t.working(work{w.Subject + " is to be started", w.Subject + " can't be started"}, w)
+		return t.working(work{t.Say("%s is to be started", w.Subject), t.Say("%s can't be started", w.Subject)}, w)
 	case lifecycle.WaitRemoval:
-		return t.working(work{"Old instances of " + w.Subject + " are being removed", "Old instances of " + w.Subject + " can't be removed"}, w)
+		return t.working(work{t.Say("Old instances of %s are being removed", w.Subject), t.Say("Old instances of %s can't be removed", w.Subject)}, w)
 	case lifecycle.WaitCreate:
-		return t.working(work{"The runtime is creating " + w.Subject, ""}, w)
+		return t.working(work{t.Say("The runtime is creating %s", w.Subject), ""}, w)
 	case lifecycle.WaitStart:
-		return t.working(work{"The runtime is starting " + w.Subject, ""}, w)
+		return t.working(work{t.Say("The runtime is starting %s", w.Subject), ""}, w)
 	case lifecycle.WaitSnapshot:
-		return "What has become of " + w.Subject + " is not known: the runtime is being asked" + ifSome(", after: ", bare(w.Because))
+		return t.Say("What has become of %s is not known: the runtime is being asked", w.Subject) + t.ifSome(", after: %s", bare(w.Because))
 	case lifecycle.WaitGroup:
-		return w.Subject + " is created and waits for its group" + t.soFar(w.Since) + ifSome(": ", bare(w.Because))
+		return t.Say("%s is created and waits for its group", w.Subject) + t.soFar(w.Since) + t.ifSome(": %s", bare(w.Because))
 	case lifecycle.WaitHook:
-		return w.Subject + " has not started yet: its " + w.On + " hook has been running" + t.lasting(w.Since) + ifSome(": ", w.Held)
+		return t.Say("%s has not started yet: its %s hook has been running", w.Subject, w.On) + t.lasting(w.Since) + t.ifSome(": %s", w.Held)
 	case lifecycle.WaitProbe:
 		return t.probeWait(w)
 	case lifecycle.WaitPreStop, lifecycle.WaitStopTurn, lifecycle.WaitGrace, lifecycle.WaitStopRetry:
 		return t.stopWait(w)
 	default:
 	}
-	return w.Subject + " waits for " + string(w.For) + ifSome(" ", w.On) + ifSome(": ", bare(w.Because)) + t.nextTry(w)
+	return t.otherWait(w.Subject, w)
 }
 
 // runsFirst is about a container that others come after and that waits for nothing.
 func (t *explainer) runsFirst(w *lifecycle.Wait) string {
-	what := map[string]string{"init": "The init container ", "sidecar": "The sidecar "}[t.kindOf(w.Subject)] + w.Subject
+	what := t.Say(cmp.Or(map[string]string{"init": "The init container %s", "sidecar": "The sidecar %s"}[t.kindOf(w.Subject)], "%s"), w.Subject)
 	state := t.stateOf(w.Subject)
 	switch {
 	case state != nil && state.State == "running" && t.kindOf(w.Subject) == "init":
-		return what + " has been running" + t.lasting(state.Since) + " and has not completed"
+		return t.Say("%s has been running%s and has not completed", what, t.lasting(state.Since))
 	case state != nil && state.State == "running":
-		return what + " has been running" + t.lasting(state.Since)
+		return t.Say("%s has been running%s", what, t.lasting(state.Since))
 	}
-	return what + " comes first"
+	return t.Say("%s comes first", what)
 }
 
 // imageWait is about an image that containers need.
 func (t *explainer) imageWait(w *lifecycle.Wait, containers []string) string {
-	what := "The image " + w.On + " of " + list(containers)
+	what := t.Say("The image %s of %s", w.On, t.list(containers))
 	switch w.For {
 	case lifecycle.WaitImage:
-		return what + " is being looked for on this machine"
+		return t.Say("%s is being looked for on this machine", what)
 	case lifecycle.WaitImagePull:
-		doing := what + " is being " + t.pulledSoFar(w.On)
+		doing := t.Say("%s is being %s", what, t.pulledSoFar(w.On))
 		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: w.Because})
 	default:
 	}
-	return what + " can't be had: " + bare(w.Because) + t.nextTry(w)
+	return t.Say("%s can't be had: %s", what, bare(w.Because)+t.ifSome("; %s", t.imageHint(w.Subject))) + t.nextTry(w)
+}
+
+// imageHint is what the last failure to get a container's image said beside it: that it is here, or by which name.
+func (t *explainer) imageHint(container string) string {
+	for _, e := range slices.Backward(t.Entries) {
+		if e.Container == container && e.Says().Kind == lifecycle.KindImageFailed {
+			return bare(e.Because)
+		}
+	}
+	return ""
 }
 
 // pulledSoFar is how far the pull of an image is, and which of its layers is the slowest.
@@ -72,51 +83,51 @@ func (t *explainer) pulledSoFar(image string) string {
 	for _, p := range t.Now.Pulls {
 		layer := ""
 		if p.Layer != nil && p.Layers > 1 {
-			layer = fmt.Sprintf("layer %d of %d (%s)", p.Layer.Number, p.Layers, p.Layer.Digest)
+			layer = t.Say("layer %d of %d (%s)", p.Layer.Number, p.Layers, p.Layer.Digest)
 		}
 		switch {
 		case p.Image != image || p.TotalBytes == 0:
 		case p.DoneBytes >= p.TotalBytes:
-			unpacked := "are"
 			if layer != "" {
-				unpacked = layer + " is"
+				return t.Say("pulled: its %s are here and %s is being unpacked", t.bytes(p.TotalBytes), layer)
 			}
-			return "pulled: its " + bytes(p.TotalBytes) + " are here and " + unpacked + " being unpacked"
+			return t.Say("pulled: its %s are here and are being unpacked", t.bytes(p.TotalBytes))
 		default:
-			text := "pulled: " + bytes(p.DoneBytes) + " of " + bytes(p.TotalBytes) + " are here"
+			text := t.Say("pulled: %s of %s are here", t.bytes(p.DoneBytes), t.bytes(p.TotalBytes))
 			if p.BytesPerSecond > 0 {
-				text += ", " + bytes(p.BytesPerSecond) + " a second"
+				text += t.Say(", %s a second", t.bytes(p.BytesPerSecond))
 			} else {
-				text += " and no more is coming"
+				text += t.Word(" and no more is coming")
 			}
 			if layer != "" {
-				text += ", and " + layer + " is the slowest with " + bytes(p.Layer.DoneBytes) + " of " + bytes(p.Layer.TotalBytes)
+				text += t.Say(", and %s is the slowest with %s of %s", layer, t.bytes(p.Layer.DoneBytes), t.bytes(p.Layer.TotalBytes))
 			}
 			return text
 		}
 	}
-	return "pulled"
+	return t.Word("pulled")
 }
 
 // probeWait is about a probe that has not succeeded, or not any more.
 func (t *explainer) probeWait(w *lifecycle.Wait) string {
-	lacks := " is not ready: its "
+	lacks := "%s is not ready: its %s %s"
+	var text string
 	if w.On == "startup" {
-		lacks = " has not started up: its "
+		lacks = "%s has not started up: its %s %s"
 	}
-	text := w.Subject + lacks + w.On + " probe "
 	switch p := w.Probe; {
 	case w.Because == "":
-		text += "has not succeeded yet"
+		text = t.Word("has not succeeded yet")
 	case p.Run == 0:
-		text += "could not be made" + inBrackets(bare(w.Because))
+		text = t.Word("could not be made") + t.inBrackets(bare(w.Because))
 	case p.Failing:
-		text += fmt.Sprintf("failed %d of %d", p.Run, p.Of) + inBrackets(bare(p.Said))
+		text = t.Say("failed %d of %d", p.Run, p.Of) + t.inBrackets(bare(p.Said))
 	default:
-		text += fmt.Sprintf("succeeded %d of %d", p.Run, p.Of) + inBrackets(bare(p.Said))
+		text = t.Say("succeeded %d of %d", p.Run, p.Of) + t.inBrackets(bare(p.Said))
 	}
+	text = t.Say(lacks, w.Subject, lifecycle.ProbeName(t.Say, w.On), text)
 	if w.Until.IsZero() {
-		return text + "; an attempt is under way"
+		return text + t.Word("; an attempt is under way")
 	}
 	return text + t.nextTry(w)
 }
@@ -124,23 +135,23 @@ func (t *explainer) probeWait(w *lifecycle.Wait) string {
 // stopWait is about a container that is being stopped.
 func (t *explainer) stopWait(w *lifecycle.Wait) string {
 	overdue := !w.Until.IsZero() && w.Until.Before(t.now)
-	because := inBrackets(bare(w.Because))
+	because := t.inBrackets(bare(w.Because))
 	switch w.For {
 	case lifecycle.WaitPreStop:
-		return w.Subject + " is being stopped" + because + ": its preStop hook has been running" + t.lasting(w.Since) + ifSome(" and may until ", t.whenOf(w)) + ifSome(": ", w.Held)
+		return t.Say("%s is being stopped%s: its preStop hook has been running", w.Subject, because) + t.lasting(w.Since) + t.ifSome(" and may until %s", t.whenOf(w)) + t.ifSome(": %s", w.Held)
 	case lifecycle.WaitStopTurn:
 		if w.On == "" {
-			return w.Subject + " is to be stopped" + because + " once what is being set up for the pod has ended"
+			return t.Say("%s is to be stopped%s once what is being set up for the pod has ended", w.Subject, because)
 		}
-		return w.Subject + " is stopped after " + list(strings.Split(w.On, ", ")) + ifSome(", at the latest ", t.whenOf(w))
+		return t.Say("%s is stopped after %s", w.Subject, t.list(strings.Split(w.On, ", "))) + t.ifSome(", at the latest %s", t.whenOf(w))
 	case lifecycle.WaitStopRetry:
-		return t.working(work{w.Subject + " is to be stopped", w.Subject + " can't be stopped"}, w)
+		return t.working(work{t.Say("%s is to be stopped", w.Subject), t.Say("%s can't be stopped", w.Subject)}, w)
 	default:
 	}
 	if overdue {
-		return w.Subject + " was to be killed at " + t.when(w.Until) + because + ": the runtime has not answered"
+		return t.Say("%s was to be killed at %s%s: the runtime has not answered", w.Subject, t.when(w.Until), because)
 	}
-	return w.Subject + " is being stopped" + because + ": it has had its stop signal" + t.lasting(w.Since) + " and is killed at " + t.when(w.Until)
+	return t.Say("%s is being stopped%s: it has had its stop signal%s and is killed at %s", w.Subject, because, t.lasting(w.Since), t.when(w.Until))
 }
 
 func (t *explainer) whenOf(w *lifecycle.Wait) string {
@@ -153,21 +164,21 @@ func (t *explainer) whenOf(w *lifecycle.Wait) string {
 // states are how containers are of which only the object tells: what keeps those that don't run.
 func (t *explainer) states() (list []Sentence) {
 	for _, c := range t.Now.Containers {
-		text := c.Name + " is " + c.State
+		var text string
 		switch {
 		case c.State == "waiting" && c.Reason != "":
-			text += ": " + c.Reason + ifSome(": ", bare(c.Message))
+			text = t.Say("%s is waiting: %s", c.Name, c.Reason) + t.ifSome(": %s", bare(c.Message))
 		case c.State == "terminated" && c.Exit != nil && c.Exit.Code != 0:
-			text += fmt.Sprintf(": exit %d %s", c.Exit.Code, c.Exit.Reason) + startText(c.Exit)
+			text = t.Say("%s is terminated: exit %d %s", c.Name, c.Exit.Code, c.Exit.Reason) + t.startText(c.Exit)
 		case c.State == "running" && !c.Ready && t.kindOf(c.Name) == "container":
-			text += " and not ready"
+			text = t.Say("%s is running and not ready", c.Name)
 		default:
 			continue
 		}
 		if c.Restarts > 0 {
-			text += fmt.Sprintf(", restarted %d times", c.Restarts)
+			text += t.Say(", restarted %d times", c.Restarts)
 		}
-		list = append(list, Sentence{Kind: KindState, Subject: c.Name, At: c.Since, Text: text + "; its node's journal tells no more."})
+		list = append(list, Sentence{Kind: KindState, Subject: c.Name, At: c.Since, Text: text + t.Word("; its node's journal tells no more.")})
 	}
 	return list
 }

@@ -2,9 +2,13 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/kernellog"
 	"github.com/lifepod/lifepod/journal"
@@ -13,13 +17,25 @@ import (
 )
 
 // journalState keeps what happens to the pod. It never holds the pod up: what can't be written
-// is lost. The worker's goroutine owns it.
+// waits, and is lost if it is too much. The worker's goroutine owns it.
 type journalState struct {
 	writer *journal.Writer // nil: nothing is kept
 
 	mu    sync.Mutex
 	since time.Time // a failure was last logged
+
+	ends   sync.Mutex // held while ends are written
+	unkept []keptEnd  // for which the disk had no room
 }
+
+// keptEnd is an end with its log.
+type keptEnd struct {
+	journal.End
+	log []byte
+}
+
+// mostUnkept is how many ends of a pod wait for room on the disk.
+const mostUnkept = 6
 
 // openJournal goes on with the pod's journal, or begins it.
 func (w *Worker) openJournal() {
@@ -38,9 +54,10 @@ func (w *Worker) openJournal() {
 	}
 }
 
-// closeJournal ends the writing.
+// closeJournal ends the writing, once nothing goes on beside the worker.
 func (w *Worker) closeJournal() {
 	if w.journal.writer != nil {
+		w.keepEnds(w.journal.writer.Dir())
 		w.journalFailed(w.journal.writer.Close())
 	}
 }
@@ -83,8 +100,24 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 			}
 		}
 		end.Killed = killedIn(end)
-		w.journalFailed(journal.KeepEnd(dir, end, []byte(text)))
+		w.keepEnds(dir, keptEnd{end, []byte(text)})
 	})
+}
+
+// keepEnds writes ends, and before them those that the disk had no room for.
+func (w *Worker) keepEnds(dir string, ends ...keptEnd) {
+	w.journal.ends.Lock()
+	defer w.journal.ends.Unlock()
+	all := slices.Concat(w.journal.unkept, ends)
+	w.journal.unkept = nil
+	for _, end := range all {
+		err := journal.KeepEnd(dir, end.End, end.log)
+		w.journalFailed(err)
+		if errors.Is(err, unix.ENOSPC) {
+			w.journal.unkept = append(w.journal.unkept, end)
+		}
+	}
+	w.journal.unkept = w.journal.unkept[max(0, len(w.journal.unkept)-mostUnkept):]
 }
 
 // oomKilled is the runtime's reason of an exit.

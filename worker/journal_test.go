@@ -129,7 +129,7 @@ func TestJournalOfPull(t *testing.T) {
 	})
 }
 
-// TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing.
+// TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing, and knows everything when it can be again.
 func TestJournalOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	assert.Must(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"))
@@ -141,8 +141,11 @@ func TestJournalOnAFullDisk(t *testing.T) {
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
 		assert.ErrorIs(t, unix.ENOSPC, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600), "the disk is not full")
+		assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
 		web.stop(30)
 		web.gone()
+		r := assert.Get(journal.Folder{Dir: disk}.Read(string(pod.UID))).Must(t)
+		assert.True(t, r.Left == 0 && len(r.Ends) > 0 && r.Ends[0].Exit.Code == 1 && r.Entries[0].ID == 1, "%d entries are left out, ends: %+v", r.Left, r.Ends)
 		assert.Empty(t, s.Left(), "left behind")
 	})
 }

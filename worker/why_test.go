@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/why"
@@ -238,7 +239,7 @@ func TestWhy(t *testing.T) {
 
 func compareWhy(t *testing.T, name string, record *journal.Record) {
 	t.Helper()
-	e := why.Explain(record, time.Now().UTC())
+	e := why.Explain(record, time.Now().UTC(), sentence.English)
 	text := e.Standing + "\n"
 	for _, sentence := range e.Sentences {
 		text += "- " + sentence.Text

@@ -107,6 +107,7 @@ func (h *executor) options() lifecycle.Options {
 // it gives up effects under way, and the pod stays in the runtime as it is.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	defer w.closeJournal()
 	defer w.calls.Wait()
 	defer cancel()
 	defer w.podSpan.end()
@@ -114,7 +115,6 @@ func (w *Worker) Run(ctx context.Context) error {
 		defer w.simulated.End()
 	}
 	w.openJournal()
-	defer w.closeJournal()
 	w.timer = w.executor.engine.Clock.Time().AfterFunc(time.Hour, func() { w.mail.Post(lifecycle.Woke{}) })
 	w.timer.Stop()
 	defer w.timer.Stop()

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
@@ -38,7 +39,7 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{Testbed: bed, plan: p, all: results{
-		loads: map[string][]testbed.Load{}, writes: map[string]map[string]counted{testbed.Kubelet: {}, testbed.Lifepod: {}}, created: map[string][]time.Duration{},
+		loads: map[string][]process.Load{}, writes: map[string]map[string]counted{testbed.Kubelet: {}, testbed.Lifepod: {}}, created: map[string][]time.Duration{},
 	}, boards: boards{
 		testbed.NewBoard[*discoveryv1.EndpointSlice](), testbed.NewBoard[*coordinationv1.Lease](), testbed.NewBoard[*v1.Node](),
 	}}

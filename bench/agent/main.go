@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
@@ -77,7 +78,7 @@ func run(ctx context.Context, p plan, out io.Writer) (err error) {
 
 type results struct {
 	times times.Samples
-	loads map[string][]testbed.Load // by side
+	loads map[string][]process.Load // by side
 	// writes by side, then by what happened to the pods.
 	writes map[string]map[string]counted
 	// created is what a side has used of a CPU for each pod that was created at once.

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
@@ -86,13 +87,13 @@ func (b *bench) printLoads(out io.Writer) {
 	_, _ = fmt.Fprintf(w, "\n%d idle pods\tn\tkubelet\tlifepod\tless\tto reach\t\t\n", b.plan.pods)
 	for _, f := range []struct {
 		what   string
-		of     func(testbed.Load) float64
+		of     func(process.Load) float64
 		part   float64 // 0: nothing is to be reached
 		format string
 	}{
-		{"CPU", func(l testbed.Load) float64 { return l.CPU }, 3, "%.2f %%"},
-		{"memory", func(l testbed.Load) float64 { return l.Resident }, 2, "%.1f MiB"},
-		{"anonymous", func(l testbed.Load) float64 { return l.Anonymous }, 0, "%.1f MiB"},
+		{"CPU", func(l process.Load) float64 { return l.CPU }, 3, "%.2f %%"},
+		{"memory", func(l process.Load) float64 { return l.Resident }, 2, "%.1f MiB"},
+		{"anonymous", func(l process.Load) float64 { return l.Anonymous }, 0, "%.1f MiB"},
 	} {
 		theirs, ours := median(b.all.loads[testbed.Kubelet], f.of), median(b.all.loads[testbed.Lifepod], f.of)
 		text, answer := "", ""
@@ -106,7 +107,7 @@ func (b *bench) printLoads(out io.Writer) {
 }
 
 // median is that of one figure, 0 if nothing was measured.
-func median(of []testbed.Load, figure func(testbed.Load) float64) float64 {
+func median(of []process.Load, figure func(process.Load) float64) float64 {
 	var values []float64
 	for _, l := range of {
 		values = append(values, figure(l))

@@ -111,5 +111,21 @@ func (r *Runtime) AtOnce(ctx context.Context, of []*v1.Pod, record times.Record)
 	return nil
 }
 
+// Lives takes pods with one container that ends by itself through their lives, all at once.
+func (r *Runtime) Lives(ctx context.Context, of []*v1.Pod) error {
+	return Together(len(of), len(of), func(i int) error {
+		p, err := r.create(ctx, of[i])
+		if err != nil {
+			return err
+		}
+		defer p.removeLogs()
+		main, err := p.start(ctx, &of[i].Spec.Containers[0], 0)
+		if err == nil {
+			err = await(ctx, main.exit)
+		}
+		return errors.Join(err, p.remove(ctx))
+	})
+}
+
 // settle lets what the last call still stirs come to rest.
 func settle() { time.Sleep(50 * time.Millisecond) }

@@ -5,7 +5,6 @@ package bare
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,15 +86,8 @@ func (r *Runtime) Kill(ctx context.Context, containerID string) error {
 
 // PID returns the process ID of a container's first process.
 func (r *Runtime) PID(ctx context.Context, containerID string) (int, error) {
-	status, err := r.Client.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID, Verbose: true})
-	if err != nil {
-		return 0, err
+	if pid := cri.PID(ctx, r.Client.Runtime, containerID); pid > 1 {
+		return pid, nil
 	}
-	var info struct {
-		Pid int `json:"pid"`
-	}
-	if err := json.Unmarshal([]byte(status.GetInfo()["info"]), &info); err != nil || info.Pid <= 1 {
-		return 0, fmt.Errorf("no pid of container %s: %w", containerID, err)
-	}
-	return info.Pid, nil
+	return 0, fmt.Errorf("no pid of container %s", containerID)
 }

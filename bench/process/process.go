@@ -3,44 +3,67 @@ package process
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is what a process has used since its start, to the nanosecond: a tick of
+// CPUTime is what processes have used since their starts, to the nanosecond: a tick of
 // /proc would be a large part of what little there is.
-func CPUTime(pid int) (time.Duration, error) {
-	const scheduler = 2                        // CPUCLOCK_SCHED of the kernel
-	clock := int32(^pid)<<3 | int32(scheduler) // as clock_getcpuclockid makes it
-	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+func CPUTime(pids ...int) (sum time.Duration, err error) {
+	for _, pid := range pids {
+		const scheduler = 2                        // CPUCLOCK_SCHED of the kernel
+		clock := int32(^pid)<<3 | int32(scheduler) // as clock_getcpuclockid makes it
+		var t unix.Timespec
+		if err := unix.ClockGettime(clock, &t); err != nil {
+			return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+		}
+		sum += time.Duration(t.Nano())
 	}
-	return time.Duration(t.Nano()), nil
+	return sum, nil
 }
 
-// Memory is a process's resident memory in MiB, and the part of it that is
-// anonymous: the rest are pages of its binary.
-func Memory(pid int) (resident, anonymous float64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// Load is what processes take.
+type Load struct {
+	CPU                 float64 // percent of a core
+	Resident, Anonymous float64 // MiB
+	Proportional        float64 // MiB; a page of several processes counts in equal parts for each
+}
+
+// LoadOf is the CPU that processes use while something lasts, and their memory at its end.
+func LoadOf(lasts func() error, pids ...int) (l Load, err error) {
+	before, err := CPUTime(pids...)
 	if err != nil {
-		return 0, 0, err
+		return l, err
 	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		into := map[string]*float64{"VmRSS": &resident, "RssAnon": &anonymous}[name]
-		if into == nil {
-			continue
-		}
-		kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+	began := time.Now()
+	if err := lasts(); err != nil {
+		return l, err
+	}
+	after, err := CPUTime(pids...)
+	if err != nil {
+		return l, err
+	}
+	l.CPU = 100 * (after - before).Seconds() / time.Since(began).Seconds()
+	for _, pid := range pids {
+		p, err := procfs.NewProc(pid)
 		if err != nil {
-			return 0, 0, fmt.Errorf("%s of process %d: %w", name, pid, err)
+			return l, err
 		}
-		*into = kib / 1024
+		memory, err := p.ProcSMapsRollup()
+		if err != nil {
+			return l, err
+		}
+		l.Resident += mib(memory.Rss)
+		l.Anonymous += mib(memory.Anonymous)
+		l.Proportional += mib(memory.Pss)
 	}
-	return resident, anonymous, nil
+	return l, nil
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+func (l Load) String() string {
+	return fmt.Sprintf("%.2f %% of a core, %.1f MiB resident, %.1f MiB of it anonymous", l.CPU, l.Resident, l.Anonymous)
 }

@@ -37,7 +37,7 @@ const warmups = 2
 
 // The network of the pods on the stock runtime.
 const (
-	stockSubnet = "10.255.4.0/22"
+	stockSubnet = "198.19.4.0/22"
 	stockBridge = "lpsteps0"
 )
 

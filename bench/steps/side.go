@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"sync"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/life"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
@@ -57,55 +55,16 @@ func (s *side) close() {
 func (s *side) live(ctx context.Context) (created, deleted []step, err error) {
 	s.spans.Reset()
 	s.moment.Reset()
-	shown := &statuses{ready: make(chan time.Time, 1)}
 	began := time.Now()
-	pod := bare.NewPod("steps")
-	w := s.node.NewWorker(pod, shown)
-	w.Remember(worker.NewCheckpointFile(filepath.Join(filepath.Dir(s.node.Folders.Pods), string(pod.UID)+".checkpoint")))
-	s.events.Add(w)
-	defer s.events.Remove(w)
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	var ready time.Time
-	select {
-	case ready = <-shown.ready:
-	case err := <-ended:
-		return nil, nil, errors.Join(errors.New("the pod has ended"), err)
-	case <-time.After(time.Minute):
-		return nil, nil, errors.New("the pod is not ready within a minute")
+	l, err := life.Begin(ctx, s.node, s.events, bare.NewPod("steps"))
+	if err != nil {
+		return nil, nil, err
 	}
+	ready := time.Now()
 	created = stepsOf(whole{Name: "until Ready", Began: began, Done: ready}, s.spans.Ended(), s.moment.All())
 	s.spans.Reset()
 	s.moment.Reset()
 	began = time.Now()
-	w.Stop(lifecycle.StopRequested{Because: "bench"})
-	err = <-ended
+	err = l.End(lifecycle.StopRequested{Because: "bench"})
 	return created, stepsOf(whole{Name: "until gone", Began: began, Done: time.Now()}, s.spans.Ended(), s.moment.All()), err
 }
-
-// statuses is a sink that waits for the pod to be ready.
-type statuses struct{ ready chan time.Time }
-
-// Status tells once when it is.
-func (s *statuses) Status(status v1.PodStatus, _ bool) {
-	for _, c := range status.Conditions {
-		if c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
-			select {
-			case s.ready <- time.Now():
-			default:
-			}
-		}
-	}
-}
-
-// Event is not looked at.
-func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
-
-// Report is not looked at.
-func (s *statuses) Report(time.Time, lifecycle.Report) {}
-
-// Delete is of no interest.
-func (s *statuses) Delete() {}
-
-// Rests is nothing here: nobody waits for it.
-func (s *statuses) Rests() {}

@@ -118,33 +118,9 @@ func (s *Side) RunWhile(ctx context.Context, measure func(context.Context) error
 // CPUTime is what the process has used since its start.
 func (s *Side) CPUTime() (time.Duration, error) { return process.CPUTime(s.Member.Process().PID()) }
 
-type Load struct {
-	CPU                 float64 // percent of a core
-	Resident, Anonymous float64 // MiB
-}
-
-func (l Load) String() string {
-	return fmt.Sprintf("%.2f %% of a core, %.1f MiB resident, %.1f MiB of it anonymous", l.CPU, l.Resident, l.Anonymous)
-}
-
 // Idle watches the process for a while in which its pods do nothing.
-func (s *Side) Idle(ctx context.Context, watched time.Duration) (l Load, err error) {
-	pid := s.Member.Process().PID()
-	before, err := process.CPUTime(pid)
-	if err != nil {
-		return l, err
-	}
-	began := time.Now()
-	if err := Sleep(ctx, watched); err != nil {
-		return l, err
-	}
-	after, err := process.CPUTime(pid)
-	if err != nil {
-		return l, err
-	}
-	l.CPU = 100 * (after - before).Seconds() / time.Since(began).Seconds()
-	l.Resident, l.Anonymous, err = process.Memory(pid)
-	return l, err
+func (s *Side) Idle(ctx context.Context, watched time.Duration) (process.Load, error) {
+	return process.LoadOf(func() error { return Sleep(ctx, watched) }, s.Member.Process().PID())
 }
 
 // Sleep waits, unless ctx ends.

@@ -87,42 +87,19 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 	if err := testbed.Sleep(ctx, settleTime); err != nil {
 		return err
 	}
-	before, err := cpu(s)
+	load, err := process.LoadOf(func() error { return testbed.Sleep(ctx, p.idle) }, s.pids()...)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := testbed.Sleep(ctx, p.idle); err != nil {
-		return err
-	}
-	after, err := cpu(s)
-	if err != nil {
-		return err
-	}
-	t.note(s.name(), idleCPU, 100*(after-before).Seconds()/time.Since(began).Seconds())
-	if err := t.memory(s, "1 pod"); err != nil {
-		return err
-	}
+	t.note(s.name(), idleCPU, load.CPU)
+	t.memory(s, "1 pod", load)
 	progress("%s: %d pods", s.name(), p.pods)
 	if err := c.runPods(ctx, p.pods); err != nil {
 		return err
 	}
-	if err := testbed.Sleep(ctx, settleTime); err != nil {
+	if load, err = process.LoadOf(func() error { return testbed.Sleep(ctx, settleTime) }, s.pids()...); err != nil {
 		return err
 	}
-	if err := t.memory(s, fmt.Sprintf("%d pods", p.pods)); err != nil {
-		return err
-	}
+	t.memory(s, fmt.Sprintf("%d pods", p.pods), load)
 	return c.removePods(ctx)
-}
-
-func cpu(s side) (sum time.Duration, err error) {
-	for _, pid := range s.pids() {
-		one, err := process.CPUTime(pid)
-		if err != nil {
-			return 0, err
-		}
-		sum += one
-	}
-	return sum, nil
 }

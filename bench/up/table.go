@@ -41,18 +41,9 @@ func (t *table) since(s side, what string, began time.Time) {
 	t.note(s.name(), what, time.Since(began).Seconds())
 }
 
-func (t *table) memory(s side, when string) error {
-	var all, anon float64
-	for _, pid := range s.pids() {
-		r, a, err := process.Memory(pid)
-		if err != nil {
-			return err
-		}
-		all, anon = all+r, anon+a
-	}
-	t.note(s.name(), resident+when, all)
-	t.note(s.name(), anonymous+when, anon)
-	return nil
+func (t *table) memory(s side, when string, of process.Load) {
+	t.note(s.name(), resident+when, of.Resident)
+	t.note(s.name(), anonymous+when, of.Anonymous)
 }
 
 func (t *table) median(side, what string) (float64, int) {

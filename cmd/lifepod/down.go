@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/pidfd"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
@@ -30,7 +31,7 @@ func newDownCommand(g *global) *cobra.Command {
 state stays: the next lifepod up begins the pods again, as after a reboot.
 
 On a machine that has joined a cluster it ends lifepod join and this machine's pods.
-Without a cluster it ends the pods of lifepod run -d, and those that lifepod run and
+Without a cluster it ends every lifepod run -d, and the pods that lifepod run and
 lifepod agent have left in the state folder, while no other lifepod uses it.
 
 Each pod ends as its own lifepod would have ended it: with its preStop hooks and its
@@ -58,10 +59,7 @@ of a cluster, volumes, images.`,
 			if err != nil {
 				return interrupted(command.Context(), err)
 			}
-			if stopped > 0 {
-				did = "Stopped " + plain.Count(stopped, "pod") + " of lifepod run -d. " + did
-			}
-			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(did))
+			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(stopped+did))
 			return err
 		},
 	}
@@ -70,43 +68,62 @@ of a cluster, volumes, images.`,
 	return command
 }
 
-// stopInBackground ends each lifepod run -d, as Ctrl-C does, and says of how many pods.
-func (g *global) stopInBackground(ctx context.Context, grace *time.Duration) (stopped int, err error) {
+// stopInBackground ends each lifepod run -d, as Ctrl-C does, also one that has no pod at the moment, and says so.
+func (g *global) stopInBackground(ctx context.Context, grace *time.Duration) (did string, err error) {
 	c, err := g.pods()
 	if err != nil {
-		return 0, nil //nolint:nilerr // down itself says that it is not root
+		return "", nil //nolint:nilerr // down itself says that it is not root
 	}
 	all, _, err := c.Pods(ctx)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	seconds, err := graceSeconds(grace, false)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	var ended errgroup.Group
-	asked := map[int]bool{} // owners: a second signal would kill
-	for _, pod := range all {
-		pid, err := pod.Owner()
-		if err != nil {
-			continue // it has ended
+	asked, stopped := map[int]bool{}, 0
+	ask := func(pid int) bool {
+		if asked[pid] {
+			return true // a second signal would kill
 		}
-		owner, err := os.FindProcess(pid) // that one, also if another gets its number
-		if err != nil || !asked[pid] && (!background.Has(pid) || owner.Signal(syscall.SIGTERM) != nil) {
-			continue
+		process, err := pidfd.OpenPID(pid) // that one, also if another gets its number
+		if err != nil {
+			return false
+		}
+		if !background.Has(pid) || process.Signal(unix.SIGTERM) != nil {
+			process.Close()
+			return false
 		}
 		asked[pid] = true
-		stopped++
 		ended.Go(func() error {
-			if seconds != nil {
+			defer process.Close()
+			return process.Wait(ctx)
+		})
+		return true
+	}
+	for _, pod := range all {
+		if pid, err := pod.Owner(); err != nil || !ask(pid) {
+			continue // it has ended, or somebody is at its terminal
+		}
+		stopped++
+		if seconds != nil {
+			ended.Go(func() error {
 				if err := pod.Stop(ctx, seconds); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
-			}
-			return pod.Wait(ctx)
-		})
+				return nil
+			})
+		}
 	}
-	return stopped, ended.Wait()
+	for _, pid := range background.LoggingTo(rootfolder.RunLog.In(g.root)) {
+		ask(pid)
+	}
+	if len(asked) > 0 {
+		did = "Stopped lifepod run -d with " + plain.Count(stopped, "pod") + ". "
+	}
+	return did, ended.Wait()
 }
 
 // hasCluster says whether a state folder has a cluster of its own, or a node that has

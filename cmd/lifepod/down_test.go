@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +78,29 @@ func TestDownRefuses(t *testing.T) {
 	if _, err := endAll(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
 		t.Errorf("in use: %v", err)
 	}
+}
+
+// TestDownWithoutPods: a lifepod run -d that has no pod at the moment is ended, too, and no other process with its log.
+func TestDownWithoutPods(t *testing.T) {
+	root := t.TempDir()
+	log, err := os.Create(filepath.Join(root, "run.log"))
+	assert.Must(t, err)
+	defer log.Close()
+	start := func(environment string) *exec.Cmd {
+		command := exec.Command("sleep", "1000")
+		command.Env, command.Stdout = []string{environment}, log
+		assert.Must(t, command.Start())
+		t.Cleanup(func() { _ = command.Process.Kill() }) // it may have ended
+		return command
+	}
+	own, other := start("LIFEPOD_READY=1"), start("LIFEPOD_READY=0")
+	ended := make(chan error, 1)
+	go func() { ended <- own.Wait() }()
+	did, err := (&global{root: root}).stopInBackground(t.Context(), nil)
+	assert.True(t, did == "Stopped lifepod run -d with 0 pods. " && err == nil, "%q, %v", did, err)
+	assert.Error(t, "signal: terminated", <-ended)
+	assert.Must(t, other.Process.Kill())
+	assert.Error(t, "signal: killed", other.Wait())
 }
 
 // Of a folder that somebody has deleted, what is left on the machine goes, unless a lifepod still uses it.

@@ -10,12 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 func newExplainCommand() *cobra.Command {
-	return &cobra.Command{
+	var language sentence.Language
+	command := &cobra.Command{
 		Use:   "explain [RULE|AREA|WORD]...",
 		Short: "Say what a word such as CrashLoopBackOff means, or quote a rule such as A-RST-1",
 		Long: `Say what a word means, such as CrashLoopBackOff, Initialized or preStop: what follows
@@ -32,20 +35,22 @@ command lists the words and the chapters.`,
 			if err != nil {
 				return err
 			}
-			words, err := contract.Words()
+			words, err := contract.Words(language)
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				return listAll(command.OutOrStdout(), words, chapters)
+				return listAll(command.OutOrStdout(), words, chapters, language)
 			}
 			rules, err := contract.Rules()
 			if err != nil {
 				return err
 			}
-			return explain(command.OutOrStdout(), words, rules, args)
+			return explain(command.OutOrStdout(), words, rules, args, language)
 		},
 	}
+	commandline.LanguageVar(command.Flags(), &language)
+	return command
 }
 
 // completeWords completes words and areas; behind a hyphen, which only numbers have, those of rules.
@@ -59,7 +64,7 @@ func completeWords(_ *cobra.Command, _ []string, typed string) (list []cobra.Com
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
-	words, _ := contract.Words()
+	words, _ := contract.Words(sentence.English)
 	for _, w := range words {
 		list = append(list, w.Names...)
 	}
@@ -71,7 +76,7 @@ func completeWords(_ *cobra.Command, _ []string, typed string) (list []cobra.Com
 }
 
 // explain prints words and rules. Of an area it lists the rules, and of any other word the rules whose text has it.
-func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names []string) error {
+func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names []string, language sentence.Language) error {
 	width := widthOf(out)
 	for i, name := range names {
 		if i > 0 {
@@ -89,6 +94,9 @@ func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names 
 				return err
 			}
 		}
+		if language != sentence.English {
+			_, _ = fmt.Fprintf(out, "%s\n\n", language.Word("The rules are in English.")) // the next one has the error
+		}
 		for _, rule := range found {
 			text := fmt.Sprintf("%s  (%s, docs/contract/%s)\n\n%s", rule.Number, rule.Chapter, rule.Anchor(), contract.Plain(rule.Text, width))
 			if !strings.EqualFold(rule.Number, name) {
@@ -105,22 +113,22 @@ func explain(out io.Writer, words []contract.Word, rules []contract.Rule, names 
 // isWord is what rules are searched for.
 var isWord = regexp.MustCompile(`^[A-Za-z][A-Za-z.]{3,}$`)
 
-func listAll(out io.Writer, words []contract.Word, chapters []contract.Chapter) error {
+func listAll(out io.Writer, words []contract.Word, chapters []contract.Chapter, language sentence.Language) error {
 	var names []string
 	for _, w := range words {
 		names = append(names, w.Names...)
 	}
-	_, _ = fmt.Fprintf(out, "Words\n%s\n\n", contract.Plain(strings.Join(names, ", "), widthOf(out))) // Flush has the error
+	_, _ = fmt.Fprintf(out, "%s\n%s\n\n", language.Word("Words"), contract.Plain(strings.Join(names, ", "), widthOf(out))) // Flush has the error
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	part := ""
 	for _, c := range chapters {
 		if c.Part != part {
 			part = c.Part
-			_, _ = fmt.Fprintf(table, "%s\n", part) // Flush has the error
+			_, _ = fmt.Fprintf(table, "%s\n", language.Word(part)) // Flush has the error
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", strings.Join(c.Areas, ", "), c.Title)
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", strings.Join(c.Areas, ", "), language.Word(c.Title))
 	}
-	_, _ = fmt.Fprintln(table, "\nlifepod explain CrashLoopBackOff says what a word means, lifepod explain A-RST lists the rules of an area, lifepod explain A-RST-1 quotes one.")
+	_, _ = fmt.Fprintln(table, "\n"+language.Word("lifepod explain CrashLoopBackOff says what a word means, lifepod explain A-RST lists the rules of an area, lifepod explain A-RST-1 quotes one."))
 	return table.Flush()
 }
 

@@ -54,7 +54,7 @@ func (l *pullLines) report(p images.Progress) {
 	if p.Elapsed < quietStart {
 		return
 	}
-	text := plain.Line(p.Pulling(l.image))
+	text := plain.Line(p.Pulling(l.image, fmt.Sprintf))
 	switch {
 	case l.size != nil:
 		columns, rows := l.size()
@@ -95,7 +95,7 @@ func layerLines(layers []images.Layer, most int) (lines []string) {
 		}
 		size := images.Size(l.TotalBytes)
 		if l.State == images.LayerDownloading {
-			size = images.Share(l.DoneBytes, l.TotalBytes) + " at " + images.Size(l.BytesPerSecond) + "/s"
+			size = images.Share(l.DoneBytes, l.TotalBytes, fmt.Sprintf) + " at " + images.Size(l.BytesPerSecond) + "/s"
 		}
 		lines = append(lines, fmt.Sprintf("%3d  %-12s  %-11s  %s", i+1, plain.Line(l.ShortDigest()), l.State, size))
 	}

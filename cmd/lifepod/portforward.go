@@ -22,12 +22,16 @@ func newPortForwardCommand(g *global) *cobra.Command {
 	var on *onPod
 	var addresses []string
 	command := &cobra.Command{
-		Use:   "port-forward [flags] POD [LOCAL:]REMOTE…",
+		Use:   "port-forward [flags] POD|KIND/NAME [LOCAL:]REMOTE…",
 		Short: "Forward TCP ports of this machine to a pod, also to its loopback address",
 		Long: `Forward TCP ports of this machine to a pod, also to its loopback address, until Ctrl-C.
 
 REMOTE is a port of the pod, or the name of one in its spec. LOCAL is the same one
-unless it is given; nothing before the colon is a free one.`,
+unless it is given; nothing before the colon is a free one.
+
+service/NAME, of the cluster of lifepod up or of a lifepod run, is the first of its pods
+on this machine that is Ready, and REMOTE a port of the Service. So are deployment/NAME,
+statefulset/NAME, replicaset/NAME and daemonset/NAME of the cluster, with the pod's ports.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 || args[0] == "" {
 				return errors.New("want a pod and its ports, such as lifepod port-forward web 8080:80")
@@ -36,12 +40,9 @@ unless it is given; nothing before the colon is a free one.`,
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			if kind, name, found := strings.Cut(args[0], "/"); found && (kind == "svc" || kind == "service" || kind == "services") {
-				return fmt.Errorf("%s: want a pod behind the Service, or lifepod kubectl port-forward service/%s for a Service of a cluster", args[0], name)
-			}
-			pod, err := on.find(ctx, args[0])
+			pod, service, err := on.findBehind(ctx, args[0])
 			if err == nil {
-				err = forwardPorts(command, pod, addresses, args[1:])
+				err = forwardPorts(command, pod, service, addresses, args[1:])
 			}
 			return interrupted(ctx, err)
 		},
@@ -55,12 +56,12 @@ unless it is given; nothing before the colon is a free one.`,
 const acceptPause = 100 * time.Millisecond
 
 // forwardPorts forwards until the pod is gone or the context ends.
-func forwardPorts(command *cobra.Command, pod *client.Pod, addresses, specs []string) error {
+func forwardPorts(command *cobra.Command, pod *client.Pod, service *v1.Service, addresses, specs []string) error {
 	var accepting sync.WaitGroup
 	defer accepting.Wait()
 	ctx := command.Context()
 	for _, spec := range specs {
-		local, remote, err := forwardedPort(pod.Pod, spec)
+		local, remote, err := forwardedPort(pod.Pod, service, spec)
 		if err != nil {
 			return err
 		}
@@ -110,18 +111,23 @@ func forwardAll(command *cobra.Command, pod *client.Pod, l net.Listener, remote 
 	}
 }
 
-// forwardedPort reads [LOCAL:]REMOTE.
-func forwardedPort(pod *v1.Pod, spec string) (local, remote int32, err error) {
+// forwardedPort reads [LOCAL:]REMOTE, which is a port of the Service, if there is one.
+func forwardedPort(pod *v1.Pod, service *v1.Service, spec string) (local, remote int32, err error) {
 	before, after, both := strings.Cut(spec, ":")
 	if !both {
 		after = before
 	}
-	if remote, err = portOf(pod, after); err != nil {
-		return 0, 0, fmt.Errorf("port %s: %w", spec, err)
+	if service != nil {
+		local, remote, err = servicePort(service, pod, after)
+	} else {
+		remote, err = portOf(pod, after)
+		local = remote
 	}
 	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("port %s: %w", spec, err)
 	case !both:
-		return remote, remote, nil
+		return local, remote, nil
 	case before == "" || before == "0":
 		return 0, remote, nil
 	}

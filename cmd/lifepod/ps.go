@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/pathwatch"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -56,7 +58,7 @@ func newPsCommand(g *global) *cobra.Command {
 	f.add(command)
 	flags := command.Flags()
 	flags.BoolVarP(&f.ended, "all", "a", false, "also those that have ended, of which the journal tells")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "then go on with each pod that changes, looking once a second")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "then go on with each pod that changes")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "only NAMESPACE/NAME")
 	flags.BoolVar(&f.headerless, "no-headers", false, "without the columns' heads")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: wide; name; yaml or json, a v1.PodList; jsonpath={…} or go-template={{…}} of it")
@@ -67,20 +69,31 @@ func newPsCommand(g *global) *cobra.Command {
 var psOutputs = append([]string{"wide", "name"}, objectOutputs...)
 
 func (f *psFlags) once(command *cobra.Command, c *client.Client) error {
-	pods, err := f.list(command.Context(), c, command.ErrOrStderr())
+	pods, _, err := f.list(command.Context(), c, command.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	return f.print(command, pods)
 }
 
+// How ps -w looks: soon after a change of one of so many pods, to each of which it has a connection, or of which pods there are; and
+// after a time, also if there was none, or none that is known.
+const (
+	mostWatched = 250
+	soon        = 100 * time.Millisecond
+	sometimes   = 10 * time.Second
+)
+
 // follow prints the pods, and then each again that has changed.
 func (f *psFlags) follow(command *cobra.Command, c *client.Client) error {
 	ctx, warnings := command.Context(), command.ErrOrStderr()
-	seen := map[types.UID]*v1.Pod{}
+	changes := pathwatch.New(func(context.Context, error) {}) // without it there is a look, too
+	defer changes.Close()
+	seen, watched := map[types.UID]*v1.Pod{}, sync.Map{}
 	for {
+		changes.Follow(ctx, c.Folder)
 		began := time.Now()
-		pods, err := f.list(ctx, c, warnings)
+		pods, attended, err := f.list(ctx, c, warnings)
 		if err != nil {
 			return err
 		}
@@ -96,36 +109,58 @@ func (f *psFlags) follow(command *cobra.Command, c *client.Client) error {
 			}
 			f.headerless = true
 		}
+		for _, p := range attended[:min(len(attended), mostWatched)] {
+			if seen[p.UID] == nil {
+				continue
+			}
+			if _, is := watched.LoadOrStore(p.UID, true); !is {
+				go func() {
+					_ = p.Watch(ctx, func(*v1.Pod) bool { changes.Changed.Send(); return true }) // the next look sees why it ended
+					watched.Delete(p.UID)
+					changes.Changed.Send()
+				}()
+			}
+		}
+		next := sometimes
+		if len(attended) > mostWatched {
+			next = time.Second
+		}
+		took := time.Since(began)
+		select {
+		case <-ctx.Done():
+		case <-changes.Changed:
+		case <-time.After(next):
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(max(time.Second, 4*time.Since(began))):
+		case <-time.After(max(soon, 4*took)):
 		}
 	}
 }
 
-// list are the pods that are wanted.
-func (f *psFlags) list(ctx context.Context, c *client.Client, warnings io.Writer) ([]*v1.Pod, error) {
-	pods, silent, err := c.Pods(ctx)
+// list are the pods that are wanted, and all that a lifepod leads.
+func (f *psFlags) list(ctx context.Context, c *client.Client, warnings io.Writer) (list []*v1.Pod, attended []*client.Pod, _ error) {
+	attended, silent, err := c.Pods(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, s := range silent {
 		warn(warnings, "the lifepod at %s does not answer: %v", s.Socket, s.Err)
 	}
-	left := c.Unattended(pods)
-	all, err := f.of(pods, left)
+	left := c.Unattended(attended)
+	all, err := f.of(attended, left)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, line := range unattended.Notices(slices.DeleteFunc(all.left, unattended.Pod.Ended)) {
 		warn(warnings, "%s", line)
 	}
 	if f.ended {
-		ended, err := f.of(nil, c.Ended(pods, left))
-		return append(all.pods, ended.pods...), err
+		ended, err := f.of(nil, c.Ended(attended, left))
+		return append(all.pods, ended.pods...), attended, err
 	}
-	return all.pods, nil
+	return all.pods, attended, nil
 }
 
 func (f *psFlags) print(command *cobra.Command, pods []*v1.Pod) error {

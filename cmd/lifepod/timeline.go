@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/timeline"
@@ -25,6 +26,7 @@ import (
 type timelineFlags struct {
 	wanted   timeline.Wanted
 	output   string
+	language sentence.Language
 	diff     bool
 	group    timeline.ChosenGroup
 	attempts int
@@ -64,6 +66,7 @@ as one: who began each restart, what all waited for, and for whom.`,
 	flags.StringVar(&t.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
 	flags.IntVar(&t.attempts, "rounds", usualAttempts,
 		"of a group, this `number` of the newest attempts; 0: all, as -o json and otlp have")
+	commandline.LanguageVar(flags, &t.language)
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	return command
 }
@@ -75,6 +78,9 @@ const usualAttempts = 5
 func (t *timelineFlags) check(command *cobra.Command) error {
 	if err := commandline.CheckOutput(t.output, "json", "svg", "html", "otlp"); err != nil {
 		return err
+	}
+	if t.output == "json" || t.output == "otlp" {
+		t.language = sentence.English
 	}
 	switch n := len(t.wanted.Names); {
 	case t.group.Name != "":
@@ -143,7 +149,7 @@ func (t *timelineFlags) charts(source journal.Source) ([]*timeline.Chart, error)
 		if err != nil {
 			return nil, err
 		}
-		return []*timeline.Chart{timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.attempts)}, nil
+		return []*timeline.Chart{timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.attempts, t.language)}, nil
 	}
 	pods, err := t.wanted.From(source)
 	if err != nil {
@@ -155,7 +161,7 @@ func (t *timelineFlags) charts(source journal.Source) ([]*timeline.Chart, error)
 		if err != nil {
 			return nil, err
 		}
-		charts = append(charts, timeline.Of(record, time.Now()))
+		charts = append(charts, timeline.In(t.language, record, time.Now()))
 	}
 	return charts, nil
 }

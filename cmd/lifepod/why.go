@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/why"
@@ -23,8 +24,10 @@ import (
 type whyFlags struct {
 	wanted timeline.Wanted
 	output string
-	rule   bool
-	group  timeline.ChosenGroup
+	// language is that of what is written for people.
+	language sentence.Language
+	rule     bool
+	group    timeline.ChosenGroup
 	// exitCode has it end with 1 if anything is not as it should be.
 	exitCode bool
 	trouble  bool // something was not as it should be
@@ -75,6 +78,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 	flags.StringVarP(&f.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
 	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
+	commandline.LanguageVar(flags, &f.language)
 	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit code 1 if anything is not as it should be")
 	flags.StringVar(&f.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
@@ -96,6 +100,9 @@ func (f *whyFlags) check(args []string) error {
 	case f.group.Name != "" && f.rule:
 		return errors.New("--rule is about pods: of a group there is none to quote")
 	}
+	if f.output == "json" {
+		f.language = sentence.English
+	}
 	f.group.Namespace = f.wanted.Namespace
 	err := f.group.Check()
 	f.wanted.Namespace = f.group.Namespace
@@ -109,14 +116,14 @@ func (f *whyFlags) ofGroup(out io.Writer, source journal.Source) error {
 		return err
 	}
 	name := namespace + "/" + f.group.Name
-	g := why.ExplainGroup(name, records, time.Now())
+	g := why.ExplainGroup(name, records, time.Now(), f.language)
 	switch {
 	case g == nil:
 		return fmt.Errorf("all pods of the group %s are gone: lifepod timeline --group shows how its attempts went", plain.Line(name))
 	case f.output == "json":
 		return writeJSON(out, g)
 	}
-	return why.Layout{Width: widthOf(out)}.WriteGroup(out, g)
+	return why.Layout{Width: widthOf(out), Language: f.language}.WriteGroup(out, g)
 }
 
 // one explains a pod, or one of its containers.
@@ -130,7 +137,7 @@ func (f *whyFlags) one(out io.Writer, source journal.Source, args []string) erro
 	if err != nil {
 		return err
 	}
-	e := why.Explain(record, time.Now())
+	e := why.Explain(record, time.Now(), f.language)
 	if len(args) == 2 {
 		if err := hasContainer(&record.Pod, args[1]); err != nil {
 			return err
@@ -154,7 +161,7 @@ func (f *whyFlags) object(out io.Writer, source journal.Source, args []string, n
 	if len(args) > 1 || err != nil {
 		return noPod
 	}
-	list := slices.DeleteFunc(objects.Troubles(), func(t why.Trouble) bool {
+	list := slices.DeleteFunc(objects.Troubles(f.language), func(t why.Trouble) bool {
 		_, name, _ := strings.Cut(t.Object, " ") // after its kind
 		return name != args[0] && (!strings.HasSuffix(name, "/"+args[0]) || f.wanted.Namespace != "" && name != f.wanted.Namespace+"/"+args[0])
 	})
@@ -165,7 +172,7 @@ func (f *whyFlags) object(out io.Writer, source journal.Source, args []string, n
 	if f.output == "json" {
 		return writeJSON(out, list)
 	}
-	return why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}.WriteTroubles(out, list)
+	return why.Layout{Width: widthOf(out), Colour: plain.Colours(out), Language: f.language}.WriteTroubles(out, list)
 }
 
 func hasContainer(pod *journal.Pod, name string) error {
@@ -195,12 +202,12 @@ func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 	if err != nil {
 		return err
 	}
-	list, asked := why.Overview(records, time.Now())
+	list, asked := why.Overview(records, time.Now(), f.language)
 	objects, err := objectsOf(source, selector)
 	if err != nil {
 		warn(warnings, "of objects that are no pods nothing is known: %v", err)
 	}
-	list = append(list, objects.Troubles()...)
+	list = append(list, objects.Troubles(f.language)...)
 	f.trouble = len(list) > 0
 	if f.output == "json" {
 		return writeJSON(out, append([]why.Trouble{}, list...))
@@ -214,7 +221,7 @@ func (f *whyFlags) all(out, warnings io.Writer, source journal.Source) error {
 
 // layout is that of a terminal, or of 80 columns.
 func (f *whyFlags) layout(out io.Writer) (why.Layout, error) {
-	l := why.Layout{Width: widthOf(out), Colour: plain.Colours(out)}
+	l := why.Layout{Width: widthOf(out), Colour: plain.Colours(out), Language: f.language}
 	if !f.rule {
 		return l, nil
 	}

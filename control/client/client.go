@@ -30,7 +30,7 @@ const socketsAtOnce = 1000
 
 // Client knows the pods of one root.
 type Client struct {
-	folder string
+	Folder string // of the sockets
 	root   string // for messages
 	// Left are the pods whose lifepod has ended without them; may be nil.
 	Left func() []unattended.Pod
@@ -44,7 +44,7 @@ type Client struct {
 
 // New makes a client for the sockets in a folder, which belong to a state folder.
 func New(folder, root string) *Client {
-	return &Client{folder: folder, root: root, patience: answerTimeout, atOnce: socketsAtOnce}
+	return &Client{Folder: folder, root: root, patience: answerTimeout, atOnce: socketsAtOnce}
 }
 
 // Pod is one pod and the connection to its lifepod.
@@ -66,7 +66,7 @@ type Silent struct {
 // Pods are all that run, by namespace and name; silent are those of which
 // nothing can be learned.
 func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err error) {
-	paths, err := control.Sockets(c.folder)
+	paths, err := control.Sockets(c.Folder)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, nil, errors.New("only root may see and steer pods: run it with sudo")
 	}

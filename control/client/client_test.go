@@ -94,7 +94,7 @@ func TestNoPods(t *testing.T) {
 func TestSilentLifepod(t *testing.T) {
 	c := lifepods(t, map[string]string{"1": "default/web"})
 	c.patience = 2 * time.Second                                       // the other one answers within it, on a busy machine, too
-	hung, err := net.Listen("unix", filepath.Join(c.folder, "2.sock")) // nobody accepts
+	hung, err := net.Listen("unix", filepath.Join(c.Folder, "2.sock")) // nobody accepts
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = hung.Close() })
 	pods, silent, err := c.Pods(t.Context())
@@ -110,7 +110,7 @@ func TestRefusal(t *testing.T) {
 		`whatever`: "the pod's lifepod answered 409 Conflict",
 	} {
 		c := New(t.TempDir(), "/root")
-		serve(t, filepath.Join(c.folder, "1.sock"), func(w http.ResponseWriter, _ *http.Request) {
+		serve(t, filepath.Join(c.Folder, "1.sock"), func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
 			assert.NoError(t, assert.ErrorOf(w.Write([]byte(answer))))
 		})
@@ -122,7 +122,7 @@ func TestRefusal(t *testing.T) {
 // A watch that breaks off is an error: the pod's lifepod was killed.
 func TestWatchBreaksOff(t *testing.T) {
 	c := New(t.TempDir(), "/root")
-	path := filepath.Join(c.folder, "1.sock")
+	path := filepath.Join(c.Folder, "1.sock")
 	serve(t, path, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/pods" {
 			_, _ = w.Write([]byte(`{"items":[{"metadata":{"namespace":"default","name":"web"}}]}`)) // else the test fails

@@ -27,6 +27,13 @@ func (p *Pod) Events(ctx context.Context) ([]v1.Event, error) {
 	return list.Items, err
 }
 
+// Services are those of the pod's lifepod run that select it.
+func (p *Pod) Services(ctx context.Context) ([]v1.Service, error) {
+	var list v1.ServiceList
+	err := p.call(ctx, http.MethodGet, p.path("/services"), nil, &list)
+	return list.Items, err
+}
+
 // Process is the first process of a container that runs; without a name it is that of any one.
 func (p *Pod) Process(ctx context.Context, container string) (id pidfd.ID, err error) {
 	return id, p.call(ctx, http.MethodGet, p.path("/process?"+url.Values{"container": {container}}.Encode()), nil, &id)

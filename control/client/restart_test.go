@@ -55,7 +55,7 @@ func inState(t *testing.T, containers ...string) *v1.Pod {
 func watched(t *testing.T, states ...*v1.Pod) *Pod {
 	t.Helper()
 	c := New(t.TempDir(), "/root")
-	serve(t, filepath.Join(c.folder, "1.sock"), func(w http.ResponseWriter, r *http.Request) {
+	serve(t, filepath.Join(c.Folder, "1.sock"), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/pods" {
 			_, _ = w.Write([]byte(`{"items":[{"metadata":{"namespace":"default","name":"web"}}]}`)) // else the test fails
 			return

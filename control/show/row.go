@@ -55,6 +55,9 @@ func gates(pod *v1.Pod) string {
 // Status is kubectl's word for how a pod is.
 func Status(pod *v1.Pod) string { return summarize(pod).status }
 
+// IsReady says whether the pod's condition Ready is True.
+func IsReady(pod *v1.Pod) bool { return isTrue(pod, v1.PodReady) }
+
 // madeAt is when the pod was created; a static pod, which no API server has
 // created, when it was begun.
 func madeAt(pod *v1.Pod) time.Time {
@@ -200,7 +203,7 @@ func (s *summary) readRegular(pod *v1.Pod) {
 		return
 	}
 	switch {
-	case running && isTrue(pod, v1.PodReady):
+	case running && IsReady(pod):
 		s.status = "Running"
 	case failed != "":
 		s.status = failed

@@ -25,7 +25,7 @@ const chinese = groups("/zh", {
   guide: "Pod 的一生",
   pages: pages(["阶段", "从创建到就绪", "有节点之前", "沙箱与网络", "卷与镜像", "Init 容器与边车容器", "回调", "探针", "退出", "就地重启", "终止", "kubelet 的竞态"]),
   reference: "参考",
-  others: [["run", "run"], ["why", "why"], ["timeline", "timeline"], ["restarts", "重启"], ["groups", "组"], ["up", "up"], ["glossary", "术语表"]],
+  others: [["run", "run"], ["why", "why"], ["timeline", "timeline"], ["restarts", "重启"], ["groups", "组"], ["up", "up"], ["contract/words", "词语"], ["glossary", "术语表"]],
 });
 
 // outside makes links to files that are no pages lead to the repository.

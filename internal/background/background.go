@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -92,6 +93,25 @@ func Take() *Process {
 func Has(pid int) bool {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // as it was at its start
 	return err == nil && strings.Contains("\x00"+string(environment), "\x00"+variable+"=1\x00")
+}
+
+// LoggingTo are the processes whose output goes to a log, those among them that Start has not started, too.
+func LoggingTo(log string) (pids []int) {
+	wanted, err := os.Stat(log)
+	if err != nil {
+		return nil // nothing has been started
+	}
+	outputs, _ := filepath.Glob("/proc/[0-9]*/fd/1") // the pattern is right
+	for _, output := range outputs {
+		is, err := os.Stat(output)
+		if err != nil || !os.SameFile(is, wanted) {
+			continue
+		}
+		if pid, err := strconv.Atoi(strings.Split(output, "/")[2]); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Ready tells who waits, who may be gone.

@@ -32,6 +32,7 @@ func CompleteFlags(command *cobra.Command, byName map[string]Completer) {
 // everywhere are the values of flags that are alike in all commands.
 var everywhere = map[string][]cobra.Completion{
 	"color":     plain.Colouring,
+	"lang":      {"en", "zh"},
 	"log-level": {"debug", "info", "warn", "error"},
 	"runtime":   {"runc", "crun"},
 }

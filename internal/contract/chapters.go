@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	files "github.com/lifepod/lifepod/docs/contract"
+	chinese "github.com/lifepod/lifepod/docs/zh/contract"
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 // Chapter is one file of the contract.
@@ -112,14 +114,18 @@ type Word struct {
 	Text  string // Markdown, with the rules behind it
 }
 
-// Words are those of words.md.
-func Words() ([]Word, error) {
+// Words are those of words.md, in a language.
+func Words(language sentence.Language) ([]Word, error) {
 	data, err := files.Files.ReadFile("words.md")
 	if err != nil {
 		return nil, fmt.Errorf("read the contract: %w", err)
 	}
+	text := string(data)
+	if language == sentence.Chinese {
+		text = chinese.Words
+	}
 	var words []Word
-	for _, section := range strings.Split(string(data), "\n## ")[1:] {
+	for _, section := range strings.Split(text, "\n## ")[1:] {
 		heading, text, _ := strings.Cut(section, "\n")
 		words = append(words, Word{Names: strings.Split(heading, ", "), Text: strings.TrimSpace(text)})
 	}

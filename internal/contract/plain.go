@@ -35,7 +35,7 @@ func plainBlock(block string, width int) string {
 	var out, paragraph []string
 	flush := func() {
 		if len(paragraph) > 0 {
-			text := strings.Join(paragraph, " ")
+			text := separated.ReplaceAllString(strings.Join(paragraph, " "), "$1")
 			out = append(out, plain.Wrap(inline(text), width, strings.Repeat(" ", len(listItem.FindString(text)))))
 		}
 		paragraph = nil
@@ -52,8 +52,9 @@ func plainBlock(block string, width int) string {
 }
 
 var (
-	linkText = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
-	emphasis = regexp.MustCompile(`(\*\*|\*)([^*]+)(\*\*|\*)`)
+	separated = regexp.MustCompile(`([，。；：、）]) `) // what Chinese text has in place of spaces
+	linkText  = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
+	emphasis  = regexp.MustCompile(`(\*\*|\*)([^*]+)(\*\*|\*)`)
 )
 
 // inline is Markdown without links and emphasis.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 func TestPlain(t *testing.T) {
@@ -113,10 +114,13 @@ func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 
 // TestWords: each word says which rules are behind it and how to look, and there are no two of a name.
 func TestWords(t *testing.T) {
-	words, err := Words()
+	words, err := Words(sentence.English)
 	assert.Require(t, err == nil, "%v", err)
+	chinese, err := Words(sentence.Chinese)
+	assert.Require(t, err == nil && len(chinese) == len(words), "%d words in Chinese: %v", len(chinese), err)
 	seen := map[string]bool{}
-	for _, w := range words {
+	for i, w := range words {
+		assert.Deep(t, "the same in Chinese", append(Numbers(w.Text), w.Names...), append(Numbers(chinese[i].Text), chinese[i].Names...))
 		if !regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text) {
 			t.Errorf("%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
 		}

@@ -3,6 +3,7 @@
 package footprint
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -181,7 +182,7 @@ func LateTimers(slack time.Duration) error {
 	for _, thread := range threads {
 		path := filepath.Join("/proc", thread.Name(), "timerslack_ns")
 		err := os.WriteFile(path, []byte(strconv.FormatInt(slack.Nanoseconds(), 10)), 0)
-		if err != nil && !os.IsNotExist(err) { // a thread that has ended
+		if err != nil && !os.IsNotExist(err) && !errors.Is(err, unix.ESRCH) { // a thread that has ended
 			return fmt.Errorf("timers of this process: %w", err)
 		}
 	}

@@ -47,7 +47,7 @@ func (ColourFlag) Type() string { return "string" }
 // Set reads one.
 func (ColourFlag) Set(text string) error {
 	if !slices.Contains(Colouring, text) {
-		return errors.New("want auto, always or never")
+		return errors.New("auto, always or never")
 	}
 	colouring = text
 	return nil

@@ -1,8 +1,6 @@
 package story
 
 import (
-	"fmt"
-
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -12,22 +10,22 @@ type attempts map[string]map[string]int // by a report's subject and what it tel
 
 // toTell is what to write of a report; empty if it says only that an attempt went
 // as the ones before.
-func (a attempts) toTell(r lifecycle.Report) string {
+func (a attempts) toTell(r lifecycle.Report, say lifecycle.Say) string {
 	if !r.Again {
-		return r.String() + a.over(r.Subject)
+		return r.In(say).Line(say) + a.over(r.Subject, say)
 	}
 	if a[r.Subject] == nil {
 		a[r.Subject] = map[string]int{}
 	}
-	w := r.Words()
+	w := r.In(say)
 	if a[r.Subject][w.What]++; a[r.Subject][w.What] > 1 {
 		return ""
 	}
-	return w.String()
+	return w.Line(say)
 }
 
 // over ends a subject's attempts and says how many there were, if they were many.
-func (a attempts) over(subject string) string {
+func (a attempts) over(subject string, say lifecycle.Say) string {
 	most := 0
 	for _, n := range a[subject] {
 		most = max(most, n)
@@ -36,5 +34,5 @@ func (a attempts) over(subject string) string {
 	if most < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" (after %d attempts)", most)
+	return say(" (after %d attempts)", most)
 }

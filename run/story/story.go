@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -60,6 +61,8 @@ type Formatter struct {
 	Explain *Rules  // what rules say when they come for the first time; nil: nothing is explained
 	Of      *v1.Pod // whose life it is; nil: that of several
 	Several bool    // it is one of several
+
+	Language sentence.Language // of what is no JSON
 
 	attempts   attempts
 	milestones map[string]bool // of statuses that were told
@@ -129,7 +132,7 @@ func (t *Formatter) Report(at time.Time, r lifecycle.Report) string {
 	if t.attempts == nil {
 		t.attempts = attempts{}
 	}
-	text := cri.Reason(t.attempts.toTell(r))
+	text := cri.Reason(t.attempts.toTell(r, t.Language.Say))
 	if text == "" {
 		return ""
 	}

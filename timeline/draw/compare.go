@@ -1,16 +1,20 @@
 package draw
 
 import (
-	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/timeline"
 )
 
 // WriteComparison writes what each step took in two pods, and the difference.
 func WriteComparison(w io.Writer, c *timeline.Comparison, o TextOptions) error {
-	p := &page{width: max(o.Width, MinWidth), colour: o.Colour}
+	p := &page{width: max(o.Width, MinWidth), colour: o.Colour, language: c.Language}
+	difference := p.language.Word("difference")
 	var labels []string
 	for _, s := range c.Steps {
 		labels = append(labels, stepLabel(&s))
@@ -22,15 +26,15 @@ func WriteComparison(w io.Writer, c *timeline.Comparison, o TextOptions) error {
 	}
 	column := 8 // a duration, and a space
 	for _, n := range names {
-		column = max(column, len([]rune(n))+2)
+		column = max(column, plain.Width(n)+2)
 	}
 	column = min(column, p.width*2/9)
 	for _, l := range labels {
-		p.labels = max(p.labels, len([]rune(l)))
+		p.labels = max(p.labels, plain.Width(l))
 	}
-	p.labels = min(p.labels, p.width-columns*max(column, len("difference")+2)-1)
-	last := max(column, len("difference")+2)
-	p.line(p.left("") + right(names[0], column) + right(names[1], column) + right("difference", last))
+	p.labels = min(p.labels, p.width-columns*max(column, plain.Width(difference)+2)-1)
+	last := max(column, plain.Width(difference)+2)
+	p.line(p.left("") + right(names[0], column) + right(names[1], column) + right(difference, last))
 	for i, s := range c.Steps {
 		colour, end := "", ""
 		if p.colour && s.A != nil && s.B != nil && s.Difference().Abs() >= time.Millisecond {
@@ -39,10 +43,10 @@ func WriteComparison(w io.Writer, c *timeline.Comparison, o TextOptions) error {
 				colour = looks[timeline.Up].colour
 			}
 		}
-		p.line(p.left(labels[i]) + right(took(s.A), column) + right(took(s.B), column) + colour + right(difference(&s), last) + end)
+		p.line(p.left(labels[i]) + right(p.took(s.A), column) + right(p.took(s.B), column) + colour + right(differenceOf(&s), last) + end)
 	}
 	p.line("")
-	p.wrapped("* on the critical path of one of them; + the second took longer", "  ")
+	p.wrapped(p.language.Word("* on the critical path of one of them; + the second took longer"), "  ")
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
@@ -54,14 +58,14 @@ func stepLabel(s *timeline.Compared) string {
 	return timeline.Line(s.Label)
 }
 
-func took(d *time.Duration) string {
+func (p *page) took(d *time.Duration) string {
 	if d == nil {
-		return "none"
+		return p.language.Word("none")
 	}
 	return timeline.Took(*d)
 }
 
-func difference(s *timeline.Compared) string {
+func differenceOf(s *timeline.Compared) string {
 	switch d := s.Difference(); {
 	case s.A == nil || s.B == nil:
 		return ""
@@ -76,8 +80,8 @@ func difference(s *timeline.Compared) string {
 
 // right is text at the right of a column; of one that is too long, the end.
 func right(text string, column int) string {
-	if runes := []rune(text); len(runes) > column-1 {
-		text = "…" + string(runes[len(runes)-column+2:])
+	if over := plain.Width(text) - (column - 1); over > 0 {
+		text = ansi.TruncateLeftWc(text, over+1, "…")
 	}
-	return fmt.Sprintf("%*s", column, text)
+	return strings.Repeat(" ", max(column-plain.Width(text), 0)) + text
 }

@@ -9,10 +9,10 @@ import (
 
 // figure is what a row adds up to: how long the work took, how long the container ran and how often,
 // how many attempts of a probe failed.
-func figure(r *timeline.Row) string {
+func (p *page) figure(r *timeline.Row) string {
 	switch {
 	case r.Kind == timeline.ProbeRow:
-		return fmt.Sprintf("%d failed", len(r.Marks))
+		return p.language.Say("%d failed", len(r.Marks))
 	case r.Kind == timeline.ContainerRow:
 		return runs(r)
 	case len(r.Bars) == 0:

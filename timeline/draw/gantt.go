@@ -6,7 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -24,7 +27,7 @@ func WriteText(w io.Writer, charts []*timeline.Chart, o TextOptions) error {
 	if len(charts) == 0 {
 		return nil
 	}
-	p := &page{axis: timeline.Together(charts), colour: o.Colour, width: max(o.Width, MinWidth)}
+	p := &page{axis: timeline.Together(charts), language: charts[0].Language, colour: o.Colour, width: max(o.Width, MinWidth)}
 	switch {
 	case len(charts) > 1:
 		p.several(timeline.InTime(charts))
@@ -39,12 +42,13 @@ func WriteText(w io.Writer, charts []*timeline.Chart, o TextOptions) error {
 
 // page is what is being written.
 type page struct {
-	text   strings.Builder
-	axis   *timeline.Axis
-	colour bool
-	width  int // of a line
-	labels int // of the labels on the left
-	cells  int // of the axis
+	text     strings.Builder
+	axis     *timeline.Axis
+	colour   bool
+	language sentence.Language
+	width    int // of a line
+	labels   int // of the labels on the left
+	cells    int // of the axis
 }
 
 // figures is the width of what is on the right of the axis.
@@ -53,7 +57,7 @@ const figures = 9
 // fit gives labels the width that they need, within limits.
 func (p *page) fit(labels []string) {
 	for _, l := range labels {
-		p.labels = max(p.labels, len([]rune(l)))
+		p.labels = max(p.labels, plain.Width(l))
 	}
 	p.labels = min(p.labels, p.width*3/10)
 	p.cells = p.width - p.labels - 1 - 1 - figures
@@ -67,15 +71,15 @@ func (p *page) one(c *timeline.Chart) {
 		if r.Kind == timeline.CgroupRow && !matters(&r) {
 			continue
 		}
-		rows, labels = append(rows, r), append(labels, name(&r))
+		rows, labels = append(rows, r), append(labels, name(p.language, &r))
 	}
 	p.fit(labels)
 	p.wrapped(headline(c), "  ")
-	p.wrapped(reached(c)+", created "+c.Begin.UTC().Format("2006-01-02 15:04:05")+" UTC", "  ")
+	p.wrapped(reached(c)+p.language.Say(", created %s UTC", c.Begin.UTC().Format(time.DateTime)), "  ")
 	p.line("")
 	p.ticks()
 	for i := range rows {
-		p.row(labels[i], &rows[i], figure(&rows[i]))
+		p.row(labels[i], &rows[i], p.figure(&rows[i]))
 	}
 	p.line("")
 	p.shares(c)
@@ -109,12 +113,12 @@ func (p *page) several(charts []*timeline.Chart) {
 	for i, c := range charts {
 		text := fmt.Sprintf("%s %s", labels[i], reached(c))
 		if len(c.Path.Shares) > 0 {
-			text += ": " + share(&c.Path.Shares[0])
+			text += p.language.Word(": ") + share(p.language, &c.Path.Shares[0])
 		}
 		p.wrapped(text, "  ")
 	}
 	behind := charts[last].Path.At.Sub(charts[first].Path.At)
-	p.wrapped(fmt.Sprintf("slowest: %s, %s after %s", labels[last], timeline.Took(behind), labels[first]), "  ")
+	p.wrapped(p.language.Say("slowest: %s, %s after %s", labels[last], timeline.Took(behind), labels[first]), "  ")
 	p.legend()
 }
 
@@ -132,19 +136,19 @@ func shortest(c *timeline.Chart, among []*timeline.Chart) string {
 func headline(c *timeline.Chart) string {
 	text := c.Pod.FullName()
 	if c.Pod.Node != "" {
-		text += " on " + c.Pod.Node
+		text = c.Language.Say("%s on %s", text, c.Pod.Node)
 	}
-	return timeline.Line(text + ": " + state(c))
+	return timeline.Line(text + c.Language.Word(": ") + state(c))
 }
 
 // state is the pod's phase, and whether it is gone.
 func state(c *timeline.Chart) string {
-	text := cmp.Or(c.Phase, "not begun")
+	text := cmp.Or(c.Phase, c.Language.Word("not begun"))
 	switch {
 	case c.Held:
-		return text + ", ended, and its object is still there"
+		return text + c.Language.Word(", ended, and its object is still there")
 	case c.Gone:
-		return text + ", gone"
+		return text + c.Language.Word(", gone")
 	}
 	return text
 }
@@ -153,20 +157,19 @@ func state(c *timeline.Chart) string {
 func reached(c *timeline.Chart) string {
 	took := timeline.Took(c.Path.At.Sub(c.Begin))
 	if c.Path.To == "now" {
-		return "not Ready for " + took
+		return c.Language.Say("not Ready for %s", took)
 	}
-	return timeline.Line(c.Path.To + " after " + took)
+	return timeline.Line(c.Language.Say("%s after %s", c.Language.Word(c.Path.To), took))
 }
 
 // name is a row's label.
-func name(r *timeline.Row) string {
-	text := r.Name
+func name(l sentence.Language, r *timeline.Row) string {
+	text := r.In(l)
 	switch {
 	case r.Kind == timeline.ProbeRow:
-		text = "  " + strings.TrimSuffix(r.Name, " of "+r.Container)
-		return " " + timeline.Line(text)
+		return " " + timeline.Line(r.Probe(l))
 	case r.Kind == timeline.ContainerRow && r.Of != "container":
-		text += " (" + r.Of + ")"
+		text += l.Say(" (%s)", l.Word(r.Of))
 	}
 	return timeline.Line(text)
 }
@@ -177,27 +180,23 @@ func (p *page) shares(c *timeline.Chart) {
 	if len(c.Path.Shares) == 0 {
 		return
 	}
-	to := c.Path.To
-	if to == "now" {
-		to = "the present"
-	}
-	p.line(fmt.Sprintf("critical path to %s, %s:", timeline.Line(to), timeline.Took(c.Path.Duration())))
+	p.line(p.language.Say("critical path to %s, %s:", timeline.Line(goal(c)), timeline.Took(c.Path.Duration())))
 	for i, s := range c.Path.Shares {
 		if i > 0 && (i == most || s.Percent < least) {
 			break
 		}
-		p.wrapped(fmt.Sprintf("  %7s  %s", timeline.Took(s.Took), share(&s)), strings.Repeat(" ", 11))
+		p.wrapped(fmt.Sprintf("  %7s  %s", timeline.Took(s.Took), share(p.language, &s)), strings.Repeat(" ", 11))
 	}
 	if c.Left > 0 {
-		p.wrapped(fmt.Sprintf("%d entries of the journal between the first and the newest are left out", c.Left), "  ")
+		p.wrapped(p.language.Say("%d entries of the journal between the first and the newest are left out", c.Left), "  ")
 	}
 }
 
 // share is "62 % image pull of main (busybox:1.37, 4.3 MiB)".
-func share(s *timeline.Share) string {
+func share(l sentence.Language, s *timeline.Share) string {
 	text := fmt.Sprintf("%d %% %s", s.Percent, s.Label)
 	if s.Bytes > 0 {
-		text += fmt.Sprintf(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
+		text += l.Say(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
 	}
 	return timeline.Line(text)
 }

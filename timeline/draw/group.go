@@ -12,11 +12,11 @@ import (
 func (p *page) group(c *timeline.Chart) {
 	var labels []string
 	for _, r := range c.Rows {
-		labels = append(labels, name(&r))
+		labels = append(labels, name(p.language, &r))
 	}
 	p.fit(labels)
 	p.wrapped(c.Headline(), "  ")
-	p.wrapped("since "+c.Begin.UTC().Format("2006-01-02 15:04:05")+" UTC", "  ")
+	p.wrapped(p.language.Say("since %s UTC", c.Begin.UTC().Format(time.DateTime)), "  ")
 	p.line("")
 	p.ticks()
 	for i := range c.Rows {
@@ -31,11 +31,11 @@ func (p *page) group(c *timeline.Chart) {
 			if s.Took == 0 {
 				continue
 			}
-			p.wrapped(fmt.Sprintf("  %7s  %s", timeline.Took(s.Took), timeline.StepText(s)), strings.Repeat(" ", 11))
+			p.wrapped(fmt.Sprintf("  %7s  %s", timeline.Took(s.Took), timeline.StepText(p.language, s)), strings.Repeat(" ", 11))
 		}
 	}
 	p.line("")
-	p.wrapped("█░ what all wait for  ▄ starts  ━ runs  · waits  ╌ ends  × failed", "  ")
+	p.wrapped(p.language.Word("█░ what all wait for  ▄ starts  ━ runs  · waits  ╌ ends  × failed"), "  ")
 }
 
 // waited is how long a member, or one of all, did not run.

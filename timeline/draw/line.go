@@ -1,11 +1,13 @@
 package draw
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -14,31 +16,24 @@ func (p *page) line(text string) { p.text.WriteString(strings.TrimRight(text, " 
 
 // wrapped writes text in lines that fit, the second and later ones with an indent.
 func (p *page) wrapped(text, indent string) {
-	room := p.width
-	for runes := []rune(text); len(runes) > 0; {
-		if len(runes) <= room {
-			p.line(string(runes))
+	for text != "" {
+		head := ansi.TruncateWc(text, p.width, "")
+		if len(head) == len(text) {
+			p.line(text)
 			return
 		}
-		end := room
-		for i := room; i > room/2; i-- {
-			if runes[i] == ' ' {
-				end = i
-				break
-			}
+		if i := strings.LastIndexByte(text[:len(head)+1], ' '); i > len(head)/2 {
+			head = text[:i]
 		}
-		p.line(string(runes[:end]))
-		runes = []rune(indent + strings.TrimLeft(string(runes[end:]), " "))
+		p.line(head)
+		text = indent + strings.TrimLeft(text[len(head):], " ")
 	}
 }
 
 // left is a label in its column.
 func (p *page) left(label string) string {
-	runes := []rune(label)
-	if len(runes) > p.labels {
-		runes = append(runes[:p.labels-1], '…')
-	}
-	return string(runes) + strings.Repeat(" ", p.labels-len(runes)) + " "
+	label = ansi.TruncateWc(label, p.labels, "…")
+	return label + strings.Repeat(" ", p.labels-plain.Width(label)) + " "
 }
 
 // tickRoom is how many columns a tick needs.
@@ -83,7 +78,7 @@ func (p *page) row(label string, r *timeline.Row, figure string) {
 	if p.colour && shown != plainColour {
 		out.WriteString(plainColour)
 	}
-	p.line(p.left(label) + out.String() + " " + fmt.Sprintf("%*s", figures, figure))
+	p.line(p.left(label) + out.String() + " " + right(figure, figures+1)[1:])
 }
 
 // glyph is one cell.
@@ -179,5 +174,5 @@ func look(b *timeline.Bar) glyph {
 // legend says what the characters mean.
 func (p *page) legend() {
 	p.line("")
-	p.wrapped("█▓░ critical path  ▄ work  ▒ runs, not ready  ━ ready  · waits  ╌ ends  × failed", "  ")
+	p.wrapped(p.language.Word("█▓░ critical path  ▄ work  ▒ runs, not ready  ━ ready  · waits  ╌ ends  × failed"), "  ")
 }

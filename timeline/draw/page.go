@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -21,6 +22,7 @@ var (
 
 // svgPage is what page.tmpl fills in.
 type svgPage struct {
+	Language sentence.Language
 	Policy   string
 	Style    template.CSS
 	Script   template.JS
@@ -67,8 +69,9 @@ func WritePage(w io.Writer, charts []*timeline.Chart) error {
 	charts = timeline.InTime(charts)
 	style := chartStyle + pageStyle
 	p := svgPage{
-		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(pageScript) + "; base-uri 'none'; form-action 'none'",
-		Style:  template.CSS(style), Script: template.JS(pageScript), //nolint:gosec // our own
+		Language: charts[0].Language,
+		Policy:   "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(pageScript) + "; base-uri 'none'; form-action 'none'",
+		Style:    template.CSS(style), Script: template.JS(pageScript), //nolint:gosec // our own
 	}
 	for _, l := range legendOf(charts) {
 		p.Legend = append(p.Legend, struct{ Class, Text string }{l.class, l.text})
@@ -93,12 +96,12 @@ func hash(text string) string {
 func partOf(i int, c *timeline.Chart) Drawing {
 	part := Drawing{
 		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Title()), Sub: about(c),
-		Scene: newScene("timeline of "+c.Title(), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
+		Scene: newScene(c.Language, c.Language.Say("timeline of %s", c.Title()), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
 	}
 	part.Path = pathText(c)
 	part.Parts = partsOf(c)
 	for _, r := range c.Rows {
-		part.Steps = append(part.Steps, stepsOf(&r, c.Begin)...)
+		part.Steps = append(part.Steps, stepsOf(c.Language, &r, c.Begin)...)
 	}
 	return part
 }
@@ -111,7 +114,7 @@ func partsOf(c *timeline.Chart) (list []SharePart) {
 			break // nobody can see it, and the table has it
 		}
 		width := float64(s.Took) / whole
-		part := SharePart{Text: shareText(&s), X: asPercent(at), Width: asPercent(width), Class: timeline.Work}
+		part := SharePart{Text: shareText(c.Language, &s), X: asPercent(at), Width: asPercent(width), Class: timeline.Work}
 		for _, p := range c.Path.Pieces {
 			if p.Label == s.Label {
 				part.Class = p.Step.Class()
@@ -123,19 +126,19 @@ func partsOf(c *timeline.Chart) (list []SharePart) {
 	return list
 }
 
-func stepsOf(r *timeline.Row, begin time.Time) (list []StepRow) {
+func stepsOf(l sentence.Language, r *timeline.Row, begin time.Time) (list []StepRow) {
 	for _, b := range r.Bars {
 		took := timeline.Took(b.Duration())
 		if b.Open {
-			took += ", goes on"
+			took += l.Word(", goes on")
 		}
 		list = append(list, StepRow{
-			Row: timeline.Line(r.Name), Step: timeline.Line(b.Name()), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
-			Critical: b.Critical, Failed: b.Failed(), Notes: b.Detail(),
+			Row: timeline.Line(r.In(l)), Step: timeline.Line(b.Name(l)), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
+			Critical: b.Critical, Failed: b.Failed(), Notes: b.Detail(l),
 		})
 	}
 	for _, m := range r.Marks {
-		row := StepRow{Row: timeline.Line(r.Name), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
+		row := StepRow{Row: timeline.Line(r.In(l)), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
 		if m.Text != "" {
 			row.Notes = []timeline.Note{{Text: timeline.Line(m.Text)}}
 		}
@@ -150,7 +153,7 @@ func Draw(c *timeline.Chart) Drawing { return partOf(0, c) }
 
 // DrawRow is one pod in one lane: its critical path and what became of it.
 func DrawRow(c *timeline.Chart) *Scene {
-	return newScene("timeline of "+c.Pod.FullName(), []timeline.Row{c.Summary()}, timeline.Together([]*timeline.Chart{c}), c.Begin)
+	return newScene(c.Language, c.Language.Say("timeline of %s", c.Pod.FullName()), []timeline.Row{c.Summary()}, timeline.Together([]*timeline.Chart{c}), c.Begin)
 }
 
 // Style is the style of drawings: their colours, light and dark.

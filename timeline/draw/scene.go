@@ -2,12 +2,12 @@ package draw
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -91,7 +91,7 @@ func spanOf(from, to float64) Span {
 }
 
 // newScene draws rows over an axis; begin is what times are counted from.
-func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *Scene {
+func newScene(l sentence.Language, name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *Scene {
 	const ticks, lastWithin = 8, 0.93
 	s := &Scene{Name: timeline.Line(name), Height: axisHeight + laneHeight*len(rows)}
 	for _, t := range axis.Ticks(ticks) {
@@ -105,39 +105,39 @@ func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.
 		s.Cuts = append(s.Cuts, spanOf(cut[0], cut[1]))
 	}
 	for i := range rows {
-		s.Lanes = append(s.Lanes, laneOf(&rows[i], axis, begin, axisHeight+laneHeight*i))
+		s.Lanes = append(s.Lanes, laneOf(l, &rows[i], axis, begin, axisHeight+laneHeight*i))
 	}
 	s.link(rows, axis)
 	return s
 }
 
-func laneOf(r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) Lane {
-	l := Lane{Label: timeline.Line(r.Name), Y: y}
+func laneOf(language sentence.Language, r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) Lane {
+	l := Lane{Label: timeline.Line(r.In(language)), Y: y}
 	if r.Kind == timeline.ContainerRow && r.Of != "container" {
-		l.Of = timeline.Line(r.Of)
+		l.Of = timeline.Line(language.Word(r.Of))
 	}
 	for i := range r.Bars {
-		l.Bars = append(l.Bars, boxOf(&r.Bars[i], axis, begin, y))
+		l.Bars = append(l.Bars, boxOf(language, &r.Bars[i], axis, begin, y))
 	}
 	for _, m := range r.Marks {
-		l.Dots = append(l.Dots, Dot{X: asPercent(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(r, &m, begin), Bad: m.Failed})
+		l.Dots = append(l.Dots, Dot{X: asPercent(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(language, r, &m, begin), Bad: m.Failed})
 	}
 	return l
 }
 
-func boxOf(b *timeline.Bar, axis *timeline.Axis, begin time.Time, y int) Box {
+func boxOf(l sentence.Language, b *timeline.Bar, axis *timeline.Axis, begin time.Time, y int) Box {
 	const roomy = 0.12 // as a share of the axis
 	from, to := axis.Position(b.Begin), axis.Position(b.End)
 	box := Box{
 		Span: spanOf(from, to), Y: y + (laneHeight-barHeight)/2, Height: barHeight, Class: b.Step.Class(), Critical: b.Critical,
-		Failed: b.Failed(), Open: b.Open, Took: timeline.Took(b.Duration()), Detail: b.Detail(),
+		Failed: b.Failed(), Open: b.Open, Took: timeline.Took(b.Duration()), Detail: b.Detail(l),
 	}
-	box.Title = fmt.Sprintf("%s: %s, from +%s", timeline.Line(b.Label), box.Took, timeline.Took(b.Begin.Sub(begin)))
+	box.Title = l.Say("%s: %s, from +%s", timeline.Line(b.Label), box.Took, timeline.Took(b.Begin.Sub(begin)))
 	if b.Open {
-		box.Title += ", goes on"
+		box.Title += l.Word(", goes on")
 	}
 	if b.Attempt > 0 {
-		box.Title += fmt.Sprintf(", restart %d", b.Attempt)
+		box.Title += l.Say(", restart %d", b.Attempt)
 	}
 	if to-from >= roomy {
 		box.Inside = box.Took
@@ -145,10 +145,10 @@ func boxOf(b *timeline.Bar, axis *timeline.Axis, begin time.Time, y int) Box {
 	return box
 }
 
-func markText(r *timeline.Row, m *timeline.Mark, begin time.Time) string {
-	text := fmt.Sprintf("%s: %s at +%s", r.Name, m.Name, timeline.Took(m.At.Sub(begin)))
+func markText(l sentence.Language, r *timeline.Row, m *timeline.Mark, begin time.Time) string {
+	text := l.Say("%s: %s at +%s", r.In(l), m.Name, timeline.Took(m.At.Sub(begin)))
 	if m.Text != "" {
-		text += ": " + m.Text
+		text += l.Word(": ") + m.Text
 	}
 	return timeline.Line(text)
 }

@@ -2,7 +2,6 @@ package draw
 
 import (
 	"embed"
-	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -82,16 +81,17 @@ type item struct{ class, text string }
 
 // legendOf is the legend of charts. Of a group nobody looks at whether its members are ready.
 func legendOf(charts []*timeline.Chart) []item {
+	l := charts[0].Language
 	if len(charts) == 1 && charts[0].Group != nil {
 		return []item{
-			{"critical", "what all wait for"}, {string(timeline.Work), "starts"}, {string(timeline.Up), "runs"},
-			{string(timeline.Wait), "waits"}, {string(timeline.Stop), "ends"},
+			{"critical", l.Word("what all wait for")}, {string(timeline.Work), l.Word("starts")}, {string(timeline.Up), l.Word("runs")},
+			{string(timeline.Wait), l.Word("waits")}, {string(timeline.Stop), l.Word("ends")},
 		}
 	}
 	return []item{
-		{"critical", "critical path"},
-		{string(timeline.Work), "work"}, {string(timeline.Pull), "image pull"}, {string(timeline.Run), "runs, not ready"},
-		{string(timeline.Up), "ready"}, {string(timeline.Wait), "waits"}, {string(timeline.Stop), "ends"},
+		{"critical", l.Word("critical path")},
+		{string(timeline.Work), l.Word("work")}, {string(timeline.Pull), l.Word("image pull")}, {string(timeline.Run), l.Word("runs, not ready")},
+		{string(timeline.Up), l.Word("ready")}, {string(timeline.Wait), l.Word("waits")}, {string(timeline.Stop), l.Word("ends")},
 	}
 }
 
@@ -107,7 +107,7 @@ func newView(charts []*timeline.Chart) view {
 	axis := timeline.Together(charts)
 	if len(charts) == 1 {
 		c := charts[0]
-		v := view{scene: newScene("timeline of "+c.Title(), c.Rows, axis, c.Begin), head: timeline.Line(c.Title()), sub: about(c), path: pathText(c)}
+		v := view{scene: newScene(c.Language, c.Language.Say("timeline of %s", c.Title()), c.Rows, axis, c.Begin), head: timeline.Line(c.Title()), sub: about(c), path: pathText(c)}
 		v.lines = shareLines(c)
 		return v
 	}
@@ -122,10 +122,10 @@ func newView(charts []*timeline.Chart) view {
 		}
 		rows = append(rows, row)
 	}
-	v.scene = newScene("timelines of "+v.head, rows, axis, axis.Begin)
-	v.sub = "slowest: " + timeline.Line(charts[last].Pod.FullName()) + ", " + timeline.Took(charts[last].Path.At.Sub(charts[first].Path.At)) +
-		" after " + timeline.Line(charts[first].Pod.FullName())
-	v.path = timeline.Line(charts[last].Pod.FullName()+": ") + pathText(charts[last])
+	l := charts[0].Language
+	v.scene = newScene(l, l.Say("timelines of %s", v.head), rows, axis, axis.Begin)
+	v.sub = timeline.Line(l.Say("slowest: %s, %s after %s", charts[last].Pod.FullName(), timeline.Took(charts[last].Path.At.Sub(charts[first].Path.At)), charts[first].Pod.FullName()))
+	v.path = timeline.Line(charts[last].Pod.FullName()) + l.Word(": ") + pathText(charts[last])
 	v.lines = shareLines(charts[last])
 	return v
 }
@@ -134,7 +134,7 @@ func newView(charts []*timeline.Chart) view {
 func shareLines(c *timeline.Chart) (lines []string) {
 	for i := range min(mostShares, len(c.Path.Shares)) {
 		if s := &c.Path.Shares[i]; s.Percent > 0 {
-			lines = append(lines, shareText(s))
+			lines = append(lines, shareText(c.Language, s))
 		}
 	}
 	return lines
@@ -144,7 +144,7 @@ func shareLines(c *timeline.Chart) (lines []string) {
 func countText(charts []*timeline.Chart) string {
 	const few = 3
 	if len(charts) > few {
-		return fmt.Sprintf("%d pods", len(charts))
+		return charts[0].Language.Count(len(charts), "pod")
 	}
 	var names []string
 	for _, c := range charts {

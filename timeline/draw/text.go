@@ -2,7 +2,9 @@ package draw
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -13,35 +15,34 @@ func about(c *timeline.Chart) string {
 		if n := len(c.Group.Attempts); n > 0 {
 			text = c.AttemptText(&c.Group.Attempts[n-1])
 		}
-		return text + ", since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
+		return text + c.Language.Say(", since %s UTC", c.Begin.UTC().Format(time.DateTime))
 	}
-	text := state(c)
-	took := timeline.Took(c.Path.At.Sub(c.Begin))
-	if c.Path.To == "now" {
-		text += ", not Ready for " + took
-	} else {
-		text += ", " + c.Path.To + " after " + took
-	}
+	l := c.Language
+	text := state(c) + l.Word(", ") + reached(c)
 	if c.Pod.Node != "" {
-		text += ", on " + c.Pod.Node
+		text += l.Say(", on %s", c.Pod.Node)
 	}
-	return timeline.Line(text + ", created " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC")
+	return timeline.Line(text + l.Say(", created %s UTC", c.Begin.UTC().Format(time.DateTime)))
 }
 
 // shareText is "62 % image pull of main, 2.12s (busybox:1.37, 4.3 MiB)".
-func shareText(s *timeline.Share) string {
+func shareText(l sentence.Language, s *timeline.Share) string {
 	text := fmt.Sprintf("%d %% %s, %s", s.Percent, s.Label, timeline.Took(s.Took))
 	if s.Bytes > 0 {
-		text += fmt.Sprintf(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
+		text += l.Say(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
 	}
 	return timeline.Line(text)
 }
 
 // pathText is "Critical path to Ready, 10.3s".
 func pathText(c *timeline.Chart) string {
-	to := c.Path.To
-	if to == "now" {
-		to = "the present"
+	return timeline.Line(c.Language.Say("Critical path to %s, %s", goal(c), timeline.Took(c.Path.Duration())))
+}
+
+// goal is what the critical path leads to.
+func goal(c *timeline.Chart) string {
+	if c.Path.To == "now" {
+		return c.Language.Word("the present")
 	}
-	return timeline.Line("Critical path to " + to + ", " + timeline.Took(c.Path.Duration()))
+	return c.Language.Word(c.Path.To)
 }

@@ -1,6 +1,7 @@
 // The page: which view is shown, what the server tells, what the buttons do.
 
-import { h, show } from "./dom.js";
+import { h, say, show } from "./dom.js";
+import { language } from "./words.js";
 import * as views from "./views.js";
 import { logView } from "./log.js";
 import { consoleView } from "./console.js";
@@ -34,7 +35,7 @@ const partOf = ({ part, uid }, can) => {
 const podContent = (route) => {
   const pod = state.shown;
   if (!pod || pod.error) {
-    return [h("h1", { tabindex: "-1" }, "Pod"), h("p", { class: pod ? "card warning" : "sub" }, pod?.error ?? "Looking …")];
+    return [h("h1", { tabindex: "-1" }, "Pod"), h("p", { class: pod ? "card warning" : "sub" }, pod?.error ?? say("Looking …"))];
   }
   return [h("div", { class: "pod-head", "data-key": "head" }, views.podHead(pod, route.part)),
     route.part ? h("div", { class: "pod-part", "data-key": route.part, "data-own": true }) : h("div", { class: "pod-body", "data-key": "body" }, views.podBody(pod))];
@@ -44,11 +45,11 @@ const render = () => {
   const { route, overview } = state;
   show(byID("nav"), views.nav(route, overview?.cluster));
   const content = route.view === "pod" ? podContent(route) : route.view === "table" ? views.table(route, state.shown, overview)
-    : overview ? views.list(overview, route) : [h("h1", { tabindex: "-1" }, "Pods"), h("p", { class: "sub" }, "Looking …")];
+    : overview ? views.list(overview, route) : [h("h1", { tabindex: "-1" }, "Pods"), h("p", { class: "sub" }, say("Looking …"))];
   show(main, content);
   const place = main.querySelector(".pod-part");
   if (place && state.shown?.can) {
-    const part = partOf(route, state.shown.can) ?? h("p", { class: "card empty" }, "This pod has none now.");
+    const part = partOf(route, state.shown.can) ?? h("p", { class: "card empty" }, say("This pod has none now."));
     part.parentElement === place || place.replaceChildren(part);
   }
   document.title = titleOf(route);
@@ -64,7 +65,7 @@ const announce = (overview) => {
   for (const pod of overview.pods) {
     const before = state.tones.get(pod.uid);
     if (before && before !== pod.tone) {
-      changed.push(pod.name + " is " + pod.status);
+      changed.push(say("%s is %s", pod.name, pod.status));
     }
     state.tones.set(pod.uid, pod.tone);
   }
@@ -90,7 +91,7 @@ const listen = () => {
     return;
   }
   const mine = source = new EventSource("api/live" + state.route.query);
-  source.addEventListener("open", () => linkIs("live", true));
+  source.addEventListener("open", () => linkIs(say("live"), true));
   source.addEventListener("overview", (event) => {
     state.overview = JSON.parse(event.data);
     announce(state.overview);
@@ -102,7 +103,7 @@ const listen = () => {
     render();
   });
   source.addEventListener("error", () => {
-    linkIs("no connection", false);
+    linkIs(say("no connection"), false);
     if (mine.readyState === EventSource.CLOSED) {
       setTimeout(() => mine === source && listen(), 3000);
     }
@@ -167,23 +168,23 @@ const actions = {
   },
   restart: (_, { dataset }) => {
     const pod = state.shown, container = dataset.only ?? byID("restart").value;
-    const text = container ? "It is stopped gracefully and started again. The others run on." : "Every container is ended at once and started again in order. The pod keeps its address and its volumes.";
-    confirm("Restart " + (container ? container + " of " + pod.name : "all containers of " + pod.name) + "?", text, "Restart", async () => {
+    const text = container ? say("It is stopped gracefully and started again. The others run on.") : say("Every container is ended at once and started again in order. The pod keeps its address and its volumes.");
+    confirm(container ? say("Restart %s of %s?", container, pod.name) : say("Restart all containers of %s?", pod.name), text, say("Restart"), async () => {
       await ask("restart", { container });
-      byID("say").textContent = "Restart of " + pod.name + " asked for";
+      byID("say").textContent = say("Restart of %s asked for", pod.name);
     });
   },
   stop: () => {
     const pod = state.shown;
-    confirm("Stop " + pod.name + "?", "Its containers get their stop signal and the pod's grace. Nothing starts it again here.", "Stop", async () => {
+    confirm(say("Stop %s?", pod.name), say("Its containers get their stop signal and the pod's grace. Nothing starts it again here."), say("Stop"), async () => {
       await ask("stop", { force: false });
-      byID("say").textContent = "Stop of " + pod.name + " asked for";
+      byID("say").textContent = say("Stop of %s asked for", pod.name);
     });
   },
   rule: async (_, { dataset }) => {
     const answer = await fetch("api/rules/" + encodeURIComponent(dataset.rule));
     const rule = answer.ok ? await answer.json() : { number: dataset.rule, text: await answer.text() };
-    byID("rule-title").textContent = "Rule " + rule.number;
+    byID("rule-title").textContent = say("Rule %s", rule.number);
     byID("rule-text").textContent = rule.text;
     byID("rule").showModal();
   },
@@ -191,6 +192,10 @@ const actions = {
 };
 
 export const start = () => {
+  document.documentElement.lang = language;
+  for (const element of document.querySelectorAll("[data-say]")) {
+    element.textContent = say(element.textContent);
+  }
   document.addEventListener("click", (event) => {
     const target = event.target.closest("[data-do]");
     target && actions[target.dataset.do](event, target);

@@ -1,6 +1,6 @@
 // Charts, drawn from the scenes of package timeline/draw.
 
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 
 const barHeight = 14, pathBelow = 3;
 
@@ -48,8 +48,8 @@ export const shares = (drawing) => drawing.parts && [
     h("svg", { width: 12, height: 12, "aria-hidden": "true" }, h("rect", { class: part.class, width: 12, height: 12, rx: 2 })), part.text)))];
 
 // legend says what the colours are.
-export const legend = () => h("ul", { class: "legend", "aria-label": "Legend" },
-  [["work", "work"], ["pull", "image pull"], ["run", "runs, not ready"], ["up", "ready"], ["wait", "waits"], ["stop", "ends"], ["critical", "critical path"]].map(([name, text]) =>
+export const legend = () => h("ul", { class: "legend", "aria-label": say("Legend") },
+  [["work", say("work")], ["pull", say("image pull")], ["run", say("runs, not ready")], ["up", say("ready")], ["wait", say("waits")], ["stop", say("ends")], ["critical", say("critical path")]].map(([name, text]) =>
     h("li", {}, h("svg", { width: 18, height: 12, "aria-hidden": "true" },
       name === "critical" ? h("line", { class: "path", x1: 1, x2: 17, y1: 6, y2: 6 }) : h("rect", { class: name, width: 18, height: 9, y: 2, rx: 2 })), text)));
 

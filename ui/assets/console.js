@@ -1,16 +1,16 @@
 // A console in a container: what is typed goes to a command's standard input, line by line.
 
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 import { Screen } from "./log.js";
 
 export const consoleView = (uid, containers) => {
   const select = h("select", { id: "console-container" }, containers.map((name) => h("option", { value: name }, name)));
   const command = h("input", { id: "console-command", value: "sh", spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   const line = h("input", { id: "console-line", class: "line", spellcheck: "false", autocomplete: "off", autocapitalize: "off", disabled: true });
-  const start = h("button", { type: "submit" }, "Open");
-  const end = h("button", { type: "button", disabled: true }, "End");
-  const state = h("p", { class: "sub", role: "status" }, "Lines that you send are the command's standard input; it has no terminal.");
-  const screen = new Screen("Output of the console");
+  const start = h("button", { type: "submit" }, say("Open"));
+  const end = h("button", { type: "button", disabled: true }, say("End"));
+  const state = h("p", { class: "sub", role: "status" }, say("Lines that you send are the command's standard input; it has no terminal."));
+  const screen = new Screen(say("Output of the console"));
   let socket = null;
   const past = [];
   let at = 0;
@@ -24,11 +24,11 @@ export const consoleView = (uid, containers) => {
     const address = new URL("api/pods/" + encodeURIComponent(uid) + "/exec?" + query, location.href);
     address.protocol = "ws:";
     socket = new WebSocket(address);
-    state.textContent = "Opening …";
+    state.textContent = say("Opening …");
     let told = false;
     socket.addEventListener("open", () => {
       opened(true);
-      state.textContent = command.value + " runs in " + select.value + ".";
+      state.textContent = say("%s runs in %s.", command.value, select.value);
       line.focus();
     });
     socket.addEventListener("message", (event) => {
@@ -37,14 +37,14 @@ export const consoleView = (uid, containers) => {
       said.err && screen.add(said.err, "stderr");
       if (said.end) {
         told = true;
-        state.textContent = said.end === "ended" ? "The command ended with exit code " + said.code + "." : said.end;
+        state.textContent = said.end === "ended" ? say("The command ended with exit code %d.", said.code) : said.end;
       }
     });
     socket.addEventListener("close", () => {
       const had = document.activeElement === line;
       opened(false);
       had && start.focus();
-      told || (state.textContent = "The connection was closed.");
+      told || (state.textContent = say("The connection was closed."));
     });
   };
   const send = () => {
@@ -67,11 +67,11 @@ export const consoleView = (uid, containers) => {
     }
   });
   end.addEventListener("click", () => socket?.close());
-  const opener = h("form", { class: "buttons" }, h("label", { class: "choice" }, h("span", {}, "Container"), select),
-    h("label", { class: "choice" }, h("span", {}, "Command"), command), start, end);
-  const sender = h("form", { class: "prompt" }, h("label", { for: "console-line" }, "Line"), line, h("button", { type: "submit" }, "Send"));
+  const opener = h("form", { class: "buttons" }, h("label", { class: "choice" }, h("span", {}, say("Container")), select),
+    h("label", { class: "choice" }, h("span", {}, say("Command")), command), start, end);
+  const sender = h("form", { class: "prompt" }, h("label", { for: "console-line" }, say("Line")), line, h("button", { type: "submit" }, say("Send")));
   opener.addEventListener("submit", (event) => { event.preventDefault(); open(); });
   sender.addEventListener("submit", (event) => { event.preventDefault(); send(); });
-  const element = h("section", { class: "card", "aria-labelledby": "console-title", "data-own": true }, h("h2", { id: "console-title" }, "Console"), opener, state, screen.place, sender);
+  const element = h("section", { class: "card", "aria-labelledby": "console-title", "data-own": true }, h("h2", { id: "console-title" }, say("Console")), opener, state, screen.place, sender);
   return { element, close: () => socket?.close() };
 };

@@ -1,5 +1,13 @@
 // Elements and text nodes: no text ever becomes HTML.
 
+import { words } from "./words.js";
+
+// say is a sentence in the page's language, with what stands in its places.
+export const say = (english, ...args) => {
+  let next = 0;
+  return (words[english] ?? english).replace(/%(?:\[(\d)\])?[sd]/g, (_, at) => args[at ? at - 1 : next++]);
+};
+
 const svgNames = new Set(["svg", "g", "rect", "line", "circle", "path", "text"]);
 
 // h makes an element. Attributes that are null or false are left out; children are elements or text.

@@ -1,6 +1,6 @@
 // A container's log, as it is written.
 
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 
 const most = 5000; // lines that are kept
 const colourNames = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
@@ -65,7 +65,7 @@ export const logView = (uid, containers) => {
   let end = null;
   const open = async () => {
     end?.abort();
-    const mine = end = new AbortController(), screen = new Screen("Log of " + select.value);
+    const mine = end = new AbortController(), screen = new Screen(say("Log of %s", select.value));
     body.replaceChildren(screen.place);
     state.textContent = "";
     try {
@@ -74,12 +74,12 @@ export const logView = (uid, containers) => {
       if (!answer.ok) {
         throw new Error(await answer.text());
       }
-      state.textContent = previous.checked ? "The instance before the last restart." : "Following.";
+      state.textContent = previous.checked ? say("The instance before the last restart.") : say("Following.");
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         screen.add(part.value);
       }
-      state.textContent = "The log has ended.";
+      state.textContent = say("The log has ended.");
     } catch (error) {
       if (!mine.signal.aborted) {
         state.textContent = error.message;
@@ -89,8 +89,8 @@ export const logView = (uid, containers) => {
   select.addEventListener("change", open);
   previous.addEventListener("change", open);
   const element = h("section", { class: "card", "aria-labelledby": "log-title", "data-own": true },
-    h("h2", { id: "log-title" }, "Log"),
-    h("div", { class: "buttons" }, h("label", { class: "choice" }, h("span", {}, "Container"), select), h("label", { class: "choice" }, previous, h("span", {}, "before the last restart"))),
+    h("h2", { id: "log-title" }, say("Log")),
+    h("div", { class: "buttons" }, h("label", { class: "choice" }, h("span", {}, say("Container")), select), h("label", { class: "choice" }, previous, h("span", {}, say("before the last restart")))),
     state, body);
   open();
   return { element, close: () => end?.abort() };

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Progress of a pull under way.
@@ -97,30 +99,32 @@ func (l *Layer) slower(than *Layer) bool {
 
 // String is "45.2 of 120.5 MiB at 4.5 MiB/s, layer 3 of 7", with the layer that the pull waits
 // for; empty while nothing is known.
-func (p Progress) String() string {
+func (p Progress) String() string { return p.in(fmt.Sprintf) }
+
+func (p Progress) in(say lifecycle.Say) string {
 	layer := ""
 	if i := p.Current(); i >= 0 && len(p.Layers) > 1 {
-		layer = fmt.Sprintf("layer %d of %d", i+1, len(p.Layers))
+		layer = say("layer %d of %d", i+1, len(p.Layers))
 	}
 	switch p.Phase() {
 	case PhaseDownloading:
-		text := Share(p.DoneBytes, p.TotalBytes) + " at " + Size(p.BytesPerSecond) + "/s"
+		text := say("%s at %s/s", Share(p.DoneBytes, p.TotalBytes, say), Size(p.BytesPerSecond))
 		if layer != "" {
-			text += ", " + layer
+			text += say(", ") + layer
 		}
 		return text
 	case PhaseUnpacking:
-		return strings.TrimSpace(Size(p.TotalBytes) + " downloaded, unpacking " + layer)
+		return strings.TrimSpace(say("%s downloaded, unpacking %s", Size(p.TotalBytes), layer))
 	default:
 		return ""
 	}
 }
 
 // Pulling is "pulling IMAGE for 10s, 45.2 of 120.5 MiB at 4.5 MiB/s, layer 3 of 7".
-func (p Progress) Pulling(image string) string {
-	text := fmt.Sprintf("pulling %s for %v", image, p.Elapsed.Round(time.Second))
-	if how := p.String(); how != "" {
-		text += ", " + how
+func (p Progress) Pulling(image string, say lifecycle.Say) string {
+	text := say("pulling %s for %v", image, p.Elapsed.Round(time.Second))
+	if how := p.in(say); how != "" {
+		text += say(", ") + how
 	}
 	return text
 }
@@ -138,9 +142,9 @@ func Size(bytes int64) string {
 }
 
 // Share is how many bytes there are of how many: "45.2 of 120.5 MiB".
-func Share(done, total int64) string {
+func Share(done, total int64, say lifecycle.Say) string {
 	unit, by := sizeUnit(total)
-	return number(done, by) + " of " + number(total, by) + " " + unit
+	return say("%s of %s %s", number(done, by), number(total, by), unit)
 }
 
 func sizeUnit(bytes int64) (unit string, by int64) {

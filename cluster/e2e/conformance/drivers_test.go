@@ -83,7 +83,7 @@ func linkKubeletFolder(t *testing.T, folder string) {
 
 // program is what an image of a driver has besides the Debian.
 type program struct {
-	image  string // by the version in upstream's manifests, whatever the version of the program is
+	image  string // it has the tags in upstream's manifests, whatever the version of the program is
 	folder string // of the file, in .cache
 	file   string
 	path   string // in the image
@@ -91,32 +91,27 @@ type program struct {
 
 // sidecars are those that the mock driver's manifests deploy.
 var sidecars = []program{
-	{"csi-provisioner:v6.1.1", "conformance", "csi-provisioner", "csi-provisioner"},
-	{"csi-attacher:v4.11.0", "conformance", "csi-attacher", "csi-attacher"},
-	{"csi-resizer:v2.1.0", "conformance", "csi-resizer", "csi-resizer"},
-	{"csi-snapshotter:v8.5.0", "conformance", "csi-snapshotter", "csi-snapshotter"},
-	{"csi-node-driver-registrar:v2.16.0", "conformance", "registrar", "csi-node-driver-registrar"},
+	{"csi-provisioner", "conformance", "csi-provisioner", "csi-provisioner"},
+	{"csi-attacher", "conformance", "csi-attacher", "csi-attacher"},
+	{"csi-resizer", "conformance", "csi-resizer", "csi-resizer"},
+	{"csi-snapshotter", "conformance", "csi-snapshotter", "csi-snapshotter"},
+	{"csi-node-driver-registrar", "conformance", "registrar", "csi-node-driver-registrar"},
 }
 
 // mockDriver is the driver of volumes, and the proxy for drivers in the tests' process.
-var mockDriver = program{"hostpathplugin:v1.17.1", "conformance", "hostpathplugin", "hostpathplugin"}
+var mockDriver = program{"hostpathplugin", "conformance", "hostpathplugin", "hostpathplugin"}
 
 // devicePlugin is upstream's sample.
-var devicePlugin = program{"sample-device-plugin:1.7", "controlplane", "sample-device-plugin", "sampledeviceplugin"}
+var devicePlugin = program{"sample-device-plugin", "controlplane", "sample-device-plugin", "sampledeviceplugin"}
 
-// driverImages are those of the programs, and the busybox beside the proxy.
-func driverImages(cache string, programs []program) ([]image, error) {
-	busybox, err := busyboxFiles(filepath.Join(cache, "conformance", "bin", "busybox"))
-	if err != nil {
-		return nil, err
-	}
-	list := []image{{names: []string{"busybox:1.36.1-1"}, config: v1.Config{Cmd: []string{"sh"}}, bare: true, files: busybox}}
+// driverImages are those of the programs.
+func driverImages(cache string, programs []program) (list []image, err error) {
 	for _, p := range programs {
 		content, err := os.ReadFile(filepath.Join(cache, p.folder, "bin", p.file))
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []imageregistry.File{{Name: p.path, Mode: 0o755, Content: content}}})
+		list = append(list, image{name: p.image, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []imageregistry.File{{Name: p.path, Mode: 0o755, Content: content}}})
 	}
 	return list, nil
 }

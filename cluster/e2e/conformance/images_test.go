@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 
 // image is one of the tests': the Debian that most share, and files of its own.
 type image struct {
-	names  []string // with tags
+	name   string // without tag: it has each that the tests want (tagsOf)
 	config v1.Config
 	bare   bool // without the Debian
 	files  []imageregistry.File
@@ -86,30 +87,29 @@ func images(bin, sources, etcd string) ([]image, error) {
 			{Name: "etc/os-release", Mode: 0o644, Content: []byte("NAME=\"Alpine Linux\"\n")}, // as upstream's: a test reads it in an image volume
 		}
 	}
-	nginx := image{config: v1.Config{Cmd: []string{"nginx", "-c", "/etc/nginx/conformance.conf"}}, files: []imageregistry.File{
+	nginx := image{name: "nginx", config: v1.Config{Cmd: []string{"nginx", "-c", "/etc/nginx/conformance.conf"}}, files: []imageregistry.File{
 		{Name: "etc/nginx/conformance.conf", Mode: 0o644, Content: []byte(webServer)},
 		{Name: "var/log/nginx/", Mode: 0o755}, {Name: "var/lib/nginx/", Mode: 0o755}, {Name: "run/", Mode: 0o755},
 		{Name: "var/www/html/index.html", Mode: 0o644, Content: []byte("Welcome to nginx!\n")},
 	}}
-	nginx.names = []string{"nginx:1.15-4", "nginx:1.27-0"}
 	list := []image{
 		nginx,
-		{names: []string{"agnhost:2.55", "agnhost:2.63.0"}, config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}}, files: []imageregistry.File{
+		{name: "agnhost", config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}}, files: []imageregistry.File{
 			agnhost, {Name: "agnhost-2", Target: "agnhost"},
 			{Name: "localhost.crt", Mode: 0o644, Content: read(filepath.Join(sources, "agnhost/porter/localhost.crt"))},
 			{Name: "localhost.key", Mode: 0o644, Content: read(filepath.Join(sources, "agnhost/porter/localhost.key"))},
 		}},
-		{names: []string{"busybox:1.37.0-1"}, config: v1.Config{Cmd: []string{"sh"}}, bare: true, files: busybox},
-		{names: []string{"glibc-dns-testing:2.0.0"}, config: v1.Config{Cmd: []string{"sh"}}},
-		{names: []string{"nonroot:1.5"}, config: v1.Config{User: "1234", Cmd: []string{"sh"}}, bare: true, files: busybox},
-		{names: []string{"pause:3.10.2"}, config: v1.Config{Entrypoint: []string{"/agnhost", "pause"}}, files: []imageregistry.File{agnhost}},
-		{names: []string{"kitten:1.8"}, config: serves, files: page("kitten")},
-		{names: []string{"nautilus:1.8"}, config: serves, files: page("nautilus")},
-		{names: []string{"nonewprivs:1.4"}, config: v1.Config{Cmd: []string{"nnp"}}, files: []imageregistry.File{
+		{name: "busybox", config: v1.Config{Cmd: []string{"sh"}}, bare: true, files: busybox},
+		{name: "glibc-dns-testing", config: v1.Config{Cmd: []string{"sh"}}},
+		{name: "nonroot", config: v1.Config{User: "1234", Cmd: []string{"sh"}}, bare: true, files: busybox},
+		{name: "pause", config: v1.Config{Entrypoint: []string{"/agnhost", "pause"}}, files: []imageregistry.File{agnhost}},
+		{name: "kitten", config: serves, files: page("kitten")},
+		{name: "nautilus", config: serves, files: page("nautilus")},
+		{name: "nonewprivs", config: v1.Config{Cmd: []string{"nnp"}}, files: []imageregistry.File{
 			{Name: "usr/local/bin/nnp", Mode: 0o4755, Content: read(filepath.Join(bin, "nonewprivs"))}}},
-		{names: []string{"sample-apiserver:1.29.2"}, config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}, files: []imageregistry.File{
+		{name: "sample-apiserver", config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}, files: []imageregistry.File{
 			{Name: "sample-apiserver", Mode: 0o755, Content: read(filepath.Join(bin, "sample-apiserver"))}}},
-		{names: []string{"etcd:3.6.8-0"}, config: v1.Config{Cmd: []string{"etcd"}}, files: []imageregistry.File{
+		{name: "etcd", config: v1.Config{Cmd: []string{"etcd"}}, files: []imageregistry.File{
 			{Name: "usr/local/bin/etcd", Mode: 0o755, Content: read(etcd)}}},
 	}
 	return list, failed
@@ -139,8 +139,12 @@ func busyboxFiles(program string) ([]imageregistry.File, error) {
 	return files, nil
 }
 
-// push puts all images into a registry. base is the Debian, an archive.
-func push(host, base string, all []image) error {
+// push puts all images into a registry, with the tags that the tests in bin want. base is the Debian, an archive.
+func push(host, bin, base string, all []image) error {
+	tags, err := tagsOf(filepath.Join(bin, "e2e.test"))
+	if err != nil {
+		return err
+	}
 	debian, err := tarball.LayerFromFile(base)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", base, err)
@@ -161,11 +165,32 @@ func push(host, base string, all []image) error {
 			}
 			layers = append(layers, own)
 		}
-		if err := imageregistry.PushAll(host, one.names, one.config, layers...); err != nil {
+		if err := imageregistry.PushAll(host, tags.of(one.name), one.config, layers...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tagsOf are the images that the tests want, with their tags.
+func tagsOf(tests string) (wanted, error) {
+	out, err := exec.Command(tests, "--list-images").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s --list-images: %w", tests, err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+type wanted []string
+
+// of are the tags of an image, whichever registry it is in.
+func (w wanted) of(name string) (tagged []string) {
+	for _, reference := range w {
+		if base, tag, _ := strings.Cut(path.Base(reference), ":"); base == path.Base(name) {
+			tagged = append(tagged, name+":"+tag)
+		}
+	}
+	return tagged
 }
 
 // upstreamSources is the folder of upstream's test images in the module cache.

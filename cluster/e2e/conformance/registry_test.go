@@ -21,7 +21,8 @@ import (
 func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Listener) {
 	t.Helper()
 	sources := assert.Get(upstreamSources()).Must(t)
-	all := assert.Get(images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))).Must(t)
+	bin := filepath.Join(cache, "conformance", "bin")
+	all := assert.Get(images(bin, sources, filepath.Join(cache, "controlplane", "bin", "etcd"))).Must(t)
 	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
 	t.Cleanup(func() { _ = server.Close() })
 	for _, listener := range listeners {
@@ -29,5 +30,5 @@ func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Li
 			assert.ErrorIs(t, http.ErrServerClosed, server.Serve(listener), "the registry")
 		}()
 	}
-	assert.Must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))
+	assert.Must(t, push(listeners[0].Addr().String(), bin, filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))
 }

@@ -1,0 +1,34 @@
+package internal_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/internal/netns"
+	"github.com/lifepod/lifepod/internal/pidfd"
+)
+
+// A program that is started there is in the process's network; once that has ended nothing is.
+func TestNetnsDo(t *testing.T) {
+	sleep := exec.Command("sleep", "infinity")
+	sleep.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if err := sleep.Start(); err != nil {
+		t.Skipf("no network of its own: %v", err)
+	}
+	process := assert.Get(pidfd.Find(sleep.Process.Pid)).Must(t)
+	want := assert.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/net", process.PID))).Must(t)
+	var got []byte
+	err := netns.Do(process, func() (err error) {
+		got, err = exec.Command("readlink", "/proc/self/ns/net").Output()
+		return err
+	})
+	assert.Must(t, err, sleep.Process.Kill())
+	assert.Equal(t, want, strings.TrimSpace(string(got)), "network")
+	_ = sleep.Wait() // killed
+	assert.ErrorContains(t, "enter the pod's network", netns.Do(process, func() error { return nil }))
+}
