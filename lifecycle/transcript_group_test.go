@@ -29,7 +29,7 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 	}
 	tr.feed(GroupSeen{
 		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), MembersHash: stringArg(d, "hash")},
-		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"),
+		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"), Mode: count("mode"), Way: stringArg(d, "way"),
 		Size: group.Size{
 			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: stringArg(d, "behind"), Differ: stringArg(d, "differ"),
 		},
