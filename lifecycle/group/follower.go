@@ -107,10 +107,21 @@ func (f *Follower) change() {
 	}
 }
 
+// Kept is what has to outlive the process by now.
+func (f *Follower) Kept() Follower { return Follower{Version: f.Version, Modes: maps.Clone(f.Modes)} }
+
 // Attempts is how far the group is for a member here; false: not known.
 func (f *Follower) Attempts(uid string) (Attempts, bool) {
 	if f.now == nil || !slices.Contains(f.known, uid) {
 		return Attempts{}, false
 	}
 	return f.now.Attempts(uid, true), true
+}
+
+// Size is what is known of the group's members.
+func (f *Follower) Size() (s Size) {
+	if f.now != nil {
+		s = f.now.Size
+	}
+	return s
 }

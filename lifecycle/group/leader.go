@@ -68,6 +68,8 @@ type Leader struct {
 	members map[string]*member
 	needed  map[string]uint64 // Version of what nodes have reported
 	reports map[string]bool   // nodes that report
+	liars   map[string]bool   // nodes whose Version is not believed
+	tired   bool              // nodes that do not report are not waited for any more
 }
 
 // member is a pod of the group, and what its node reports of it.
@@ -81,7 +83,7 @@ type member struct {
 // NewLeader begins a term: id is unlike those of all terms before.
 func NewLeader(group, leader, id string) *Leader {
 	return &Leader{
-		group: group, term: Term{Leader: leader, ID: id}, members: map[string]*member{}, needed: map[string]uint64{}, reports: map[string]bool{},
+		group: group, term: Term{Leader: leader, ID: id}, members: map[string]*member{}, needed: map[string]uint64{}, reports: map[string]bool{}, liars: map[string]bool{},
 	}
 }
 
@@ -152,9 +154,35 @@ func (l *Leader) Hear(r Report) (refused []string) {
 		l.members[p.UID].hear(p, view)
 	}
 	if len(refused) < len(r.Members) {
-		l.needed[r.Node], l.reports[r.Node] = max(l.needed[r.Node], r.Version), true
+		l.reports[r.Node] = true
+		if !l.liars[r.Node] {
+			l.needed[r.Node] = max(l.needed[r.Node], r.Version)
+		}
 	}
 	return refused
+}
+
+// Claims are versions, by node, that the watch has not brought. The API server, read consistently, says whether it has them.
+func (l *Leader) Claims() map[string]uint64 {
+	claims := map[string]uint64{}
+	for node, version := range l.needed {
+		if version > l.version {
+			claims[node] = version
+		}
+	}
+	return claims
+}
+
+// Read takes what a consistent read has brought that was begun after those claims: one of a newer version was a lie, which would
+// have the group wait for ever.
+func (l *Leader) Read(version uint64, all []Placed, claims map[string]uint64) {
+	l.Observe(version, all)
+	for node, claimed := range claims {
+		if claimed > version {
+			l.liars[node] = true
+			delete(l.needed, node)
+		}
+	}
 }
 
 // Leave takes that a node does not report any more.
@@ -200,10 +228,19 @@ func (l *Leader) Verdict() Verdict {
 	}
 }
 
+// Silent says whether members do not go by what their pods show whose nodes do not report: they may report to another leader,
+// from which this one is cut off.
+func (l *Leader) Silent() bool {
+	return slices.ContainsFunc(l.all(), func(m *member) bool { return !l.reports[m.Node] && m.late() })
+}
+
+// Tire has the leader wait for these, or not any more: then all go by what their pods show (B-GRP-28).
+func (l *Leader) Tire(tired bool) { l.tired = tired }
+
 // direct says whether all that have to be waited for report to the leader, or do not go by what their pods show.
 func (l *Leader) direct() bool {
 	for _, m := range l.members {
-		if !l.reports[m.Node] && m.Attempt != nil && !m.Done && m.Mode%2 == 0 {
+		if !l.reports[m.Node] && m.Attempt != nil && !m.Done && (m.Mode%2 == 0 || l.tired) {
 			return false
 		}
 	}

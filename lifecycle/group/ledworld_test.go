@@ -162,6 +162,7 @@ func (w *crowd) breaksNode(n *crowdNode) {
 		}
 	case 7:
 		if n.leader != nil {
+			n.leader.Tire(w.draw(2, "tired") == 0)
 			for _, name := range slices.Sorted(maps.Keys(n.leader.reports)) {
 				n.leader.Leave(name)
 			}

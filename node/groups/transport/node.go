@@ -114,7 +114,8 @@ func (n *Node) Lead(group string, leader Leader) *Group {
 
 // Join joins a group at the node that leads it, with a request, and returns the leader's answer; Tell and Run follow. heard
 // takes the leader's verdicts, one after the other. Who joins the leadership again that it is in gets the same Group, and
-// keeps its children. When the leader can't be joined, their streams end, so that they look for another one, too.
+// keeps its children. When the leader can't be joined, their streams end, so that they look for another one, too; a node that
+// leads the group itself goes on with that.
 func (n *Node) Join(ctx context.Context, leader Peer, group string, request []byte, heard func(verdict []byte)) (*Group, []byte, error) {
 	before, secret, avoid := n.group(group), make([]byte, secretSize), ""
 	if _, _ = rand.Read(secret); before != nil && before.leader == leader.Name {
@@ -122,7 +123,7 @@ func (n *Node) Join(ctx context.Context, leader Peer, group string, request []by
 	}
 	a, err := n.ask(ctx, leader, joining{group, secret, avoid, request})
 	if err != nil {
-		if before != nil {
+		if before != nil && before.leads == nil {
 			before.End()
 		}
 		return nil, nil, fmt.Errorf("join group %s at node %s: %w", group, leader.Name, err)

@@ -1,0 +1,285 @@
+package groups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
+	"github.com/lifepod/lifepod/node/groups/transport"
+)
+
+var podResource = v1.SchemeGroupVersion.WithResource("pods")
+
+// crowd is an API server, and nodes with members of the group train.
+type crowd struct {
+	*testing.T
+	client  *fake.Clientset
+	process transport.Process
+	nodes   map[string]*crowdNode
+
+	mu      sync.Mutex
+	version int
+	deaf    bool  // the API server takes no annotations
+	refused error // nobody may list pods
+}
+
+// crowdNode is a node with one member.
+type crowdNode struct {
+	*Groups
+	name   string
+	crowd  *crowd
+	kept   *Kept
+	end    func()
+	mu     sync.Mutex
+	member group.Member
+	pod    *v1.Pod
+	seen   lifecycle.GroupSeen // the newest
+	all    group.Attempts      // ever seen
+	mode   int32
+	began  string
+	starts []int32 // the attempts that it was started in
+}
+
+// crowds runs a test in virtual time.
+func crowds(t *testing.T, test func(c *crowd)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{T: t, client: fake.NewClientset(), nodes: map[string]*crowdNode{}}
+		c.client.PrependReactor("list", "pods", c.list)
+		defer func() {
+			for _, n := range c.nodes {
+				n.end()
+			}
+		}()
+		test(c)
+	})
+}
+
+// list is in the order of names, in pages, and without pods that have failed, as that of the API server.
+func (c *crowd) list(action kubetesting.Action) (bool, runtime.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused != nil {
+		return true, nil, c.refused
+	}
+	object, err := c.client.Tracker().List(podResource, v1.SchemeGroupVersion.WithKind("Pod"), "default")
+	if err != nil {
+		return true, nil, err
+	}
+	o := action.(kubetesting.ListActionImpl).ListOptions
+	list := object.(*v1.PodList)
+	slices.SortFunc(list.Items, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	list.Items = slices.DeleteFunc(list.Items, func(p v1.Pod) bool { return p.Name <= o.Continue })
+	if o.Limit > 0 && len(list.Items) > int(o.Limit) {
+		list.Items = list.Items[:o.Limit]
+		list.Continue = list.Items[o.Limit-1].Name
+	}
+	list.ResourceVersion = strconv.Itoa(c.version)
+	return true, list, nil
+}
+
+// write has the API server have a pod, and its node see that.
+func (c *crowd) write(pod *v1.Pod) {
+	c.mu.Lock()
+	c.version++
+	pod = pod.DeepCopy()
+	pod.ResourceVersion = strconv.Itoa(c.version)
+	tracker := c.client.Tracker()
+	if err := tracker.Update(podResource, pod, "default"); err != nil {
+		assert.Must(c, tracker.Create(podResource, pod, "default"))
+	}
+	n := c.nodes[pod.Spec.NodeName]
+	c.mu.Unlock()
+	if n != nil && n.pod.UID == pod.UID {
+		n.mu.Lock()
+		n.pod = pod
+		groups := n.Groups
+		n.mu.Unlock()
+		groups.Shows(pod)
+	}
+}
+
+// remove has the API server have a pod no longer.
+func (c *crowd) remove(pod *v1.Pod) {
+	c.write(pod)
+	assert.Must(c, c.client.Tracker().Delete(podResource, "default", pod.Name))
+}
+
+// add adds a node with a member of that name.
+func (c *crowd) add(name string, size int) *crowdNode {
+	n := &crowdNode{name: "node-" + name, crowd: c, kept: NewKept(""), pod: memberOf(name, size)}
+	c.write(n.pod)
+	c.mu.Lock()
+	c.nodes[n.name] = n
+	c.mu.Unlock()
+	n.begin(c.process.Way(n.name))
+	return n
+}
+
+func memberOf(name string, size int) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{lifecycle.GroupNameLabel: "train"},
+			Annotations: map[string]string{lifecycle.GroupAnnotation: lifecycle.LedByMembers, lifecycle.GroupSizeAnnotation: fmt.Sprint(size)},
+		},
+		Spec: v1.PodSpec{NodeName: "node-" + name}, Status: v1.PodStatus{HostIP: "10.0.0.1"},
+	}
+}
+
+// begin begins the node's process, which goes on with its member.
+func (n *crowdNode) begin(way transport.Way) {
+	log := slog.New(slog.DiscardHandler)
+	peer := transport.New(transport.Options{Name: n.name, Way: way, Log: log})
+	n.crowd.process.Add(peer)
+	n.mu.Lock()
+	n.Groups = &Groups{
+		JobSets: &JobSets{}, Members: NewMembers(MembersConfig{Client: n.crowd.client, Node: peer, Port: 10250, Kept: n.kept, Log: log}),
+	}
+	groups, pod, says := n.Groups, n.pod, n.says()
+	n.mu.Unlock()
+	ctx, cancel := context.WithCancel(n.crowd.Context())
+	var running sync.WaitGroup
+	running.Go(func() { groups.Members.Run(ctx) })
+	n.end = func() { cancel(); running.Wait() }
+	groups.Members.join(pod, says, func(seen lifecycle.GroupSeen) { go n.sees(seen) })
+}
+
+// says are the member's annotations; it is called with mu held.
+func (n *crowdNode) says() map[string]string {
+	if !n.member.Joined {
+		return nil
+	}
+	says := map[string]string{lifecycle.MemberAttemptAnnotation: fmt.Sprintf("%d.%d", n.member.Attempt, n.mode)}
+	if n.began != "" {
+		says[lifecycle.MemberBeganAnnotation] = n.began
+	}
+	return says
+}
+
+// sees takes how far the group is, as a pod's machine does.
+func (n *crowdNode) sees(seen lifecycle.GroupSeen) {
+	n.mu.Lock()
+	n.seen, n.mode = seen, max(n.mode, seen.Mode)
+	n.all = n.all.Merge(seen.Attempts)
+	if seen.Unknown == "" {
+		n.decides()
+	}
+	n.mu.Unlock()
+	n.tells()
+}
+
+func (n *crowdNode) decides() {
+	switch d := group.Decide(n.member, n.all); d.Do {
+	case group.Join, group.Leave:
+		n.member = group.Member{Joined: true, Attempt: d.Attempt}
+		n.decides()
+	case group.Start:
+		n.member.Open, n.member.Ran = true, true
+		n.began = fmt.Sprintf("%d-%s", n.member.Attempt, n.all.MembersHashIn(n.member.Attempt))
+		n.starts = append(n.starts, n.member.Attempt)
+	case group.Wait, group.Run:
+	}
+}
+
+// fails has the member restart its group.
+func (n *crowdNode) fails() {
+	n.mu.Lock()
+	n.member = group.Member{Joined: true, Attempt: group.Failed(n.member, n.all)}
+	n.mu.Unlock()
+	n.tells()
+}
+
+// tells tells the group, and then the API server.
+func (n *crowdNode) tells() {
+	n.mu.Lock()
+	says, pod, groups := n.says(), n.pod.DeepCopy(), n.Groups
+	n.mu.Unlock()
+	if says == nil {
+		return
+	}
+	groups.Says(pod.UID, says)
+	n.crowd.mu.Lock()
+	deaf := n.crowd.deaf
+	n.crowd.mu.Unlock()
+	before := maps.Clone(pod.Annotations)
+	if maps.Copy(pod.Annotations, says); !deaf && !maps.Equal(before, pod.Annotations) {
+		n.crowd.write(pod)
+	}
+}
+
+// wants waits until all nodes, but for those that are gone, have started in an attempt, and in none twice, nor backwards.
+func (c *crowd) wants(what string, attempt int32, within time.Duration) {
+	c.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		synctest.Wait()
+		var behind []string
+		for _, n := range c.nodes {
+			n.mu.Lock()
+			if !n.member.Open || n.member.Attempt != attempt {
+				behind = append(behind, fmt.Sprintf("%s: %+v mode %d sees %+v", n.name, n.member, n.mode, n.seen))
+			}
+			if !slices.IsSorted(n.starts) || len(slices.Compact(slices.Clone(n.starts))) != len(n.starts) {
+				c.Errorf("%s: %s was started in attempts %v", what, n.name, n.starts)
+			}
+			n.mu.Unlock()
+		}
+		if len(behind) == 0 {
+			c.Logf("%s: after %v", what, time.Since(began))
+			return
+		}
+		if time.Since(began) > within {
+			slices.Sort(behind)
+			c.Fatalf("%s: not all run in attempt %d after %v:\n%s", what, attempt, within, strings.Join(behind, "\n"))
+		}
+	}
+}
+
+// modes waits until all modes are odd, or even.
+func (c *crowd) modes(what string, odd bool, within time.Duration) {
+	c.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		synctest.Wait()
+		other := 0
+		for _, n := range c.nodes {
+			n.mu.Lock()
+			if p, _ := lifecycle.GroupPeer(&n.pod.ObjectMeta); p.Mode%2 == 1 != odd {
+				other++
+			}
+			n.mu.Unlock()
+		}
+		if other == 0 {
+			return
+		}
+		if time.Since(began) > within {
+			c.Fatalf("%s: %d modes are not so after %v", what, other, within)
+		}
+	}
+}
+
+// noWay is that of a node which others can't verify.
+type noWay struct{ transport.Way }
+
+func (noWay) Join(context.Context, transport.Peer, []byte) ([]byte, error) {
+	return nil, transport.ErrNoCertificate
+}
+
+var errForbidden = errors.New("pods is forbidden")
