@@ -1,33 +1,265 @@
 package groups
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-var _ = strings.Cut
-var _ = synctest.Wait
-var _ = assert.Must
-var _ lifecycle.GroupSeen
+// four begins nodes with the members a to d, which report to the first one's.
+func (c *crowd) four() {
+	for _, name := range []string{"a", "b", "c", "d"} {
+		c.add(name, 4)
+	}
+	c.wants("at first", 0, 10*time.Second)
+	c.modes("B-GRP-28: all report", true, 10*time.Second)
+}
+
+// silence has the API server take no annotations of pods, or take those again that it lacks.
+func (c *crowd) silence(deaf bool) {
+	c.mu.Lock()
+	c.deaf = deaf
+	c.mu.Unlock()
+	for _, n := range c.nodes {
+		n.tells()
+	}
+}
 
 // TestDirect: members start, and restart, as one by what their nodes report to the first one's, also while the API server
 // takes no annotations (B-GRP-24, B-GRP-26).
 func TestDirect(t *testing.T) {
 	crowds(t, func(c *crowd) {
-		for _, name := range []string{"a", "b", "c", "d"} {
-			c.add(name, 4)
+		c.four()
+		for name, n := range c.nodes {
+			want := "node node-a leads it"
+			if name == "node-a" {
+				want = "this node leads it"
+			}
+			assert.Equal(t, want, n.seen.Way, name)
 		}
-		c.wants("at first", 0, 10*time.Second)
-		c.modes("B-GRP-28: all report", true, 10*time.Second)
-		c.deaf = true
+		c.silence(true)
 		c.nodes["node-c"].fails()
 		c.wants("B-GRP-26: before pods show it", 1, time.Second)
 		c.nodes["node-a"].fails()
 		c.wants("again", 2, time.Second)
+	})
+}
+
+// TestLeaderLost: when the leader's node is lost, and its member is created anew, the next one's leads (B-GRP-24).
+func TestLeaderLost(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.four()
+		c.lose("a")
+		c.nodes["node-c"].fails()
+		time.Sleep(10 * time.Second)
+		c.add("e", 4)
+		c.wants("with the new one", 1, 10*time.Second)
+		assert.Equal(t, "this node leads it", c.nodes["node-b"].seen.Way, "B-GRP-24: the second leads")
+		c.silence(true)
+		c.nodes["node-e"].fails()
+		c.wants("again", 2, time.Second)
+	})
+}
+
+// lose has a node, and the object of its pod, be gone.
+func (c *crowd) lose(name string) {
+	n := c.nodes["node-"+name]
+	c.mu.Lock()
+	delete(c.nodes, n.name)
+	c.mu.Unlock()
+	n.end()
+	c.remove(n.pod)
+}
+
+// TestLeaderBefore: a member that comes first by name takes over (B-GRP-24), and so does one whose node was not reached.
+func TestLeaderBefore(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		for _, name := range []string{"b", "c", "d"} {
+			c.add(name, 4)
+		}
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, "this node leads it", c.nodes["node-b"].seen.Way, "b leads")
+		c.add("a", 4)
+		c.wants("with the new one", 0, 10*time.Second)
+		time.Sleep(time.Minute)
+		for name, n := range c.nodes {
+			assert.True(t, name == "node-a" || n.seen.Way == "node node-a leads it", "B-GRP-24: a leads: %s: %s", name, n.seen.Way)
+		}
+		c.silence(true)
+		c.nodes["node-d"].fails()
+		c.wants("again", 1, time.Second)
+	})
+}
+
+// TestByPods: a node that has no certificate reports to nobody, so that all go by what pods show; when it has, all report (B-GRP-28).
+func TestByPods(t *testing.T) {
+	for _, without := range []string{"abcd", "abc", "d", "a"} {
+		crowds(t, func(c *crowd) {
+			ways := map[string]*noWay{}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				ways[name] = &noWay{Way: c.process.Way("node-" + name)}
+				ways[name].off.Store(strings.Contains(without, name))
+				c.addWith(name, 4, ways[name])
+			}
+			c.wants("at first, without "+without, 0, 30*time.Second)
+			if without != "a" { // which leads
+				c.modes("B-GRP-28, without "+without, false, 30*time.Second)
+			}
+			c.nodes["node-c"].fails()
+			c.wants("again, without "+without, 1, 10*time.Second)
+			for _, way := range ways {
+				way.off.Store(false)
+			}
+			c.modes("B-GRP-28: all can report, without "+without, true, 2*time.Minute)
+			c.silence(true)
+			c.nodes["node-c"].fails()
+			c.wants("at last, without "+without, 2, time.Second)
+		})
+	}
+}
+
+// TestPartition: nodes that are cut off from each other, and not from the API server, go by what pods show, and report again
+// afterwards (B-GRP-27, B-GRP-28).
+func TestPartition(t *testing.T) {
+	for _, off := range []string{"a", "d", "abcd"} {
+		crowds(t, func(c *crowd) {
+			c.four()
+			for _, name := range strings.Split(off, "") {
+				c.process.Cut("node-" + name)
+			}
+			c.nodes["node-c"].fails()
+			c.wants("cut off: "+off, 1, 40*time.Second)
+			c.modes("B-GRP-28, cut off: "+off, false, 30*time.Second)
+			for _, name := range strings.Split(off, "") {
+				c.process.Mend("node-" + name)
+			}
+			c.modes("B-GRP-28, no more cut off: "+off, true, 2*time.Minute)
+			c.silence(true)
+			c.nodes["node-c"].fails()
+			c.wants("afterwards, "+off, 2, time.Second)
+		})
+	}
+}
+
+// TestAgentRestarts: a node goes on from what has outlived its process; without that its member counts as failed (B-GRP-29).
+func TestAgentRestarts(t *testing.T) {
+	for _, name := range []string{"a", "c"} {
+		crowds(t, func(c *crowd) {
+			c.four()
+			n := c.nodes["node-"+name]
+			restart := func() {
+				n.end()
+				time.Sleep(3 * time.Second)
+				n.begin(c.process.Way(n.name))
+			}
+			restart()
+			c.nodes["node-b"].fails()
+			c.wants("agent restarted", 1, 10*time.Second)
+			n.end()
+			n.kept = NewKept("")
+			n.fails() // as the pod's machine has it
+			n.begin(c.process.Way(n.name))
+			c.wants("its memory is lost", 2, 20*time.Second)
+			c.modes("B-GRP-29: all report again", true, time.Minute)
+			assert.True(t, n.mode > 2, "B-GRP-29: its mode has risen by %d alone", n.mode)
+		})
+	}
+}
+
+// TestKept: what a group goes on from outlives the process, until no member is here any more.
+func TestKept(t *testing.T) {
+	path := t.TempDir() + "/groups.json"
+	crowds(t, func(c *crowd) {
+		n := &crowdNode{name: "node-a", crowd: c, kept: NewKept(path), pod: memberOf("a", 1)}
+		c.start(n, c.process.Way(n.name))
+		c.wants("alone", 0, 10*time.Second)
+		c.modes("alone", true, 10*time.Second)
+		n.end()
+		n.kept = NewKept(path)
+		kept, has := n.kept.of(nameOfGroup)
+		assert.True(t, has && kept.Modes["uid-a"] == 1, "kept: %+v", kept)
+		n.begin(c.process.Way(n.name))
+		n.fails()
+		c.wants("again", 1, 10*time.Second)
+		n.Leave(n.pod.UID)
+		time.Sleep(time.Second)
+		_, has = NewKept(path).of(nameOfGroup)
+		assert.True(t, !has, "kept although no member is here")
+	})
+}
+
+// TestWaiting: who is missing is reported later than what a member has to do, and then as it is (B-GRP-16); members that differ in
+// the size are named at once (B-GRP-21).
+func TestWaiting(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.add("a", 3)
+		b := c.add("b", 3)
+		time.Sleep(behindQuiet)
+		behind := func() string { return fmt.Sprintf("%d %s", b.seen.Size.Podless, b.seen.Size.Behind) }
+		time.Sleep(behindQuiet)
+		assert.Equal(t, "1 ", behind(), "B-GRP-16: one has no pod")
+		other := memberOf("c", 3)
+		other.Spec.NodeName = ""
+		c.write(other)
+		time.Sleep(time.Second)
+		assert.Equal(t, "1 ", behind(), "B-GRP-16: at once")
+		time.Sleep(2 * behindQuiet)
+		assert.Equal(t, "0 c (no attempt yet)", behind(), "B-GRP-16: later")
+		other.Annotations[lifecycle.GroupSizeAnnotation] = "4"
+		c.write(other)
+		time.Sleep(time.Second)
+		assert.Equal(t, "members differ in the size of the group: a says 3 and c says 4", b.seen.Size.Differ, "B-GRP-21")
+	})
+}
+
+// TestUnreadable: a member is told why the pods of its group can't be read, until they can (B-GRP-10).
+func TestUnreadable(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.mu.Lock()
+		c.refused = errForbidden
+		c.mu.Unlock()
+		n := c.add("a", 1)
+		time.Sleep(time.Minute)
+		assert.Equal(t, "the pods of group default/train can't be read: pods is forbidden", n.seen.Unknown, "B-GRP-10")
+		c.mu.Lock()
+		c.refused = nil
+		c.mu.Unlock()
+		c.wants("when they can", 0, 2*readRetryMost)
+	})
+}
+
+// TestMembersOnly: no pods but those with the annotation are members (B-GRP-17), and the API server is asked nothing before there is one.
+func TestMembersOnly(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		other := memberOf("0", 1)
+		delete(other.Annotations, lifecycle.GroupAnnotation)
+		c.write(other)
+		n := c.add("a", 1)
+		c.wants("alone", 0, 10*time.Second)
+		n.Leave(n.pod.UID)
+		time.Sleep(time.Second)
+		c.client.ClearActions()
+		time.Sleep(time.Minute)
+		c.write(memberOf("b", 1))
+		time.Sleep(time.Minute)
+		assert.Empty(t, c.client.Actions(), "B-GRP-22: asked without a member")
+	})
+}
+
+// TestFalseVersion: a node that claims to know of pods newer than the API server has does not stop its group (B-GRP-25).
+func TestFalseVersion(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		for _, name := range []string{"a", "b"} {
+			n := &crowdNode{name: "node-" + name, crowd: c, kept: NewKept(""), pod: memberOf(name, 2)}
+			if name == "b" {
+				assert.Must(t, n.kept.keep(nameOfGroup, lie))
+			}
+			c.start(n, c.process.Way(n.name))
+		}
+		c.wants("with a lie", 0, 10*time.Second)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,12 +127,19 @@ func (c *crowd) remove(pod *v1.Pod) {
 
 // add adds a node with a member of that name.
 func (c *crowd) add(name string, size int) *crowdNode {
-	n := &crowdNode{name: "node-" + name, crowd: c, kept: NewKept(""), pod: memberOf(name, size)}
+	return c.addWith(name, size, c.process.Way("node-"+name))
+}
+
+func (c *crowd) addWith(name string, size int, way transport.Way) *crowdNode {
+	return c.start(&crowdNode{name: "node-" + name, crowd: c, kept: NewKept(""), pod: memberOf(name, size)}, way)
+}
+
+func (c *crowd) start(n *crowdNode, way transport.Way) *crowdNode {
 	c.write(n.pod)
 	c.mu.Lock()
 	c.nodes[n.name] = n
 	c.mu.Unlock()
-	n.begin(c.process.Way(n.name))
+	n.begin(way)
 	return n
 }
 
@@ -275,11 +283,22 @@ func (c *crowd) modes(what string, odd bool, within time.Duration) {
 	}
 }
 
-// noWay is that of a node which others can't verify.
-type noWay struct{ transport.Way }
-
-func (noWay) Join(context.Context, transport.Peer, []byte) ([]byte, error) {
-	return nil, transport.ErrNoCertificate
+// noWay is that of a node which has no certificate while it is off.
+type noWay struct {
+	transport.Way
+	off atomic.Bool
 }
+
+func (w *noWay) Join(ctx context.Context, to transport.Peer, request []byte) ([]byte, error) {
+	if w.off.Load() {
+		return nil, transport.ErrNoCertificate
+	}
+	return w.Way.Join(ctx, to, request)
+}
+
+var (
+	nameOfGroup = types.NamespacedName{Namespace: "default", Name: "train"}
+	lie         = group.Follower{Version: 1 << 60}
+)
 
 var errForbidden = errors.New("pods is forbidden")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +27,6 @@ type Shared struct {
 
 	jobSets jobSets           // of all
 	ways    transport.Process // between them
-	links   sync.Map          // *Link by the name of its machine
 }
 
 // Machine is that of one node, for as long as its process runs, also across reboots.
@@ -40,7 +38,7 @@ type Machine struct {
 	Events   []nodefaults.Happening                               // what will happen to it
 
 	jobSets jobSets
-	way     transport.Way // to the others
+	ways    *transport.Process // to the others
 	kept    *groups.Kept
 	parts   *parts // nil: nothing will
 }
@@ -54,8 +52,7 @@ type parts struct {
 }
 
 func (s *Shared) New(name string, f nodefaults.Faults) (*Machine, error) {
-	m := &Machine{Name: name, Client: s.Client, Simulate: s.Pods.Simulate, Events: f.Events, jobSets: s.jobSets, kept: groups.NewKept("")}
-	m.way = &way{Way: s.ways.Way(name), from: name, links: &s.links}
+	m := &Machine{Name: name, Client: s.Client, Simulate: s.Pods.Simulate, Events: f.Events, jobSets: s.jobSets, ways: &s.ways, kept: groups.NewKept("")}
 	if f.Slow == 0 && f.Events == nil {
 		return m, nil
 	}
@@ -70,7 +67,6 @@ func (s *Shared) New(name string, f nodefaults.Faults) (*Machine, error) {
 	}
 	m.parts = &parts{link: NewLink(transport), gate: newGate(s.jobSets), runtime: runtime}
 	m.jobSets = m.parts.gate
-	s.links.Store(name, m.parts.link)
 	if m.Client, err = kubernetes.NewForConfigAndClient(s.Config, &http.Client{Transport: m.parts.link}); err != nil {
 		return nil, fmt.Errorf("client of node %s: %w", name, err)
 	}
@@ -90,11 +86,15 @@ func (m *Machine) FreshNode(ctx context.Context) (*v1.Node, error) {
 // happens to can be cut off, or lose its power.
 func (m *Machine) Cut() {
 	m.parts.link.Cut()
+	m.ways.Cut(m.Name)
 	m.parts.gate.Shut()
 }
 
-// Mend gives the way to the API server back.
-func (m *Machine) Mend() { m.parts.link.Mend() }
+// Mend gives the ways back.
+func (m *Machine) Mend() {
+	m.parts.link.Mend()
+	m.ways.Mend(m.Name)
+}
 
 // Hear tells its pods what they have missed of their JobSets since Cut.
 func (m *Machine) Hear() { m.parts.gate.Open() }
@@ -102,6 +102,7 @@ func (m *Machine) Hear() { m.parts.gate.Open() }
 // PowerOff ends all that runs at once, and cuts its ways: nobody is told.
 func (m *Machine) PowerOff() {
 	m.parts.link.Cut()
+	m.ways.Cut(m.Name)
 	m.parts.runtime.PowerOff()
 }
 
@@ -109,5 +110,5 @@ func (m *Machine) PowerOff() {
 func (m *Machine) PowerOn() {
 	m.parts.disk.Reboot()
 	m.parts.runtime.PowerOn()
-	m.parts.link.Mend()
+	m.Mend()
 }

@@ -57,11 +57,11 @@ func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: publish.EventDelay, Again: publish.EventAgain,
 		Slots: s.slots.events, Busy: s.slots.writingStatuses,
 	})
-	peer := transport.New(transport.Options{Name: n.Name, Way: n.way, Heartbeat: heartbeat, Log: n.log})
+	peer := transport.New(transport.Options{Name: n.Name, Way: n.ways.Way(n.Name), Heartbeat: heartbeat, Log: n.log})
 	n.groups = &groups.Groups{JobSets: n.jobSets, Members: groups.NewMembers(groups.MembersConfig{
 		Client: n.Client, Node: peer, Port: s.api.Port(), Kept: n.kept, Log: n.log,
 	})}
-	s.machines.ways.Add(peer)
+	n.ways.Add(peer)
 	if n.object, err = n.newObject(); err != nil {
 		return nil, err
 	}

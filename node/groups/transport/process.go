@@ -2,34 +2,75 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net"
+	"slices"
 	"sync"
 )
 
 // Process has nodes of one process reach each other in memory, such as simulated ones.
-type Process struct{ nodes sync.Map } // by name
+type Process struct {
+	mu      sync.Mutex
+	nodes   map[string]*Node
+	cut     map[string]bool
+	streams map[net.Conn][]string // and the nodes at their ends
+}
 
-// Add lets a node be reached.
-func (p *Process) Add(n *Node) { p.nodes.Store(n.Name, n) }
+var errCut = errors.New("the way is cut")
+
+// Add lets a node be reached, in the place of an earlier one of the same name.
+func (p *Process) Add(n *Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.nodes == nil {
+		p.nodes, p.cut, p.streams = map[string]*Node{}, map[string]bool{}, map[net.Conn][]string{}
+	}
+	p.nodes[n.Name] = n
+}
+
+// Cut cuts the node of that name off from all others.
+func (p *Process) Cut(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut[name] = true
+	for stream, ends := range p.streams {
+		if slices.Contains(ends, name) {
+			_ = stream.Close()
+		}
+	}
+}
+
+// Mend undoes that.
+func (p *Process) Mend(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.cut, name)
+}
 
 // Way is that of a node to the others.
 func (p *Process) Way(from string) Way { return processWay{p, from} }
 
 type processWay struct {
-	process *Process
-	from    string
+	*Process
+	from string
 }
 
-func (w processWay) node(p Peer) (*Node, error) {
-	n, is := w.process.nodes.Load(p.Name)
-	if !is {
-		return nil, refuse("node %s is not in this process", p.Name)
+// node is called with mu held.
+func (w processWay) node(to Peer) (*Node, error) {
+	n := w.nodes[to.Name]
+	switch {
+	case n == nil:
+		return nil, refuse("node %s is not in this process", to.Name)
+	case w.cut[to.Name] || w.cut[w.from]:
+		return nil, errCut
 	}
-	return n.(*Node), nil
+	return n, nil
 }
 
 func (w processWay) Join(_ context.Context, to Peer, request []byte) ([]byte, error) {
+	w.mu.Lock()
 	n, err := w.node(to)
+	w.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +78,8 @@ func (w processWay) Join(_ context.Context, to Peer, request []byte) ([]byte, er
 }
 
 func (w processWay) Stream(ctx context.Context, to Peer, request []byte) (Stream, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	n, err := w.node(to)
 	if err != nil {
 		return nil, err
@@ -46,6 +89,12 @@ func (w processWay) Stream(ctx context.Context, to Peer, request []byte) (Stream
 		return nil, err
 	}
 	here, there := net.Pipe()
-	go func() { _ = c.serve(ctx, there) }() // it ends with the stream
+	w.streams[here] = []string{w.from, to.Name}
+	go func() {
+		_ = c.serve(ctx, there) // it ends with the stream
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.streams, here)
+	}()
 	return here, nil
 }
