@@ -241,7 +241,7 @@ func (m *Machine) adoptGroup(pod *v1.Pod) {
 	g := &m.group
 	g.Joined, g.Attempt, g.Annotated, g.Mode = true, *attempt, new(*attempt), mode
 	if mode%2 == 1 { // it may have announced more (B-GRP-29)
-		g.Seen.Previous = new(*attempt)
+		g.Seen.Previous, g.Mode = new(*attempt), mode+3
 	}
 	g.Open = slices.ContainsFunc(m.regulars(), func(c *container) bool { return c.mayRun() || c.Exit != nil })
 	if g.Open && m.restartAll.Active {

@@ -23,7 +23,9 @@ type Follower struct {
 
 // NewFollower goes on from what has outlived the process.
 func NewFollower(group, node string, kept Follower) *Follower {
-	return &Follower{Version: kept.Version, Modes: maps.Clone(kept.Modes), group: group, node: node}
+	f := &Follower{Version: kept.Version, Modes: map[string]int32{}, group: group, node: node}
+	maps.Copy(f.Modes, kept.Modes)
+	return f
 }
 
 // Forgotten is what a node goes on from that has lost that, by its members as their pods show them in a version that is not
@@ -45,6 +47,13 @@ func (f *Follower) Have(members []Peer) {
 	}
 	f.members, f.Modes = members, modes
 	f.change()
+}
+
+// Raise takes a mode that a member here is to show as its checkpoint has been lost (B-GRP-29). Have comes next.
+func (f *Follower) Raise(uid string, mode int32) {
+	if f.Modes[uid] < mode {
+		f.Modes[uid] = mode
+	}
 }
 
 // MustJoin says whether a leader is to be joined: none is, or it has not acknowledged a member here.

@@ -185,7 +185,7 @@ func (w *watcher) goByPods(all []group.Placed) {
 	}
 	v := group.Verdict{Peers: group.PeersOf(peers)}
 	w.meeting.mu.Lock()
-	w.follower.Have(w.peers())
+	w.have()
 	w.follower.Observe(peers)
 	w.way = "it goes by what the pods of its members show"
 	if w.why != nil {

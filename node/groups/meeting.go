@@ -78,20 +78,31 @@ func (g *meeting) leave(uid types.UID) int {
 	return len(g.here)
 }
 
-// peers are the members here by what their pods are to show, with the modes that these do show; it is called with mu held.
-func (g *meeting) peers() (all []group.Peer) {
+// have has the follower know the members here; it is called with mu held.
+func (g *meeting) have() {
+	shown, says := g.peers()
+	for _, p := range says {
+		g.follower.Raise(p.UID, p.Mode)
+	}
+	g.follower.Have(shown)
+}
+
+// peers are the members here by what their pods are to show: with the modes that these do show, and those that they are to show.
+// It is called with mu held.
+func (g *meeting) peers() (all, says []group.Peer) {
 	for _, h := range g.here {
 		shown, is := lifecycle.GroupPeer(&h.pod.ObjectMeta)
 		if !is {
 			continue
 		}
-		says := metav1.ObjectMeta{Name: h.pod.Name, UID: h.pod.UID, DeletionTimestamp: h.pod.DeletionTimestamp, Annotations: maps.Clone(h.pod.Annotations)}
-		maps.Copy(says.Annotations, h.says)
-		p, _ := lifecycle.GroupPeer(&says)
+		object := metav1.ObjectMeta{Name: h.pod.Name, UID: h.pod.UID, DeletionTimestamp: h.pod.DeletionTimestamp, Annotations: maps.Clone(h.pod.Annotations)}
+		maps.Copy(object.Annotations, h.says)
+		p, _ := lifecycle.GroupPeer(&object)
+		says = append(says, p)
 		p.Mode = shown.Mode
 		all = append(all, p)
 	}
-	return all
+	return all, says
 }
 
 // run follows the group until the context ends.
@@ -135,7 +146,8 @@ func sleep(ctx context.Context, long time.Duration) {
 func (g *meeting) recall(ctx context.Context) error {
 	g.mu.Lock()
 	known, old := g.follower != nil, false
-	for _, p := range g.peers() {
+	here, _ := g.peers()
+	for _, p := range here {
 		old = old || p.Attempt != nil
 	}
 	g.mu.Unlock()
@@ -159,7 +171,7 @@ func (g *meeting) recall(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.follower = group.NewFollower(g.name.String(), g.Node.Name, kept)
-	g.follower.Have(g.peers())
+	g.have()
 	return nil
 }
 
@@ -202,7 +214,7 @@ func (g *meeting) tell() {
 // report is what the members here are to show now; it outlives the process.
 func (g *meeting) report() (r group.Report, payload []byte, err error) {
 	g.mu.Lock()
-	g.follower.Have(g.peers())
+	g.have()
 	r = g.follower.Report()
 	kept := g.follower.Kept()
 	g.tell()
