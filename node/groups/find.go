@@ -22,9 +22,9 @@ const (
 
 var errNotBegun = errors.New("its node has not begun with it")
 
-// meet joins the node that leads the group, or leads it, or goes by its pods, until that is to be done anew. last is the node
+// participate joins the node that leads the group, or leads it, or goes by its pods, until that is to be done anew. last is the node
 // that led it last; looking is when a leader was last known. It returns the node that led the group meanwhile.
-func (g *meeting) meet(ctx context.Context, last transport.Peer, looking time.Time) transport.Peer {
+func (g *memberGroup) participate(ctx context.Context, last transport.Peer, looking time.Time) transport.Peer {
 	var why error
 	if last.Name != "" {
 		var s *session
@@ -65,19 +65,19 @@ func (g *meeting) meet(ctx context.Context, last transport.Peer, looking time.Ti
 }
 
 // joinAt joins at the node of a member.
-func (g *meeting) joinAt(ctx context.Context, p placed) (*session, error) {
+func (g *memberGroup) joinAt(ctx context.Context, p placed) (*session, error) {
 	if p.hostIP == "" {
 		return nil, fmt.Errorf("member %s: %w", p.Name, errNotBegun)
 	}
 	return g.ask(ctx, g.peer(p.Node, p.hostIP))
 }
 
-func (g *meeting) peer(node, hostIP string) transport.Peer {
+func (g *memberGroup) peer(node, hostIP string) transport.Peer {
 	return transport.Peer{Name: node, Address: net.JoinHostPort(hostIP, strconv.Itoa(int(g.Port)))}
 }
 
 // lose takes that no leader is joined any more.
-func (g *meeting) lose() {
+func (g *memberGroup) lose() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.follower.Leave()

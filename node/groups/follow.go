@@ -18,7 +18,7 @@ type session struct {
 }
 
 // ask joins the group at a node, if that leads it.
-func (g *meeting) ask(ctx context.Context, leader transport.Peer) (*session, error) {
+func (g *memberGroup) ask(ctx context.Context, leader transport.Peer) (*session, error) {
 	_, report, err := g.report()
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (g *meeting) ask(ctx context.Context, leader transport.Peer) (*session, err
 }
 
 // hears takes a verdict of the leader.
-func (g *meeting) hears(payload []byte) {
+func (g *memberGroup) hears(payload []byte) {
 	var v group.Verdict
 	if err := json.Unmarshal(payload, &v); err != nil {
 		g.Log.Warn("the verdict for a group can't be read", "group", g.name, "err", err)
@@ -49,7 +49,7 @@ func (g *meeting) hears(payload []byte) {
 }
 
 // follow reports to the leader until it, or the way to it, is lost, or until it has to be joined again. It returns the leader.
-func (g *meeting) follow(ctx context.Context, s *session) transport.Peer {
+func (g *memberGroup) follow(ctx context.Context, s *session) transport.Peer {
 	g.mu.Lock()
 	g.way = "node " + s.leader.Name + " leads it"
 	g.follower.Join(s.joined)
@@ -63,11 +63,11 @@ func (g *meeting) follow(ctx context.Context, s *session) transport.Peer {
 		g.Log.Debug("the stream to the leader of a group has ended", "group", g.name, "leader", s.leader.Name, "err", err)
 	}()
 	defer func() { cancel(); <-ended }()
-	for told := []byte(nil); ; {
+	for sent := []byte(nil); ; {
 		_, report, err := g.report()
-		if err == nil && !bytes.Equal(report, told) {
+		if err == nil && !bytes.Equal(report, sent) {
 			err = s.group.Tell(report)
-			told = report
+			sent = report
 		}
 		if err != nil {
 			g.Log.Warn("the members of a group that are here are not reported", "group", g.name, "err", err)
@@ -85,7 +85,7 @@ func (g *meeting) follow(ctx context.Context, s *session) transport.Peer {
 }
 
 // mustJoin says whether the leader has not acknowledged all members here.
-func (g *meeting) mustJoin() bool {
+func (g *memberGroup) mustJoin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.follower.MustJoin()

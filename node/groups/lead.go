@@ -34,7 +34,7 @@ const (
 
 // watcher is a node that watches the pods of a group: it leads the group, or reaches no leader.
 type watcher struct {
-	*meeting
+	*memberGroup
 	pods  *watched
 	why   error          // it reaches no leader; nil: there is none
 	heard mailbox.Signal // something of other nodes
@@ -44,7 +44,7 @@ type watcher struct {
 	changes int           // of pods, that leader has
 	group   *transport.Group
 
-	told      group.Verdict // the newest; of one that does not lead Peers alone
+	latest    group.Verdict // the newest; of one that does not lead Peers alone
 	heldSince time.Time     // zero: nothing has changed since
 	silent    time.Time     // since when members are; zero: none is
 	claims    map[string]uint64
@@ -55,7 +55,7 @@ type watcher struct {
 
 // lead leads the group, for the member with that UID; empty: it goes by what the pods show, as no leader is reached, which is
 // why. It does so until that is to be done anew, or until a node that comes before can be joined: that is returned when it is lost.
-func (g *meeting) lead(ctx context.Context, uid string, why error) transport.Peer {
+func (g *memberGroup) lead(ctx context.Context, uid string, why error) transport.Peer {
 	g.lose()
 	s := g.watchUntilJoined(ctx, uid, why)
 	if s == nil {
@@ -64,9 +64,9 @@ func (g *meeting) lead(ctx context.Context, uid string, why error) transport.Pee
 	return g.follow(ctx, s)
 }
 
-func (g *meeting) watchUntilJoined(ctx context.Context, uid string, why error) *session {
+func (g *memberGroup) watchUntilJoined(ctx context.Context, uid string, why error) *session {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watcher{meeting: g, why: why, heard: mailbox.NewSignal(), probe: wait.Backoff{Duration: checks, Factor: 2, Jitter: 0.5, Steps: 10, Cap: probesMost}}
+	w := &watcher{memberGroup: g, why: why, heard: mailbox.NewSignal(), probe: wait.Backoff{Duration: checks, Factor: 2, Jitter: 0.5, Steps: 10, Cap: probesMost}}
 	pods, watching := g.watch(ctx)
 	w.pods = pods
 	var beside sync.WaitGroup
@@ -114,9 +114,9 @@ func (w *watcher) begin(uid string) {
 	w.mu.Lock()
 	w.leader, w.changes = group.NewLeader(w.name.String(), uid, rand.Text()), -1
 	w.mu.Unlock()
-	w.meeting.mu.Lock()
+	w.memberGroup.mu.Lock()
 	w.way = "this node leads it"
-	w.meeting.mu.Unlock()
+	w.memberGroup.mu.Unlock()
 	w.group = w.Node.Lead(w.name.String(), w)
 }
 
@@ -136,12 +136,12 @@ func (w *watcher) decide(all []group.Placed) bool {
 	if !w.isNews(v) {
 		return first != nil
 	}
-	w.meeting.mu.Lock()
+	w.memberGroup.mu.Lock()
 	if w.follower.Hear(v) {
 		w.changed.Send()
 	}
 	w.tell()
-	w.meeting.mu.Unlock()
+	w.memberGroup.mu.Unlock()
 	payload, err := json.Marshal(v)
 	if err == nil {
 		err = w.group.Tell(payload)
@@ -157,8 +157,8 @@ func (w *watcher) verdict(report group.Report) group.Verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.observe()
-	w.meeting.mu.Lock()
-	defer w.meeting.mu.Unlock()
+	w.memberGroup.mu.Lock()
+	defer w.memberGroup.mu.Unlock()
 	if w.follower.MustJoin() {
 		w.follower.Join(w.leader.Join(report))
 		w.tell()
@@ -184,7 +184,7 @@ func (w *watcher) goByPods(all []group.Placed) {
 		peers[i] = all[i].Peer
 	}
 	v := group.Verdict{Peers: group.PeersOf(peers)}
-	w.meeting.mu.Lock()
+	w.memberGroup.mu.Lock()
 	w.have()
 	w.follower.Observe(peers)
 	w.way = "it goes by what the pods of its members show"
@@ -198,7 +198,7 @@ func (w *watcher) goByPods(all []group.Placed) {
 	if news {
 		w.tell()
 	}
-	w.meeting.mu.Unlock()
+	w.memberGroup.mu.Unlock()
 	if err := w.Kept.keep(w.name, kept); err != nil {
 		w.Log.Warn("what a group goes on from is not kept", "group", w.name, "err", err)
 	}
@@ -211,14 +211,14 @@ func (w *watcher) isNews(v group.Verdict) bool {
 		return v
 	}
 	number := v.Number
-	v.Number = w.told.Number
+	v.Number = w.latest.Number
 	switch {
-	case reflect.DeepEqual(v, w.told):
+	case reflect.DeepEqual(v, w.latest):
 		w.heldSince = time.Time{}
 		return false
-	case !reflect.DeepEqual(bare(v), bare(w.told)) || !w.heldSince.IsZero() && time.Since(w.heldSince) >= behindQuiet:
+	case !reflect.DeepEqual(bare(v), bare(w.latest)) || !w.heldSince.IsZero() && time.Since(w.heldSince) >= behindQuiet:
 		v.Number = number
-		w.told, w.heldSince = v, time.Time{}
+		w.latest, w.heldSince = v, time.Time{}
 		return true
 	case w.heldSince.IsZero():
 		w.heldSince = time.Now()

@@ -28,13 +28,13 @@ type Members struct {
 	MembersConfig
 
 	mu     sync.Mutex
-	groups map[types.NamespacedName]*meeting
-	of     map[types.UID]*meeting
-	begin  func(*meeting) // has a group followed; nil: not yet, or no more
+	groups map[types.NamespacedName]*memberGroup
+	of     map[types.UID]*memberGroup
+	begin  func(*memberGroup) // has a group followed; nil: not yet, or no more
 }
 
 func NewMembers(c MembersConfig) *Members {
-	return &Members{MembersConfig: c, groups: map[types.NamespacedName]*meeting{}, of: map[types.UID]*meeting{}}
+	return &Members{MembersConfig: c, groups: map[types.NamespacedName]*memberGroup{}, of: map[types.UID]*memberGroup{}}
 }
 
 func (m *Members) join(pod *v1.Pod, says map[string]string, tell func(lifecycle.GroupSeen)) {
@@ -43,7 +43,7 @@ func (m *Members) join(pod *v1.Pod, says map[string]string, tell func(lifecycle.
 	defer m.mu.Unlock()
 	g := m.groups[name]
 	if g == nil {
-		g = newMeeting(m, name)
+		g = newMemberGroup(m, name)
 		m.groups[name] = g
 	}
 	m.of[pod.UID] = g
@@ -88,7 +88,7 @@ func (m *Members) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	defer following.Wait()
 	m.mu.Lock()
-	m.begin = func(g *meeting) {
+	m.begin = func(g *memberGroup) {
 		following.Go(func() {
 			ctx, end := context.WithCancel(ctx)
 			defer end()

@@ -170,8 +170,8 @@ func TestAgentRestarts(t *testing.T) {
 	}
 }
 
-// TestKept: what a group goes on from outlives the process, until no member is here any more.
-func TestKept(t *testing.T) {
+// TestFollowerKept: what a group goes on from outlives the process, until no member is here any more.
+func TestFollowerKept(t *testing.T) {
 	path := t.TempDir() + "/groups.json"
 	crowds(t, func(c *crowd) {
 		n := &crowdNode{name: "node-a", crowd: c, kept: NewKept(path), pod: memberOf("a", 1)}

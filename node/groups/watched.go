@@ -38,13 +38,13 @@ type placed struct {
 	hostIP string
 }
 
-func (g *meeting) only(o metav1.ListOptions) metav1.ListOptions {
+func (g *memberGroup) only(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = lifecycle.GroupNameLabel+"="+g.name.Name, "status.phase!="+string(v1.PodFailed)
 	return o
 }
 
 // watch watches the pods of the group that have not failed, until the context ends.
-func (g *meeting) watch(ctx context.Context) (w *watched, ended *sync.WaitGroup) {
+func (g *memberGroup) watch(ctx context.Context) (w *watched, ended *sync.WaitGroup) {
 	w = &watched{changed: mailbox.NewSignal(), all: map[types.UID]placed{}}
 	client := g.Client.CoreV1().Pods(g.name.Namespace)
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -69,7 +69,7 @@ func (g *meeting) watch(ctx context.Context) (w *watched, ended *sync.WaitGroup)
 }
 
 // list reads the pods of the group consistently.
-func (g *meeting) list(ctx context.Context, o metav1.ListOptions) (*v1.PodList, error) {
+func (g *memberGroup) list(ctx context.Context, o metav1.ListOptions) (*v1.PodList, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return g.Client.CoreV1().Pods(g.name.Namespace).List(ctx, g.only(o))

@@ -22,9 +22,9 @@ import (
 	"github.com/lifepod/lifepod/node/groups/transport"
 )
 
-// meeting is a group without a leader that has members here. Its goroutine finds the node that leads it, and joins that, or
+// memberGroup is a group without a leader that has members here. Its goroutine finds the node that leads it, and joins that, or
 // leads it, or goes by what the members' pods show (B-GRP-24, B-GRP-28).
-type meeting struct {
+type memberGroup struct {
 	*Members
 	name    types.NamespacedName
 	life    context.Context // until no member is here any more
@@ -47,20 +47,20 @@ type here struct {
 	last *lifecycle.GroupSeen // that it was told; nil: nothing
 }
 
-func newMeeting(m *Members, name types.NamespacedName) *meeting {
-	g := &meeting{Members: m, name: name, changed: mailbox.NewSignal(), here: map[types.UID]*here{}}
+func newMemberGroup(m *Members, name types.NamespacedName) *memberGroup {
+	g := &memberGroup{Members: m, name: name, changed: mailbox.NewSignal(), here: map[types.UID]*here{}}
 	g.life, g.end = context.WithCancel(context.Background())
 	return g
 }
 
-func (g *meeting) join(h *here) {
+func (g *memberGroup) join(h *here) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.here[h.pod.UID] = h
 	g.changed.Send()
 }
 
-func (g *meeting) change(uid types.UID, change func(*here)) {
+func (g *memberGroup) change(uid types.UID, change func(*here)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if h := g.here[uid]; h != nil {
@@ -70,7 +70,7 @@ func (g *meeting) change(uid types.UID, change func(*here)) {
 }
 
 // leave says how many members are left here.
-func (g *meeting) leave(uid types.UID) int {
+func (g *memberGroup) leave(uid types.UID) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.here, uid)
@@ -79,7 +79,7 @@ func (g *meeting) leave(uid types.UID) int {
 }
 
 // have has the follower know the members here; it is called with mu held.
-func (g *meeting) have() {
+func (g *memberGroup) have() {
 	shown, says := g.peers()
 	for _, p := range says {
 		g.follower.Raise(p.UID, p.Mode)
@@ -89,7 +89,7 @@ func (g *meeting) have() {
 
 // peers are the members here by what their pods are to show: with the modes that these do show, and those that they are to show.
 // It is called with mu held.
-func (g *meeting) peers() (all, says []group.Peer) {
+func (g *memberGroup) peers() (all, says []group.Peer) {
 	for _, h := range g.here {
 		shown, is := lifecycle.GroupPeer(&h.pod.ObjectMeta)
 		if !is {
@@ -106,7 +106,7 @@ func (g *meeting) peers() (all, says []group.Peer) {
 }
 
 // run follows the group until the context ends.
-func (g *meeting) run(ctx context.Context) {
+func (g *memberGroup) run(ctx context.Context) {
 	pauses := func() wait.Backoff {
 		return wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: readRetryMost}
 	}
@@ -118,7 +118,7 @@ func (g *meeting) run(ctx context.Context) {
 			continue
 		}
 		began := time.Now()
-		if last = g.meet(ctx, last, looking); last.Name != "" {
+		if last = g.participate(ctx, last, looking); last.Name != "" {
 			looking = time.Now()
 		}
 		if time.Since(began) > readRetryMost {
@@ -143,7 +143,7 @@ func sleep(ctx context.Context, long time.Duration) {
 }
 
 // recall has the members here go on from what has outlived the process. Where that is lost, their pods say it (B-GRP-29).
-func (g *meeting) recall(ctx context.Context) error {
+func (g *memberGroup) recall(ctx context.Context) error {
 	g.mu.Lock()
 	known, old := g.follower != nil, false
 	here, _ := g.peers()
@@ -176,7 +176,7 @@ func (g *meeting) recall(ctx context.Context) error {
 }
 
 // unreadable takes why the pods of the group can't be read.
-func (g *meeting) unreadable(err error) {
+func (g *memberGroup) unreadable(err error) {
 	why := fmt.Sprintf("the pods of group %s can't be read: %v", g.name, err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +188,7 @@ func (g *meeting) unreadable(err error) {
 }
 
 // tell tells each member here what it has not been told; it is called with mu held.
-func (g *meeting) tell() {
+func (g *memberGroup) tell() {
 	for uid, h := range g.here {
 		seen := lifecycle.GroupSeen{Unknown: g.unknown}
 		if h.last != nil && h.last.Unknown == "" {
@@ -212,7 +212,7 @@ func (g *meeting) tell() {
 }
 
 // report is what the members here are to show now; it outlives the process.
-func (g *meeting) report() (r group.Report, payload []byte, err error) {
+func (g *memberGroup) report() (r group.Report, payload []byte, err error) {
 	g.mu.Lock()
 	g.have()
 	r = g.follower.Report()
