@@ -46,7 +46,7 @@ func (j *groupOf) applyJob() {
 	j.kubectlWith(text, "apply", "--filename=-")
 }
 
-// TestMembers: the pods of a plain Job on two nodes restart as one, with nobody that leads them (B-GRP-17).
+// TestMembers: the pods of a plain Job on two nodes restart as one (B-GRP-17).
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	j := newGroup(t)
