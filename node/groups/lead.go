@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -27,7 +28,7 @@ const (
 	// behindQuiet is the same for changes that say nothing but who is missing: it is shown after minutes (B-GRP-16).
 	behindQuiet = 10 * time.Second
 	// silentMost is how long members are waited for that may report to another leader (B-GRP-28).
-	silentMost = 5 * time.Second
+	silentMost = 10 * time.Second
 	checks     = time.Second
 	probesMost = 30 * time.Second
 )
@@ -40,8 +41,9 @@ type watcher struct {
 	heard mailbox.Signal // something of other nodes
 
 	mu      sync.Mutex
-	leader  *group.Leader // nil: it does not lead
-	changes int           // of pods, that leader has
+	leader  *group.Leader     // nil: it does not lead
+	changes int               // of pods, that leader has
+	reports map[string][]byte // that it has heard last, by node: they are repeated
 	group   *transport.Group
 
 	latest    group.Verdict // the newest; of one that does not lead Peers alone
@@ -66,7 +68,10 @@ func (g *memberGroup) lead(ctx context.Context, uid string, why error) transport
 
 func (g *memberGroup) watchUntilJoined(ctx context.Context, uid string, why error) *session {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watcher{memberGroup: g, why: why, heard: mailbox.NewSignal(), probe: wait.Backoff{Duration: checks, Factor: 2, Jitter: 0.5, Steps: 10, Cap: probesMost}}
+	w := &watcher{
+		memberGroup: g, why: why, heard: mailbox.NewSignal(), reports: map[string][]byte{},
+		probe: wait.Backoff{Duration: checks, Factor: 2, Jitter: 0.5, Steps: 10, Cap: probesMost},
+	}
 	pods, watching := g.watch(ctx)
 	w.pods = pods
 	var beside sync.WaitGroup
@@ -174,6 +179,7 @@ func (w *watcher) observe() {
 		version, all, _ := w.pods.now()
 		w.leader.Observe(version, all)
 		w.changes = changes
+		clear(w.reports) // they may be of other pods now
 	}
 }
 
@@ -335,13 +341,17 @@ func (w *watcher) reportOf(node string, payload []byte) (r group.Report, err err
 
 // Heard takes a report of a node that has joined.
 func (w *watcher) Heard(node string, report []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if bytes.Equal(report, w.reports[node]) {
+		return
+	}
 	r, err := w.reportOf(node, report)
 	if err != nil {
 		w.Log.Warn("a report for a group can't be read", "group", w.name, "err", err)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.reports[node] = report
 	w.leader.Hear(r)
 	w.heard.Send()
 }
@@ -351,5 +361,6 @@ func (w *watcher) Lost(node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leader.Leave(node)
+	delete(w.reports, node)
 	w.heard.Send()
 }

@@ -46,7 +46,7 @@ const (
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
 	// heartbeat is that between nodes: thousands have one process.
-	heartbeat = 2 * time.Second
+	heartbeat = time.Second
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
