@@ -34,7 +34,7 @@ func (g *memberGroup) participate(ctx context.Context, last transport.Peer, look
 		g.lose()
 	}
 	asked := map[string]bool{}
-	for options := (metav1.ListOptions{Limit: 1}); len(asked) < candidatesMost && !errors.Is(why, transport.ErrNoCertificate); {
+	for options := (metav1.ListOptions{Limit: 1}); len(asked) < candidatesMost; {
 		list, err := g.list(ctx, options)
 		if err != nil {
 			g.unreadable(err)
@@ -53,7 +53,10 @@ func (g *memberGroup) participate(ctx context.Context, last transport.Peer, look
 			if s, why = g.joinAt(ctx, p); why == nil {
 				return g.follow(ctx, s)
 			}
-			if time.Since(looking) < patience && (errors.Is(why, transport.ErrRefused) || errors.Is(why, errNotBegun)) {
+			switch {
+			case !leads(why):
+				return g.lead(ctx, "", why)
+			case time.Since(looking) < patience && !isSilent(why):
 				return transport.Peer{}
 			}
 		}
@@ -62,6 +65,17 @@ func (g *memberGroup) participate(ctx context.Context, last transport.Peer, look
 		}
 	}
 	return g.lead(ctx, "", why)
+}
+
+// leads says whether another node may lead as one can't be joined for that reason: not if that may well lead, and does not know who
+// this node is, or this one can't know that of it.
+func leads(err error) bool {
+	return isSilent(err) || errors.Is(err, transport.ErrRefused) || errors.Is(err, errNotBegun)
+}
+
+func isSilent(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // joinAt joins at the node of a member.

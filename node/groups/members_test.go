@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/groups/transport"
 )
 
 // four begins nodes with the members a to d, which report to the first one's.
@@ -97,15 +99,17 @@ func TestLeaderBefore(t *testing.T) {
 
 // TestByPods: a node that has no certificate reports to nobody, so that all go by what pods show; when it has, all report (B-GRP-28).
 func TestByPods(t *testing.T) {
-	for _, without := range []string{"abcd", "abc", "d", "a"} {
+	for without, why := range map[string]error{
+		"abcd": errors.New("a self-signed certificate"), "abc": transport.ErrNoCertificate, "d": transport.ErrNoCertificate, "a": transport.ErrNoCertificate,
+	} {
 		crowds(t, func(c *crowd) {
 			ways := map[string]*noWay{}
 			for _, name := range []string{"a", "b", "c", "d"} {
-				ways[name] = &noWay{Way: c.process.Way("node-" + name)}
+				ways[name] = &noWay{Way: c.process.Way("node-" + name), why: why}
 				ways[name].off.Store(strings.Contains(without, name))
 				c.addWith(name, 4, ways[name])
 			}
-			c.wants("at first, without "+without, 0, 30*time.Second)
+			c.wants("at first, without "+without, 0, 3*time.Second)
 			if without != "a" { // which leads
 				c.modes("B-GRP-28, without "+without, false, 30*time.Second)
 			}

@@ -283,15 +283,16 @@ func (c *crowd) modes(what string, odd bool, within time.Duration) {
 	}
 }
 
-// noWay is that of a node which has no certificate while it is off.
+// noWay is that of a node which can't join others while it is off.
 type noWay struct {
 	transport.Way
+	why error
 	off atomic.Bool
 }
 
 func (w *noWay) Join(ctx context.Context, to transport.Peer, request []byte) ([]byte, error) {
 	if w.off.Load() {
-		return nil, transport.ErrNoCertificate
+		return nil, w.why
 	}
 	return w.Way.Join(ctx, to, request)
 }

@@ -87,6 +87,9 @@ func (h *HTTPS) send(ctx context.Context, to Peer, path string, header http.Head
 	if err == nil && response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 1024)) // it is refused, whatever the reason
 		err = refuse("%s %s", response.Status, bytes.TrimSpace(text))
+		if response.StatusCode == http.StatusMisdirectedRequest {
+			err = fmt.Errorf("%s is not where its pod says: %s", to.Name, bytes.TrimSpace(text))
+		}
 	}
 	if err != nil {
 		end()

@@ -2,10 +2,10 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 )
 
 // Process has nodes of one process reach each other in memory, such as simulated ones.
@@ -16,7 +16,7 @@ type Process struct {
 	streams map[net.Conn][]string // and the nodes at their ends
 }
 
-var errCut = errors.New("the way is cut")
+var errCut = &net.OpError{Op: "dial", Net: "process", Err: syscall.ENETUNREACH}
 
 // Add lets a node be reached, in the place of an earlier one of the same name.
 func (p *Process) Add(n *Node) {

@@ -392,7 +392,7 @@ func TestServers(t *testing.T) {
 	}
 	peer := ca.serve(t, New(Options{Name: "b"}), ca.sign(t, UserPrefix+"c", UserGroup, server))
 	peer.Name = "c"
-	assert.ErrorContains(t, "421 Misdirected Request this is node b", assert.ErrorOf(x.Way.Join(t.Context(), peer, nil)))
+	assert.ErrorContains(t, "c is not where its pod says: this is node b", assert.ErrorOf(x.Way.Join(t.Context(), peer, nil)))
 	for want, config := range map[string]*tls.Config{
 		ErrNoCertificate.Error():                  {RootCAs: ca.pool()},
 		"does not know the cluster's certificate": {Certificates: []tls.Certificate{ca.sign(t, b, UserGroup, client)}},
