@@ -41,7 +41,7 @@ func TestDirect(t *testing.T) {
 			if name == "node-a" {
 				want = "this node leads it"
 			}
-			assert.Equal(t, want, n.seen.Way, name)
+			assert.Equal(t, want, n.now().Way, name)
 		}
 		c.silence(true)
 		c.nodes["node-c"].fails()
@@ -60,7 +60,7 @@ func TestLeaderLost(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.add("e", 4)
 		c.wants("with the new one", 1, 10*time.Second)
-		assert.Equal(t, "this node leads it", c.nodes["node-b"].seen.Way, "B-GRP-24: the second leads")
+		assert.Equal(t, "this node leads it", c.nodes["node-b"].now().Way, "B-GRP-24: the second leads")
 		c.silence(true)
 		c.nodes["node-e"].fails()
 		c.wants("again", 2, time.Second)
@@ -84,12 +84,12 @@ func TestLeaderBefore(t *testing.T) {
 			c.add(name, 4)
 		}
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, "this node leads it", c.nodes["node-b"].seen.Way, "b leads")
+		assert.Equal(t, "this node leads it", c.nodes["node-b"].now().Way, "b leads")
 		c.add("a", 4)
 		c.wants("with the new one", 0, 10*time.Second)
 		time.Sleep(time.Minute)
 		for name, n := range c.nodes {
-			assert.True(t, name == "node-a" || n.seen.Way == "node node-a leads it", "B-GRP-24: a leads: %s: %s", name, n.seen.Way)
+			assert.True(t, name == "node-a" || n.now().Way == "node node-a leads it", "B-GRP-24: a leads: %s: %s", name, n.now().Way)
 		}
 		c.silence(true)
 		c.nodes["node-d"].fails()
@@ -169,7 +169,7 @@ func TestAgentRestarts(t *testing.T) {
 			n.begin(c.process.Way(n.name))
 			c.wants("its memory is lost", 2, 20*time.Second)
 			c.modes("B-GRP-29: all report again", true, time.Minute)
-			assert.True(t, n.mode > 2, "B-GRP-29: its mode has risen by %d alone", n.mode)
+			assert.True(t, n.now().Mode > 2, "B-GRP-29: its mode has risen by %d alone", n.now().Mode)
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestWaiting(t *testing.T) {
 		c.add("a", 3)
 		b := c.add("b", 3)
 		time.Sleep(behindQuiet)
-		behind := func() string { return fmt.Sprintf("%d %s", b.seen.Size.Podless, b.seen.Size.Behind) }
+		behind := func() string { return fmt.Sprintf("%d %s", b.now().Size.Podless, b.now().Size.Behind) }
 		time.Sleep(behindQuiet)
 		assert.Equal(t, "1 ", behind(), "B-GRP-16: one has no pod")
 		other := memberOf("c", 3)
@@ -216,7 +216,7 @@ func TestWaiting(t *testing.T) {
 		other.Annotations[lifecycle.GroupSizeAnnotation] = "4"
 		c.write(other)
 		time.Sleep(time.Second)
-		assert.Equal(t, "members differ in the size of the group: a says 3 and c says 4", b.seen.Size.Differ, "B-GRP-21")
+		assert.Equal(t, "members differ in the size of the group: a says 3 and c says 4", b.now().Size.Differ, "B-GRP-21")
 	})
 }
 
@@ -228,7 +228,7 @@ func TestUnreadable(t *testing.T) {
 		c.mu.Unlock()
 		n := c.add("a", 1)
 		time.Sleep(time.Minute)
-		assert.Equal(t, "the pods of group default/train can't be read: pods is forbidden", n.seen.Unknown, "B-GRP-10")
+		assert.Equal(t, "the pods of group default/train can't be read: pods is forbidden", n.now().Unknown, "B-GRP-10")
 		c.mu.Lock()
 		c.refused = nil
 		c.mu.Unlock()

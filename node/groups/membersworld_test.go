@@ -195,6 +195,14 @@ func (n *crowdNode) sees(seen lifecycle.GroupSeen) {
 	n.tells()
 }
 
+// now is what it has seen last.
+func (n *crowdNode) now() lifecycle.GroupSeen {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.seen
+}
+
+// decides is called with mu held.
 func (n *crowdNode) decides() {
 	switch d := group.Decide(n.member, n.all); d.Do {
 	case group.Join, group.Leave:
