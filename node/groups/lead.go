@@ -30,7 +30,7 @@ const (
 	// silentMost is how long members are waited for that may report to another leader (B-GRP-28).
 	silentMost = 10 * time.Second
 	checks     = time.Second
-	probesMost = 30 * time.Second
+	probesMost = 10 * time.Second
 )
 
 // watcher is a node that watches the pods of a group: it leads the group, or reaches no leader.

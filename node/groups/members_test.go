@@ -3,6 +3,7 @@ package groups
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,54 @@ func TestLeaderLost(t *testing.T) {
 	})
 }
 
+// TestChaos: whatever happens to nodes and between them, no two attempts run at the same time (B-GRP-12), and all run as one when
+// it is over.
+func TestChaos(t *testing.T) {
+	for seed := range uint64(15) {
+		crowds(t, func(c *crowd) {
+			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+			c.four()
+			c.add("e", 4)
+			for range 30 {
+				name := string("abcde"[random.IntN(5)])
+				n := c.nodes["node-"+name]
+				switch random.IntN(8) {
+				case 0:
+					c.process.Cut(n.name)
+				case 1, 2:
+					c.process.Mend(n.name)
+				case 3:
+					c.silence(random.IntN(2) == 0)
+				case 4:
+					n.end()
+					time.Sleep(time.Duration(random.IntN(10)) * time.Second)
+					n.begin(c.process.Way(n.name))
+				case 5:
+					c.lose(name)
+					time.Sleep(time.Duration(random.IntN(3)) * time.Second)
+					c.add(name, 4)
+				default:
+					n.fails()
+				}
+				time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond * time.Duration(random.IntN(2)))
+			}
+			for name := range c.nodes {
+				c.process.Mend(name)
+			}
+			c.silence(false)
+			time.Sleep(2 * time.Minute)
+			highest := int32(0)
+			for _, n := range c.nodes {
+				n.mu.Lock()
+				highest = max(highest, n.member.Attempt)
+				n.mu.Unlock()
+			}
+			c.wants(fmt.Sprintf("seed %d", seed), highest, time.Second)
+			c.modes(fmt.Sprintf("B-GRP-28, seed %d", seed), true, time.Second)
+		})
+	}
+}
+
 // lose has a node, and the object of its pod, be gone.
 func (c *crowd) lose(name string) {
 	n := c.nodes["node-"+name]
@@ -74,6 +123,10 @@ func (c *crowd) lose(name string) {
 	delete(c.nodes, n.name)
 	c.mu.Unlock()
 	n.end()
+	n.mu.Lock()
+	n.dead = true
+	n.mu.Unlock()
+	c.runs(n.name, -1)
 	c.remove(n.pod)
 }
 
@@ -185,7 +238,7 @@ func TestFollowerKept(t *testing.T) {
 		n.end()
 		n.kept = NewKept(path)
 		kept, has := n.kept.of(nameOfGroup)
-		assert.True(t, has && kept.Modes["uid-a"] == 1, "kept: %+v", kept)
+		assert.True(t, has && kept.Modes[string(n.pod.UID)] == 1, "kept: %+v", kept)
 		n.begin(c.process.Way(n.name))
 		n.fails()
 		c.wants("again", 1, 10*time.Second)

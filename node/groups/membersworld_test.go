@@ -16,9 +16,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
@@ -39,33 +42,38 @@ type crowd struct {
 
 	mu      sync.Mutex
 	version int
-	deaf    bool  // the API server takes no annotations
-	refused error // nobody may list pods
+	gone    map[types.UID]bool
+	running map[string]int32 // attempts of members that run
+	deaf    bool             // the API server takes no annotations
+	refused error            // nobody may list pods
 }
 
 // crowdNode is a node with one member.
 type crowdNode struct {
 	*Groups
-	name   string
-	crowd  *crowd
-	kept   *Kept
-	end    func()
-	mu     sync.Mutex
-	member group.Member
-	pod    *v1.Pod
-	seen   lifecycle.GroupSeen // the newest
-	all    group.Attempts      // ever seen
-	mode   int32
-	began  string
-	starts []int32 // the attempts that it was started in
+	name    string
+	crowd   *crowd
+	kept    *Kept
+	end     func()
+	telling sync.Mutex
+	mu      sync.Mutex
+	member  group.Member
+	dead    bool
+	pod     *v1.Pod
+	seen    lifecycle.GroupSeen // the newest
+	all     group.Attempts      // ever seen
+	mode    int32
+	began   string
+	starts  []int32 // the attempts that it was started in
 }
 
 // crowds runs a test in virtual time.
 func crowds(t *testing.T, test func(c *crowd)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{T: t, client: fake.NewClientset(), nodes: map[string]*crowdNode{}}
+		c := &crowd{T: t, client: fake.NewClientset(), nodes: map[string]*crowdNode{}, running: map[string]int32{}, gone: map[types.UID]bool{}}
 		c.client.PrependReactor("list", "pods", c.list)
+		c.client.PrependWatchReactor("pods", c.watch)
 		defer func() {
 			for _, n := range c.nodes {
 				n.end()
@@ -98,9 +106,24 @@ func (c *crowd) list(action kubetesting.Action) (bool, runtime.Object, error) {
 	return true, list, nil
 }
 
+// watch goes on from what was listed, or not at all, as the tracker would leave out what has changed since.
+func (c *crowd) watch(action kubetesting.Action) (bool, watch.Interface, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if from := action.(kubetesting.WatchActionImpl).ListOptions.ResourceVersion; from != strconv.Itoa(c.version) {
+		return true, nil, apierrors.NewResourceExpired("too old: " + from)
+	}
+	w, err := c.client.Tracker().Watch(podResource, "default")
+	return true, w, err
+}
+
 // write has the API server have a pod, and its node see that.
 func (c *crowd) write(pod *v1.Pod) {
 	c.mu.Lock()
+	if c.gone[pod.UID] { // its node has died
+		c.mu.Unlock()
+		return
+	}
 	c.version++
 	pod = pod.DeepCopy()
 	pod.ResourceVersion = strconv.Itoa(c.version)
@@ -121,7 +144,10 @@ func (c *crowd) write(pod *v1.Pod) {
 
 // remove has the API server have a pod no longer.
 func (c *crowd) remove(pod *v1.Pod) {
-	c.write(pod)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	c.gone[pod.UID] = true
 	assert.Must(c, c.client.Tracker().Delete(podResource, "default", pod.Name))
 }
 
@@ -146,7 +172,7 @@ func (c *crowd) start(n *crowdNode, way transport.Way) *crowdNode {
 func memberOf(name string, size int) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{lifecycle.GroupNameLabel: "train"},
+			Namespace: "default", Name: name, UID: uuid.NewUUID(), Labels: map[string]string{lifecycle.GroupNameLabel: "train"},
 			Annotations: map[string]string{lifecycle.GroupAnnotation: lifecycle.LedByMembers, lifecycle.GroupSizeAnnotation: fmt.Sprint(size)},
 		},
 		Spec: v1.PodSpec{NodeName: "node-" + name}, Status: v1.PodStatus{HostIP: "10.0.0.1"},
@@ -155,6 +181,8 @@ func memberOf(name string, size int) *v1.Pod {
 
 // begin begins the node's process, which goes on with its member.
 func (n *crowdNode) begin(way transport.Way) {
+	n.telling.Lock()
+	defer n.telling.Unlock()
 	log := slog.New(slog.DiscardHandler)
 	peer := transport.New(transport.Options{Name: n.name, Way: way, Log: log})
 	n.crowd.process.Add(peer)
@@ -186,6 +214,10 @@ func (n *crowdNode) says() map[string]string {
 // sees takes how far the group is, as a pod's machine does.
 func (n *crowdNode) sees(seen lifecycle.GroupSeen) {
 	n.mu.Lock()
+	if n.dead {
+		n.mu.Unlock()
+		return
+	}
 	n.seen, n.mode = seen, max(n.mode, seen.Mode)
 	n.all = n.all.Merge(seen.Attempts)
 	if seen.Unknown == "" {
@@ -206,26 +238,49 @@ func (n *crowdNode) now() lifecycle.GroupSeen {
 func (n *crowdNode) decides() {
 	switch d := group.Decide(n.member, n.all); d.Do {
 	case group.Join, group.Leave:
-		n.member = group.Member{Joined: true, Attempt: d.Attempt}
+		n.becomes(d.Attempt)
 		n.decides()
 	case group.Start:
 		n.member.Open, n.member.Ran = true, true
+		n.crowd.runs(n.name, n.member.Attempt)
 		n.began = fmt.Sprintf("%d-%s", n.member.Attempt, n.all.MembersHashIn(n.member.Attempt))
 		n.starts = append(n.starts, n.member.Attempt)
 	case group.Wait, group.Run:
 	}
 }
 
+// becomes has the member, of which nothing runs any more, wait in an attempt; it is called with mu held.
+func (n *crowdNode) becomes(attempt int32) {
+	n.crowd.runs(n.name, -1)
+	n.member = group.Member{Joined: true, Attempt: attempt}
+}
+
+// runs takes that a member runs in an attempt, or in none: -1. No other may run in another one (B-GRP-12).
+func (c *crowd) runs(name string, attempt int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, name)
+	if attempt < 0 {
+		return
+	}
+	for other, in := range c.running {
+		assert.True(c, in == attempt, "B-GRP-12: %s starts in attempt %d while %s runs in %d", name, attempt, other, in)
+	}
+	c.running[name] = attempt
+}
+
 // fails has the member restart its group.
 func (n *crowdNode) fails() {
 	n.mu.Lock()
-	n.member = group.Member{Joined: true, Attempt: group.Failed(n.member, n.all)}
+	n.becomes(group.Failed(n.member, n.all))
 	n.mu.Unlock()
 	n.tells()
 }
 
 // tells tells the group, and then the API server.
 func (n *crowdNode) tells() {
+	n.telling.Lock()
+	defer n.telling.Unlock()
 	n.mu.Lock()
 	says, pod, groups := n.says(), n.pod.DeepCopy(), n.Groups
 	n.mu.Unlock()

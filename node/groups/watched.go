@@ -144,11 +144,13 @@ func (w *watched) take(object any, gone bool) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if version := versionOf(pod.ResourceVersion); version >= w.version { // else what was read is newer
-		w.version = version
-		w.put(pod, gone)
-		w.change()
+	version := versionOf(pod.ResourceVersion)
+	if gone && version < w.all[pod.UID].Version || !gone && version < w.version {
+		return nil // what was read is newer
 	}
+	w.version = max(w.version, version)
+	w.put(pod, gone)
+	w.change()
 	return nil
 }
 
