@@ -117,8 +117,9 @@ func TestChaos(t *testing.T) {
 }
 
 // lose has a node, and the object of its pod, be gone.
-func (c *crowd) lose(name string) {
-	n := c.nodes["node-"+name]
+func (c *crowd) lose(name string) { c.loses(c.nodes["node-"+name]) }
+
+func (c *crowd) loses(n *crowdNode) {
 	c.mu.Lock()
 	delete(c.nodes, n.name)
 	c.mu.Unlock()
@@ -225,6 +226,27 @@ func TestAgentRestarts(t *testing.T) {
 			assert.True(t, n.now().Mode > 2, "B-GRP-29: its mode has risen by %d alone", n.now().Mode)
 		})
 	}
+}
+
+// TestSeveral: a node that has several members reports all of them, also one that comes later, or is gone again (B-GRP-24).
+func TestSeveral(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.four()
+		for name, on := range map[string]string{"a2": "a", "c2": "c"} {
+			c.beside(c.nodes["node-"+on], name, 4)
+		}
+		c.wants("with two more", 1, 10*time.Second)
+		c.modes("B-GRP-28: all report", true, 10*time.Second)
+		c.silence(true)
+		c.nodes["beside-c2"].fails()
+		c.wants("B-GRP-26: again", 2, time.Second)
+		c.silence(false)
+		gone := c.nodes["beside-a2"]
+		gone.Leave(gone.pod.UID)
+		c.loses(gone)
+		c.nodes["node-d"].fails()
+		c.wants("without one", 3, 10*time.Second)
+	})
 }
 
 // TestFollowerKept: what a group goes on from outlives the process, until no member is here any more.

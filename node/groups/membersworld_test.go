@@ -131,14 +131,19 @@ func (c *crowd) write(pod *v1.Pod) {
 	if err := tracker.Update(podResource, pod, "default"); err != nil {
 		assert.Must(c, tracker.Create(podResource, pod, "default"))
 	}
-	n := c.nodes[pod.Spec.NodeName]
+	nodes := slices.Collect(maps.Values(c.nodes))
 	c.mu.Unlock()
-	if n != nil && n.pod.UID == pod.UID {
+	for _, n := range nodes {
 		n.mu.Lock()
-		n.pod = pod
 		groups := n.Groups
+		is := n.pod.UID == pod.UID
+		if is {
+			n.pod = pod
+		}
 		n.mu.Unlock()
-		groups.Shows(pod)
+		if is {
+			groups.Shows(pod)
+		}
 	}
 }
 
@@ -197,6 +202,17 @@ func (n *crowdNode) begin(way transport.Way) {
 	running.Go(func() { groups.Members.Run(ctx) })
 	n.end = func() { cancel(); running.Wait() }
 	groups.Members.join(pod, says, func(seen lifecycle.GroupSeen) { go n.sees(seen) })
+}
+
+// beside adds a member to a node.
+func (c *crowd) beside(n *crowdNode, name string, size int) {
+	other := &crowdNode{Groups: n.Groups, name: "beside-" + name, crowd: c, end: func() {}, pod: memberOf(name, size)}
+	other.pod.Spec.NodeName = n.name
+	c.write(other.pod)
+	c.mu.Lock()
+	c.nodes[other.name] = other
+	c.mu.Unlock()
+	n.Groups.Members.join(other.pod, nil, func(seen lifecycle.GroupSeen) { go other.sees(seen) })
 }
 
 // says are the member's annotations; it is called with mu held.
