@@ -97,7 +97,7 @@ func (g *memberGroup) watchUntilJoined(ctx context.Context, uid string, why erro
 		case <-g.changed:
 		case <-w.heard:
 		case <-check.C:
-			w.check(ctx, all, &beside)
+			w.check(ctx, &beside)
 			if leader := w.next(all); leader != nil {
 				beside.Go(func() {
 					if s, err := g.ask(ctx, *leader); err == nil {
@@ -233,7 +233,7 @@ func (w *watcher) isNews(v group.Verdict) bool {
 }
 
 // check looks once in a while at what nothing tells of.
-func (w *watcher) check(ctx context.Context, all []group.Placed, beside *sync.WaitGroup) {
+func (w *watcher) check(ctx context.Context, beside *sync.WaitGroup) {
 	if !w.heldSince.IsZero() && time.Since(w.heldSince) >= behindQuiet {
 		w.heard.Send()
 	}

@@ -186,13 +186,13 @@ func TestPartition(t *testing.T) {
 	for _, off := range []string{"a", "d", "abcd"} {
 		crowds(t, func(c *crowd) {
 			c.four()
-			for _, name := range strings.Split(off, "") {
+			for name := range strings.SplitSeq(off, "") {
 				c.process.Cut("node-" + name)
 			}
 			c.nodes["node-c"].fails()
 			c.wants("cut off: "+off, 1, 40*time.Second)
 			c.modes("B-GRP-28, cut off: "+off, false, 30*time.Second)
-			for _, name := range strings.Split(off, "") {
+			for name := range strings.SplitSeq(off, "") {
 				c.process.Mend("node-" + name)
 			}
 			c.modes("B-GRP-28, no more cut off: "+off, true, 2*time.Minute)
@@ -201,6 +201,25 @@ func TestPartition(t *testing.T) {
 			c.wants("afterwards, "+off, 2, time.Second)
 		})
 	}
+}
+
+// TestModes: a mode rises once, until the pod shows it (B-GRP-28).
+func TestModes(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.four()
+		c.silence(true)
+		for range 2 {
+			c.process.Cut("node-d")
+			time.Sleep(time.Minute)
+			c.process.Mend("node-d")
+			time.Sleep(time.Minute)
+		}
+		for name, n := range c.nodes {
+			assert.Equal(t, int32(2), n.now().Mode, "B-GRP-28: "+name)
+		}
+		c.silence(false)
+		c.modes("B-GRP-28: all report", true, 10*time.Second)
+	})
 }
 
 // TestAgentRestarts: a node goes on from what has outlived its process; without that its member counts as failed (B-GRP-29).
@@ -340,5 +359,7 @@ func TestFalseVersion(t *testing.T) {
 			c.start(n, c.process.Way(n.name))
 		}
 		c.wants("with a lie", 0, 10*time.Second)
+		c.nodes["node-a"].fails()
+		c.wants("B-GRP-25: it is not believed again", 1, 500*time.Millisecond)
 	})
 }
