@@ -55,7 +55,7 @@ type crowdNode struct {
 	crowd   *crowd
 	kept    *Kept
 	end     func()
-	telling sync.Mutex
+	writing sync.Mutex // what it says, in order
 	mu      sync.Mutex
 	member  group.Member
 	dead    bool
@@ -186,8 +186,8 @@ func memberOf(name string, size int) *v1.Pod {
 
 // begin begins the node's process, which goes on with its member.
 func (n *crowdNode) begin(way transport.Way) {
-	n.telling.Lock()
-	defer n.telling.Unlock()
+	n.writing.Lock()
+	defer n.writing.Unlock()
 	log := slog.New(slog.DiscardHandler)
 	peer := transport.New(transport.Options{Name: n.name, Way: way, Log: log})
 	n.crowd.process.Add(peer)
@@ -295,8 +295,8 @@ func (n *crowdNode) fails() {
 
 // tells tells the group, and then the API server.
 func (n *crowdNode) tells() {
-	n.telling.Lock()
-	defer n.telling.Unlock()
+	n.writing.Lock()
+	defer n.writing.Unlock()
 	n.mu.Lock()
 	says, pod, groups := n.says(), n.pod.DeepCopy(), n.Groups
 	n.mu.Unlock()
