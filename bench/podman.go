@@ -2,20 +2,25 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/lifepod/lifepod/bench/times"
+	"github.com/lifepod/lifepod/internal/netns"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
-// podman is that of the distribution, with all that it keeps in a folder, the runc that lifepod carries, and the same images.
+// podman is the distribution's podman. It has a folder for all that it keeps, the runc that lifepod carries, and the same images.
 type podman struct {
-	args []string // of each of its commands
-	env  []string
-	file string // with one pod that runs true
+	args    []string // of each of its commands
+	env     []string
+	file    string    // with one pod that runs true
+	network *exec.Cmd // has the network that podman takes for the machine's: its rules of iptables stay in it
 }
 
 // podmanConfig lets podman work without systemd, and where not even root may raise limits.
@@ -45,11 +50,19 @@ func newPodman(ctx context.Context, dir, stock, images string) (*podman, error) 
 	p := &podman{file: file, env: append(os.Environ(), "CONTAINERS_CONF="+config), args: []string{
 		"--root", filepath.Join(dir, "podman", "root"), "--runroot", filepath.Join(dir, "podman", "run"), "--tmpdir", filepath.Join(dir, "podman", "tmp"),
 		"--network-config-dir", filepath.Join(dir, "podman", "networks"), "--storage-driver", "overlay", "--runtime", runc,
-	}}
+	}, network: exec.CommandContext(ctx, "sleep", "1h")}
+	p.network.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if err := p.network.Start(); err != nil {
+		return nil, fmt.Errorf("a network for podman: %w", err)
+	}
 	return p, p.do(ctx, "load", "--input", images)
 }
 
-func (p *podman) close(ctx context.Context) error { return p.do(ctx, "system", "reset", "--force") }
+func (p *podman) close(ctx context.Context) error {
+	err := errors.Join(p.do(ctx, "system", "reset", "--force"), p.network.Process.Kill())
+	_ = p.network.Wait() // killed
+	return err
+}
 
 // run runs a pod to its end, and removes it. The podman of Debian 12 has no kube play --wait.
 func (p *podman) run(ctx context.Context, record times.Record) error {
@@ -66,8 +79,14 @@ func (p *podman) run(ctx context.Context, record times.Record) error {
 func (p *podman) do(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, "podman", append(p.args, args...)...) //nolint:gosec // the arguments are ours
 	command.Env = p.env
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("podman %q: %w: %s", args, err, said)
+	process, err := pidfd.Find(p.network.Process.Pid)
+	if err != nil {
+		return err
 	}
-	return nil
+	return netns.Do(process, func() error {
+		if said, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("podman %q: %w: %s", args, err, said)
+		}
+		return nil
+	})
 }

@@ -200,8 +200,14 @@ func TestImageCommands(t *testing.T) {
 	if got := r.run(t, imagePod("own:1", "Never"), "--fail-fast"); !strings.Contains(got.stderr, "(it is here as "+own+": name it so)") {
 		t.Errorf("%+v", got)
 	}
-	r.run(t, pod("latest", "restartPolicy: Never\ncontainers:\n- {name: main, image: localhost/own}"), "--fail-fast")
+	ownImage := pod("latest", `restartPolicy: Never
+volumes: [{name: v, image: {reference: localhost/own, pullPolicy: Always}}]
+containers: [{name: main, image: localhost/own, command: [ls, /v/bin/true], volumeMounts: [{name: v, mountPath: /v}]}]`)
+	if got := r.run(t, ownImage, "--fail-fast"); !strings.Contains(got.stderr, "warning: main: lifepod run --pull never uses the image that is here\n") {
+		t.Errorf("%+v", got)
+	}
 	r.checkWhy(t, "latest", `main never started; at TIME: ErrImagePull: .* \(the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it\)\.`)
+	r.run(t, ownImage, "--pull", "never").want(t, 0, "/v/bin/true\n")
 	r.lifepod(t, "", "image", "prune", "-a").want(t, 0, "") // it is in use by another name
 	user.signal(syscall.SIGINT)
 	user.wait()

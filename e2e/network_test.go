@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -108,7 +111,7 @@ containers:
 		"forwarded " + port + ":80":            "port " + port + ":80: listen tcp 127.0.0.1:" + port + ": bind: address already in use",
 		"forwarded --address 192.0.2.1 :80":    "port :80: listen tcp 192.0.2.1:0: bind: cannot assign requested address",
 		"forwarded --address eth0 :80":         `port :80: --address "eth0": want an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`,
-		"svc/forwarded :80":                    `no service "forwarded" is known with the state folder ` + shared.dir + ": want that of the cluster, or of the lifepod run with the Service",
+		"svc/forwarded :80":                    `no service "forwarded" in the cluster or in a lifepod run of the state folder ` + shared.dir + "; --root names another folder",
 		"forwarded 8080:web --address 0.0.0.0": `port 8080:web: "web" is neither a port from 1 to 65535 nor one of the pod's: http`,
 	} {
 		got := shared.lifepod(t, "", append([]string{"port-forward"}, strings.Fields(args)...)...)
@@ -178,6 +181,17 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
+// stopSandbox takes its sandbox from a pod.
+func (r *root) stopSandbox(t *testing.T, pod string) {
+	t.Helper()
+	client := assert.Get(cri.Dial("unix://" + r.runDir() + "/containerd.sock")).Must(t)
+	defer func() { _ = client.Close() }()
+	of := &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{"io.kubernetes.pod.name": pod}}
+	list := assert.Get(client.Runtime.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{Filter: of})).Must(t)
+	assert.Require(t, len(list.Items) == 1, "sandboxes of %s: %v", pod, list)
+	assert.Must(t, assert.ErrorOf(client.Runtime.StopPodSandbox(t.Context(), &runtimeapi.StopPodSandboxRequest{PodSandboxId: list.Items[0].Id})))
+}
+
 // TestServiceNames: the pods of a run find each other by the names of their Services, as long as what is behind a name is Ready; -p
 // takes the port of a Service, and so do they, and port-forward.
 func TestServiceNames(t *testing.T) {
@@ -201,6 +215,12 @@ containers:
 	c.await(c.stdout, `asks \| gone\n`)
 	none := shared.lifepod(t, "", "port-forward", "service/named", ":80")
 	assert.Equal(t, "lifepod: service/named: none of its pods on this machine is Ready: answers is Running (lifepod why says why)\n", none.stderr, "port-forward to none")
+	shared.stopSandbox(t, "answers") // the next one has the same address, and a network without the rules of ports
+	address = shared.lifepod(t, "", "ps", "-l", "app=named", "-o", "jsonpath={.items[0].status.podIP}").stdout
+	machine.Until(t, "the pod at the port of its Service", func() bool {
+		answer, err := http.Get("http://" + address + ":80/healthz")
+		return err == nil && answer.Body.Close() == nil
+	})
 	c.signal(syscall.SIGINT)
 	got := c.wait()
 	assert.True(t, got.code == 130, "exit code %d\n%s%s", got.code, got.stdout, got.stderr)

@@ -80,7 +80,7 @@ func TestKeep(t *testing.T) {
 restartPolicy: OnFailure
 volumes: [{name: v, emptyDir: {}}]
 containers:
-`+shell("main", "echo instance >&2; "+twice("1", "0"), mountV)), "--keep")
+`+shell("main", "echo instance >&2; "+twice("1", "0"), mountV)), "--rm=false")
 	assert.True(t, got.code == 0 && regexp.MustCompile(`(?m)^kept: `).MatchString(got.stderr), "exit code %d, stderr\n%s", got.code, got.stderr)
 	logs, err := filepath.Glob(filepath.Join(r.dir, "logs/default_kept_*/main/*.log"))
 	assert.Require(t, err == nil && len(logs) == 2, "logs %v, %v", logs, err)

@@ -273,7 +273,7 @@ func pullFailed(s *step, f fetch, answer ImagePulled) {
 	s.due(f.RetryAt)
 	report := Report{Subject: f.subject(), Kind: KindImageFailed, Reason: reason, Message: why.Message, Because: localImage(answer.LocalName), Rule: "A-IMG-5"}
 	if answer.Image != nil && f.policy == v1.PullAlways {
-		report.Because = Because{Kind: "image-is-here", Text: "Always"}
+		report.Because = Because{Kind: BecauseIsHere, Text: "Always"}
 		if name, _ := s.withDefaultTag(f.reference); strings.HasSuffix(name, ":latest") {
 			report.Because.Text += ", the default for the tag latest"
 		}

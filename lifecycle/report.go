@@ -146,6 +146,7 @@ const (
 	BecausePodEnds BecauseKind = "the-pod-is-stopping" // so that nothing starts
 	BecauseCutOff  BecauseKind = "cut-off"             // it never ran
 	BecauseOften   BecauseKind = "often"               // Nth times in a row
+	BecauseIsHere  BecauseKind = "image-is-here"       // only its policy asks a registry for it
 	becauseRestart BecauseKind = "restart"             // it is the Nth
 	becauseAll     BecauseKind = "all-containers-restart"
 	becauseEnding  BecauseKind = "it-is-ending"

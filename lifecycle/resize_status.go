@@ -77,25 +77,33 @@ func containerResources(allocated v1.ResourceRequirements, v *containerView) *v1
 		has = *v.reported
 	}
 	if out.Limits != nil {
-		takeCPU(out.Limits, has.Limits, leastMilliCPULimit)
-		take(out.Limits, has.Limits, v1.ResourceMemory)
+		takeCPU(out.Limits, has.Limits, v.actuated.Limits, leastMilliCPULimit)
+		take(out.Limits, has.Limits, v.actuated.Limits, v1.ResourceMemory)
 	}
 	if out.Requests != nil {
-		takeCPU(out.Requests, has.Requests, leastMilliCPURequest)
-		take(out.Requests, v.actuated.Requests, v1.ResourceMemory)
+		takeCPU(out.Requests, has.Requests, v.actuated.Requests, leastMilliCPURequest)
+		take(out.Requests, v.actuated.Requests, v.actuated.Requests, v1.ResourceMemory)
 	}
 	return out
 }
 
-func takeCPU(into, from v1.ResourceList, least int64) {
-	if into.Cpu().MilliValue() > least || from.Cpu().MilliValue() > least {
-		take(into, from, v1.ResourceCPU)
+func takeCPU(into, from, actuated v1.ResourceList, least int64) {
+	if into.Cpu().MilliValue() <= least && from.Cpu().MilliValue() <= least {
+		from = nil
 	}
+	take(into, from, actuated, v1.ResourceCPU)
 }
 
-func take(into, from v1.ResourceList, name v1.ResourceName) {
-	if quantity, found := from[name]; found {
+// take takes a quantity that the container has. One that it was not given yet it does not have: another agent that goes on with
+// the pod would take it for given.
+func take(into, from, actuated v1.ResourceList, name v1.ResourceName) {
+	quantity, found := from[name]
+	_, given := actuated[name]
+	switch {
+	case found:
 		into[name] = quantity.DeepCopy()
+	case !given:
+		delete(into, name)
 	}
 }
 

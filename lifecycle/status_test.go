@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -286,4 +287,27 @@ func TestPodAddressChanges(t *testing.T) {
 	status := tr.m.Status()
 	diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.3"}}, status.PodIPs)
 	assert.True(t, diff == "" && status.PodIP == "10.0.0.3", "podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
+}
+
+// TestNotGivenYet: A-CST-15, a status does not say that a running container has what it had none of and was not given yet: another agent
+// that goes on with the pod would not give it.
+func TestNotGivenYet(t *testing.T) {
+	some := func(names ...v1.ResourceName) v1.ResourceRequirements {
+		r := v1.ResourceRequirements{Limits: v1.ResourceList{}, Requests: v1.ResourceList{}}
+		for _, name := range names {
+			r.Limits[name], r.Requests[name] = resource.MustParse("100M"), resource.MustParse("100M")
+		}
+		return r
+	}
+	v := &containerView{instanceView: instanceView{runs: true}, actuated: some(v1.ResourceMemory)}
+	assert.Deep(t, "", new(some(v1.ResourceMemory)), containerResources(some(v1.ResourceCPU, v1.ResourceMemory), v))
+	small := some(v1.ResourceCPU, v1.ResourceMemory) // also where what a runtime reports means nothing
+	small.Limits[v1.ResourceCPU], small.Requests[v1.ResourceCPU] = resource.MustParse("1m"), resource.MustParse("1m")
+	assert.Deep(t, "small", new(some(v1.ResourceMemory)), containerResources(small, v))
+	least := some(v1.ResourceMemory)
+	least.Requests[v1.ResourceCPU] = resource.MustParse("2m")
+	v.reported = &least // by a runtime, of a container without a CPU request
+	assert.Deep(t, "", new(some(v1.ResourceMemory)), containerResources(some(v1.ResourceMemory), v))
+	v.reported, v.actuated = nil, some(v1.ResourceCPU, v1.ResourceMemory)
+	assert.Deep(t, "", new(v.actuated), containerResources(v.actuated, v))
 }

@@ -104,6 +104,8 @@ func addFlags(command *cobra.Command, o *Options) {
 	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pods gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pods with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pods' logs and volumes on disk, and say where")
+	flags.Bool("rm", true, "remove them with the pod; --rm=false is --keep")
+	flags.Var((*pullPolicy)(&o.Pull), "pull", "`when` images are pulled, in place of imagePullPolicy: always, missing or never")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
 	flags.StringArrayVarP(&o.Env, "set-env", "e", nil, "`NAME=VALUE`, an environment variable of all containers; NAME passes on lifepod's own")
 	flags.StringArrayVar(&o.EnvFiles, "env-file", nil, "set those of a `file` with such lines")
@@ -145,6 +147,11 @@ func checkFlags(command *cobra.Command, o *Options) error {
 	}
 	if o.Detach && o.Output != "" {
 		return errors.New("-d and -o exclude each other: lifepod timeline -o json tells what happened")
+	}
+	if remove, _ := command.Flags().GetBool("rm"); !remove {
+		o.Keep = true
+	} else if o.Keep && command.Flags().Changed("rm") {
+		return errors.New("--rm and --keep exclude each other")
 	}
 	switch {
 	case o.Terminal && !o.Input:

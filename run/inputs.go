@@ -60,6 +60,7 @@ func readManifests(o Options) (*manifest.Group, error) {
 	for _, pod := range podsOf(group) {
 		pod.Spec.NodeName = host.Name()
 		setVariables(pod, variables)
+		setPullPolicy(pod, o.Pull)
 	}
 	if err := o.giveInput(group); err != nil {
 		return nil, err

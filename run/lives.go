@@ -28,6 +28,7 @@ type lives struct {
 	printer  *printer
 	stopper  *stopper
 	group    *manifest.Group
+	seen     []version     // of its files
 	services *services     // nil: there are none
 	ending   chan struct{} // closed when somebody has asked for the end
 
@@ -124,7 +125,7 @@ func (l *lives) run(ctx context.Context) (int, error) {
 		l.leave()
 		return ExitError, err
 	}
-	reload := &reloader{options: l.options, objects: objects, warn: l.printer.warn}
+	reload := &reloader{options: l.options, objects: objects, warn: l.printer.warn, taken: l.seen}
 	for _, r := range l.all {
 		reload.pods = append(reload.pods, &reloaded{set: r.set, post: func(f lifecycle.Fact) { l.post(r, f) }, warn: r.printer.warn})
 	}

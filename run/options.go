@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/sentence"
@@ -38,6 +39,7 @@ type Options struct {
 	Timeout  time.Duration // 0: none
 	FailFast bool          // end a pod when something that a container needs can't be had at the first attempt
 	Keep     bool          // leave logs and volumes on disk
+	Pull     v1.PullPolicy // in place of those in the manifests; empty: theirs count
 	Detach   bool          // in the background, as a process of its own
 	Input    bool          // -i: the pod runs in the background, and ends with the session that Attach has with its container
 	Terminal bool          // -t: the container has a terminal

@@ -215,7 +215,10 @@ func (p *printer) showText(text string) {
 }
 
 // report tells a line of the pod's story.
-func (p *printer) report(at time.Time, r lifecycle.Report) { p.showText(p.format.Report(at, r)) }
+func (p *printer) report(at time.Time, r lifecycle.Report) {
+	p.showText(p.format.Report(at, r))
+	p.hintPull(r)
+}
 
 // lifecycle is one line of text on stderr.
 func (p *printer) lifecycle(at time.Time, text string) { p.showText(p.format.Milestone(at, text)) }

@@ -27,6 +27,7 @@ type reloader struct {
 	pods    []*reloaded
 	objects *objects
 	warn    func(string)
+	taken   []version // of the files, looked at before they were read: they may change before run looks
 }
 
 type reloaded struct {
@@ -42,18 +43,17 @@ func (r *reloader) run(ctx context.Context) {
 	}
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
-	taken := r.look()
-	for last := taken; ; {
+	for last := r.taken; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		now := r.look()
+		now := r.options.look()
 		settled := slices.EqualFunc(now, last, func(a, b version) bool { return a == b || b.isReplacedBy(a) })
 		last = now
-		if settled && !slices.Equal(now, taken) && r.reload(now) {
-			taken = now
+		if settled && !slices.Equal(now, r.taken) && r.reload(now) {
+			r.taken = now
 		}
 	}
 }
@@ -67,10 +67,10 @@ func (r *reloader) areFiles() bool {
 	})
 }
 
-func (r *reloader) look() []version {
+func (o *Options) look() []version {
 	var versions []version
-	for _, name := range r.options.Files {
-		files, _ := r.options.filesOf(name) // reading the folder says what is wrong
+	for _, name := range o.Files {
+		files, _ := o.filesOf(name) // reading the folder says what is wrong
 		for _, file := range files {
 			var stat unix.Stat_t
 			if unix.Stat(file, &stat) != nil {
@@ -101,7 +101,7 @@ func (r *reloader) reload(seen []version) bool {
 		return true
 	}
 	later, err := readManifests(r.options)
-	if !slices.Equal(seen, r.look()) {
+	if !slices.Equal(seen, r.options.look()) {
 		return false
 	}
 	var sets []*manifest.Set

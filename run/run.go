@@ -30,12 +30,13 @@ const (
 // exit code of the command. An error is lifepod's own: nothing of the pods is
 // left then either.
 func Run(ctx context.Context, o Options) (code int, err error) {
+	seen := o.look()
 	group, err := readManifests(o)
 	if err != nil {
 		return ExitError, err
 	}
 	p := newPrinter(o, shownPods(group)...)
-	l := &lives{options: o, printer: p, group: group, ending: make(chan struct{})}
+	l := &lives{options: o, printer: p, group: group, seen: seen, ending: make(chan struct{})}
 	defer func() {
 		p.ended(code, l.cause(code), err)
 		p.close()

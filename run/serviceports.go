@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/lifepod/lifepod/cri"
@@ -15,21 +14,31 @@ import (
 )
 
 // translatePorts lets pods be reached at the ports of their Services: the name of a Service is the address of a pod, so that in the
-// network of the pod rules bring what comes for such a port to the pod's own. A pod with another address has another network.
+// network of the pod rules bring what comes for such a port to the pod's own. Each new container may be in another sandbox, whose
+// network has no rules, and the same address: the rules are made again.
 func (s *services) translatePorts(ctx context.Context, one *served) error {
 	list, _ := manifest.Translations(s.list, one.pod)
-	if len(list) == 0 || one.container == "" || slices.Equal(s.translated[one.pod.UID], one.ips) {
+	if len(list) == 0 || one.container == "" || s.translated[one.pod.UID] == one.container {
 		return nil
 	}
-	s.translated[one.pod.UID] = one.ips // it is tried once
+	s.translated[one.pod.UID] = one.container // it is tried once
 	rules, err := portRules(list, one.ips)
 	if err != nil {
 		return err
 	}
 	process, err := pidfd.Find(cri.PID(ctx, s.node.Runtime, one.container))
-	if err != nil {
-		return err
+	if err == nil {
+		err = applyRules(ctx, process, rules)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pods[one.pod.UID].container != one.container {
+		return nil // that one has ended meanwhile
+	}
+	return err
+}
+
+func applyRules(ctx context.Context, process pidfd.ID, rules string) error {
 	return netns.Do(process, func() error {
 		command := exec.CommandContext(ctx, "nft", "--file", "-")
 		command.Stdin = strings.NewReader(rules)

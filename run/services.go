@@ -31,7 +31,7 @@ type services struct {
 	mu   sync.Mutex
 	pods map[types.UID]*served
 
-	translated map[types.UID][]string // the addresses of pods whose ports are translated; only run has it
+	translated map[types.UID]string // the container of a pod when its ports were translated; only run has it
 }
 
 // served is a pod with an address.
@@ -47,7 +47,7 @@ func newServices(list []*v1.Service, node *worker.Engine, warn func(string)) *se
 	if len(list) == 0 {
 		return nil
 	}
-	s := &services{list: list, node: node, warn: warn, changed: make(chan struct{}, 1), pods: map[types.UID]*served{}, translated: map[types.UID][]string{}}
+	s := &services{list: list, node: node, warn: warn, changed: make(chan struct{}, 1), pods: map[types.UID]*served{}, translated: map[types.UID]string{}}
 	node.Services = s.namesFor
 	return s
 }
@@ -85,7 +85,7 @@ func (s *services) isNow(pod *v1.Pod, status *v1.PodStatus) {
 	defer s.mu.Unlock()
 	before := s.pods[pod.UID]
 	s.pods[pod.UID] = now
-	if before == nil || before.ready != now.ready || (before.container == "") != (now.container == "") || !slices.Equal(before.ips, now.ips) {
+	if before == nil || before.ready != now.ready || before.container != now.container || !slices.Equal(before.ips, now.ips) {
 		select {
 		case s.changed <- struct{}{}:
 		default: // several changes at once are written once

@@ -16,7 +16,7 @@ import (
 	"github.com/lifepod/lifepod/worker"
 )
 
-// Life is that of one pod.
+// Life is the life of one pod.
 type Life struct {
 	First v1.PodStatus // in which the pod was Ready
 
@@ -26,7 +26,7 @@ type Life struct {
 	ended  chan error
 }
 
-// Begin runs a pod until it is Ready. Its worker saves the state, as that of lifepod run does.
+// Begin runs a pod until it is Ready. Its worker saves its state, as in lifepod run.
 func Begin(ctx context.Context, node *worker.Engine, events *worker.Events, pod *v1.Pod) (*Life, error) {
 	l := &Life{statuses: statuses{news: mailbox.NewSignal()}, events: events, ended: make(chan error, 1)}
 	l.worker = node.NewWorker(pod, &l.statuses)

@@ -32,5 +32,5 @@ func TestPortForward(t *testing.T) {
 		_ = forward.Wait() // it was killed
 	}
 	a := lifepod(t, up.Root, "port-forward", "deployment/shop", ":80", "-n", s.name)
-	assert.True(t, a.code == 125 && strings.HasPrefix(a.complaint, `lifepod: no deployment "shop" is known`), "%+v", a)
+	assert.True(t, a.code == 125 && strings.HasPrefix(a.complaint, `lifepod: no deployment "shop" in the cluster or in a lifepod run`), "%+v", a)
 }

@@ -57,7 +57,7 @@ func (p *onPod) findBehind(ctx context.Context, name string) (pod *client.Pod, s
 	}
 	switch {
 	case len(found) == 0:
-		return nil, nil, fmt.Errorf("no %s %q is known with the state folder %s: want that of the cluster, or of the lifepod run with the Service", selectingKinds[i][1], of, p.global.root)
+		return nil, nil, fmt.Errorf("no %s %q in the cluster or in a lifepod run of the state folder %s; --root names another folder", selectingKinds[i][1], of, p.global.root)
 	case slices.ContainsFunc(found, func(s selecting) bool { return s.namespace != found[0].namespace }):
 		return nil, nil, fmt.Errorf("%s is in several namespaces: say which with -n", name)
 	}

@@ -76,8 +76,8 @@ func (f *psFlags) once(command *cobra.Command, c *client.Client) error {
 	return f.print(command, pods)
 }
 
-// How ps -w looks: soon after a change of one of so many pods, to each of which it has a connection, or of which pods there are; and
-// after a time, also if there was none, or none that is known.
+// ps -w has a connection to each pod, to mostWatched at most. It lists the pods again when one of them changes, or comes or goes, but
+// not more often than each soon; and after sometimes, if it has heard of nothing.
 const (
 	mostWatched = 250
 	soon        = 100 * time.Millisecond

@@ -24,7 +24,7 @@ import (
 type whyFlags struct {
 	wanted timeline.Wanted
 	output string
-	// language is that of what is written for people.
+	// language is the language of the text for people.
 	language sentence.Language
 	rule     bool
 	group    timeline.ChosenGroup

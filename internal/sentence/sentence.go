@@ -93,7 +93,12 @@ func (l Language) Say(format string, args ...any) string {
 }
 
 // Word is a sentence without places.
-func (l Language) Word(english string) string { return l.Say(english, []any{}...) }
+func (l Language) Word(english string) string {
+	if l == English {
+		return english // which need be no format
+	}
+	return l.Say(english, []any{}...)
+}
 
 // Count is plain.Count.
 func (l Language) Count(n int, what string) string {

@@ -104,7 +104,7 @@ var mockDriver = program{"hostpathplugin", "conformance", "hostpathplugin", "hos
 // devicePlugin is upstream's sample.
 var devicePlugin = program{"sample-device-plugin", "controlplane", "sample-device-plugin", "sampledeviceplugin"}
 
-// driverImages are those of the programs.
+// driverImages are the images of the programs.
 func driverImages(cache string, programs []program) (list []image, err error) {
 	for _, p := range programs {
 		content, err := os.ReadFile(filepath.Join(cache, p.folder, "bin", p.file))
