@@ -38,7 +38,7 @@ type membership struct {
 	unknown string     // why the group could not be read last; reported again by the next process
 	size    group.Size // what was heard last; reported again to the next process
 	mode    int32      // that the annotation is to have; reported again, too
-	way     string     // how that was heard; reported again, too
+	way     group.Way  // how that was heard; reported again, too
 }
 
 // GroupSeen says how far the pod's group is, or why that is not known. It may come again at
@@ -54,8 +54,8 @@ type GroupSeen struct {
 	Size group.Size
 	// Mode is what the pod's annotation is to have, of a member of a group without a leader (B-GRP-26).
 	Mode int32
-	// Way says by which way the members of such a group hear of each other; empty: that does not matter.
-	Way string
+	// Way is by which way the members of such a group hear of each other.
+	Way group.Way
 }
 
 func (GroupSeen) isFact() {}
@@ -212,6 +212,7 @@ func (g *membership) waiting() string {
 func (w *waits) forGroup(c *container) {
 	g := &w.m.group
 	wait := Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(g.Since), Because: g.waiting(), Rule: "B-GRP-5"}
+	var behind []group.Behind
 	switch {
 	case g.unknown != "":
 		wait.Because, wait.Rule = "the group is not known: "+g.unknown, "B-GRP-10"
@@ -219,9 +220,11 @@ func (w *waits) forGroup(c *container) {
 		wait.Rule = "B-GRP-21"
 	case g.Lacks != "":
 		wait.Rule = "B-GRP-16"
+	default:
+		behind = g.size.Behind
 	}
-	if g.way != "" {
-		wait.Because += "; " + g.way
+	if g.heard && w.m.asks.leader == LedByMembers {
+		wait.Group = &GroupWait{Behind: behind, More: g.size.More, ByPods: g.size.ByPods, Way: g.way}
 	}
 	w.add(wait)
 }

@@ -2,8 +2,11 @@ package groups
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,11 +16,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
+	"github.com/lifepod/lifepod/node/groups/transport"
 )
 
 // distant is a node on a machine of its own, at the end of a cable.
@@ -93,6 +100,7 @@ func TestDirect(t *testing.T) {
 	}
 	leads, other := of(0), of(1) // the members' names are in this order
 	assert.Require(t, leads != other && of(2) != leads && of(2) != other, "three members are on %s, %s, %s", leads.Name, other.Name, of(2).Name)
+	j.refuses(t, leads, before[1])
 
 	attempt := 0
 	round := func(what string, meanwhile func()) {
@@ -129,6 +137,10 @@ func TestDirect(t *testing.T) {
 			})
 		})
 		j.wantRuns(attempt * workers)
+		text := strings.Join(strings.Fields(j.plugin("why", before[1].Name, "--namespace", j.namespace)), " ")
+		for _, want := range []string{"not there yet: " + before[0].Name, "(attempt " + fmt.Sprint(attempt-1)} {
+			assert.True(t, strings.Contains(text, want), "why does not say %q: %s", want, text)
+		}
 		assert.Must(t, leads.Run())
 	})
 	round("one of the leader's node exits as its agent is killed (B-GRP-29)", func() {
@@ -138,6 +150,27 @@ func TestDirect(t *testing.T) {
 	})
 	j.awaitModes(true)
 	j.wantEvents("Scheduled", "Pulled", "Created", "Started", "Killing")
+}
+
+// refuses: a node believes nobody but other nodes what they report, and these nothing of members that are not theirs (B-GRP-25).
+func (j *groupOf) refuses(t *testing.T, leads *distant, of v1.Pod) {
+	t.Helper()
+	evil := assert.Get(clientcmd.BuildConfigFromFlags("", assert.Get(plane.NodeKubeconfig("evil")).Must(t))).Must(t)
+	for _, test := range []struct {
+		who      *rest.Config
+		as, want string
+	}{
+		{plane.RESTConfig(), "evil", "only nodes, by their client certificates"},
+		{evil, of.Spec.NodeName, "node evil reports as " + of.Spec.NodeName},
+		{evil, "evil", "the API server shows no member of the group on it"},
+	} {
+		name := j.namespace + "/train"
+		report := assert.Get(json.Marshal(group.Report{Group: name, Node: test.as, Members: []group.Peer{{Name: of.Name, UID: string(of.UID), Done: true}}})).Must(t)
+		way := &transport.HTTPS{TLS: func() (*tls.Config, error) { return rest.TLSConfigFor(test.who) }}
+		n := transport.New(transport.Options{Name: "evil", Way: way, Log: slog.New(slog.DiscardHandler)})
+		_, _, err := n.Join(t.Context(), transport.Peer{Name: leads.Name, Address: leads.address + ":10250"}, name, report, nil)
+		assert.ErrorContains(t, test.want, err)
+	}
 }
 
 // awaitModes waits until all members report to a leader, which have an odd mode then, or until all go by their pods (B-GRP-26).

@@ -254,6 +254,7 @@ func (l *Leader) peers(view int64) (all []Peer) {
 	behind := l.behind()
 	for _, m := range l.all() {
 		p := m.Peer
+		p.ByPod = m.Node != "" && !l.reports[m.Node]
 		if byPods {
 			all = append(all, p)
 			continue

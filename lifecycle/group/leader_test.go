@@ -72,7 +72,7 @@ func TestLeader(t *testing.T) {
 	assert.Equal(t, "1", begins(v), "B-GRP-26: all have")
 	text, err := json.Marshal(v)
 	assert.Must(t, err)
-	const want = `"term":{"leader":"a","id":"1","view":1},"number":14,"version":3,"direct":true,"peers":{"size":{"members":3},"highest":1,"membersHash":"`
+	const want = `"term":{"leader":"a","id":"1","view":1},"number":14,"version":3,"direct":true,"peers":{"size":{"members":3,"byPods":1},"highest":1,"membersHash":"`
 	assert.True(t, strings.Contains(string(text), want), "%s, want %s", text, want)
 	var read Verdict
 	assert.Must(t, json.Unmarshal(text, &read))

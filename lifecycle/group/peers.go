@@ -18,6 +18,8 @@ type Peer struct {
 	// Mode is odd while the member reports to a node that leads the group, so that its pod may show what it announces late;
 	// it rises with each change (B-GRP-26).
 	Mode int32 `json:"mode,omitzero"`
+	// ByPod says that its pod alone tells of it: its node does not report to the leader.
+	ByPod bool `json:"-"`
 }
 
 // Began is an attempt that a member was started in.
@@ -134,10 +136,26 @@ type Size struct {
 	// not tell whose pods take part in an attempt.
 	Podless int32  `json:"podless,omitzero"`
 	Where   string `json:"where,omitzero"` // which these are; empty if there are none, or if there is no leader
-	// Behind names members that have not told the newest attempt, and Differ two that do not agree on the size; of a
-	// group without a leader (B-GRP-16, B-GRP-21).
-	Behind string `json:"behind,omitzero"`
-	Differ string `json:"differ,omitzero"`
+	// Behind are the first members by name that have not told the newest attempt, beside More, and Differ names two that do not
+	// agree on the size; of a group without a leader (B-GRP-16, B-GRP-21).
+	Behind []Behind `json:"behind,omitzero"`
+	More   int32    `json:"more,omitzero"`
+	Differ string   `json:"differ,omitzero"`
+	ByPods int32    `json:"byPods,omitzero"` // members that only their pods tell of (Peer)
+}
+
+// Behind is a member that an attempt waits for.
+type Behind struct {
+	Name    string `json:"name"`
+	Attempt *int32 `json:"attempt,omitzero"` // that it has announced; nil: none
+	Leaving bool   `json:"leaving,omitzero"` // it is being deleted
+	ByPod   bool   `json:"byPod,omitzero"`   // only its pod tells of it
+}
+
+// Way is how the members of a group without a leader hear of each other (B-GRP-24, B-GRP-28).
+type Way struct {
+	Leader    string `json:"leader,omitzero"`    // node that leads the group; empty: they go by what their pods show
+	Unreached string `json:"unreached,omitzero"` // why no node that leads it is reached; empty: that is not known
 }
 
 // A member that waits says that its group is incomplete after reminderFirst, and again after twice as long
@@ -167,11 +185,11 @@ func (s Size) Incomplete(attempt int32) string {
 	switch {
 	case s.Differ != "":
 		return fmt.Sprintf("attempt %d does not begin: %s", attempt, s.Differ)
-	case s.Behind != "" && s.Podless > 0:
+	case len(s.Behind) > 0 && s.Podless > 0:
 		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod, and these are not there: %s",
-			attempt, s.Members, s.Podless, s.Behind)
-	case s.Behind != "":
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.Behind)
+			attempt, s.Members, s.Podless, s.named())
+	case len(s.Behind) > 0:
+		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.named())
 	case s.Members == 0:
 		return fmt.Sprintf("attempt %d does not begin: not all members of the group take part in it", attempt)
 	case s.Podless == 0:

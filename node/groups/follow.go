@@ -51,7 +51,7 @@ func (g *memberGroup) hears(payload []byte) {
 // follow reports to the leader until it, or the way to it, is lost, or until it has to be joined again. It returns the leader.
 func (g *memberGroup) follow(ctx context.Context, s *session) transport.Peer {
 	g.mu.Lock()
-	g.way = "node " + s.leader.Name + " leads it"
+	g.way = group.Way{Leader: s.leader.Name}
 	g.follower.Join(s.joined)
 	g.mu.Unlock()
 	g.joined = s.group

@@ -25,8 +25,8 @@ import (
 const (
 	// peersQuiet is how long further changes of a group are collected: when it restarts, all its members change at once.
 	peersQuiet = 5 * time.Millisecond
-	// behindQuiet is the same for changes that say nothing but who is missing: it is shown after minutes (B-GRP-16).
-	behindQuiet = 10 * time.Second
+	// behindQuiet is the same for changes that say nothing but who is missing, which only people ask for (B-GRP-16).
+	behindQuiet = 2 * time.Second
 	// silentMost is how long members are waited for that may report to another leader (B-GRP-28).
 	silentMost = 10 * time.Second
 	checks     = time.Second
@@ -120,7 +120,7 @@ func (w *watcher) begin(uid string) {
 	w.leader, w.changes = group.NewLeader(w.name.String(), uid, rand.Text()), -1
 	w.mu.Unlock()
 	w.memberGroup.mu.Lock()
-	w.way = "this node leads it"
+	w.way = group.Way{Leader: w.Node.Name}
 	w.memberGroup.mu.Unlock()
 	w.group = w.Node.Lead(w.name.String(), w)
 }
@@ -193,9 +193,9 @@ func (w *watcher) goByPods(all []group.Placed) {
 	w.memberGroup.mu.Lock()
 	w.have()
 	w.follower.Observe(peers)
-	w.way = "it goes by what the pods of its members show"
+	w.way = group.Way{}
 	if w.why != nil {
-		w.way += ", as no node that leads it is reached: " + w.why.Error()
+		w.way.Unreached = w.why.Error()
 	}
 	kept, news := w.follower.Kept(), w.isNews(v)
 	for uid, h := range w.here {
@@ -213,7 +213,7 @@ func (w *watcher) goByPods(all []group.Placed) {
 // isNews says whether a verdict is to be told: at once, or after a while if nothing has changed but who is missing.
 func (w *watcher) isNews(v group.Verdict) bool {
 	bare := func(v group.Verdict) group.Verdict {
-		v.Number, v.Peers.Size.Behind, v.Peers.Size.Podless = 0, "", 0
+		v.Number, v.Peers.Size = 0, group.Size{Members: v.Peers.Size.Members, Differ: v.Peers.Size.Differ}
 		return v
 	}
 	number := v.Number

@@ -36,7 +36,7 @@ type memberGroup struct {
 	here     map[types.UID]*here
 	follower *group.Follower // nil: what it goes on from is not known yet
 	unknown  string          // why nothing is known of the group; empty: something is, or will be
-	way      string          // by which the members here hear of the others
+	way      group.Way       // by which the members here hear of the others
 }
 
 // here is a member on this node.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
 	"github.com/lifepod/lifepod/node/groups/transport"
 )
 
@@ -38,11 +39,7 @@ func TestDirect(t *testing.T) {
 	crowds(t, func(c *crowd) {
 		c.four()
 		for name, n := range c.nodes {
-			want := "node node-a leads it"
-			if name == "node-a" {
-				want = "this node leads it"
-			}
-			assert.Equal(t, want, n.now().Way, name)
+			assert.Equal(t, group.Way{Leader: "node-a"}, n.now().Way, "%s", name)
 		}
 		c.silence(true)
 		c.nodes["node-c"].fails()
@@ -61,7 +58,7 @@ func TestLeaderLost(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.add("e", 4)
 		c.wants("with the new one", 1, 10*time.Second)
-		assert.Equal(t, "this node leads it", c.nodes["node-b"].now().Way, "B-GRP-24: the second leads")
+		assert.Equal(t, group.Way{Leader: "node-b"}, c.nodes["node-b"].now().Way, "B-GRP-24: the second leads")
 		c.silence(true)
 		c.nodes["node-e"].fails()
 		c.wants("again", 2, time.Second)
@@ -138,12 +135,12 @@ func TestLeaderBefore(t *testing.T) {
 			c.add(name, 4)
 		}
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, "this node leads it", c.nodes["node-b"].now().Way, "b leads")
+		assert.Equal(t, group.Way{Leader: "node-b"}, c.nodes["node-b"].now().Way, "b leads")
 		c.add("a", 4)
 		c.wants("with the new one", 0, 10*time.Second)
 		time.Sleep(time.Minute)
 		for name, n := range c.nodes {
-			assert.True(t, name == "node-a" || n.now().Way == "node node-a leads it", "B-GRP-24: a leads: %s: %s", name, n.now().Way)
+			assert.True(t, name == "node-a" || n.now().Way.Leader == "node-a", "B-GRP-24: a leads: %s: %+v", name, n.now().Way)
 		}
 		c.silence(true)
 		c.nodes["node-d"].fails()
@@ -297,16 +294,16 @@ func TestWaiting(t *testing.T) {
 		c.add("a", 3)
 		b := c.add("b", 3)
 		time.Sleep(behindQuiet)
-		behind := func() string { return fmt.Sprintf("%d %s", b.now().Size.Podless, b.now().Size.Behind) }
+		behind := func() string { return fmt.Sprintf("%d %+v", b.now().Size.Podless, b.now().Size.Behind) }
 		time.Sleep(behindQuiet)
-		assert.Equal(t, "1 ", behind(), "B-GRP-16: one has no pod")
+		assert.Equal(t, "1 []", behind(), "B-GRP-16: one has no pod")
 		other := memberOf("c", 3)
 		other.Spec.NodeName = ""
 		c.write(other)
 		time.Sleep(time.Second)
-		assert.Equal(t, "1 ", behind(), "B-GRP-16: at once")
+		assert.Equal(t, "1 []", behind(), "B-GRP-16: at once")
 		time.Sleep(2 * behindQuiet)
-		assert.Equal(t, "0 c (no attempt yet)", behind(), "B-GRP-16: later")
+		assert.Equal(t, "0 [{Name:c Attempt:<nil> Leaving:false ByPod:false}]", behind(), "B-GRP-16: later")
 		other.Annotations[lifecycle.GroupSizeAnnotation] = "4"
 		c.write(other)
 		time.Sleep(time.Second)
