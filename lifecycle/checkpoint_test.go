@@ -24,7 +24,7 @@ var volatile = []string{
 	"given", "bookkeeping", "derived",
 	"state.setup", "state.claims", "state.release", "state.imageVolumes", "state.storage", "state.refresh", "state.devices",
 	"role", "underWay", "fetching", "attempt", "resizing", "stopping", "removal",
-	"hookRun.op", "kill.report", "restartAll.announcing", "restartAll.announce", "sandbox.failure", "sandbox.unfit", "membership.heard", "membership.unknown", "membership.size",
+	"hookRun.op", "kill.report", "restartAll.announcing", "restartAll.announce", "sandbox.failure", "sandbox.unfit", "membership.heard", "membership.unknown", "membership.size", "membership.mode", "membership.way",
 }
 
 // TestEverythingSurvives fills every field of a machine, takes it through a checkpoint

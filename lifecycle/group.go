@@ -26,6 +26,7 @@ type membership struct {
 	MembersHash string         `json:"company,omitzero"` // of the members that Attempt has begun with, if the group has no leader (B-GRP-20)
 	Since       time.Time      `json:"since,omitzero"`   // when it took part in Attempt first
 	Annotated   *int32         `json:"told,omitempty"`   // the attempt that the annotation has
+	Mode        int32          `json:"mode,omitzero"`    // that the annotation has (B-GRP-26)
 	Seen        group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
 	Alone       string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
 	Members     int32          `json:"members,omitzero"` // how many the group has; 0: not known
@@ -36,6 +37,8 @@ type membership struct {
 	heard   bool       // something was, since this process began: until then a new pod joins nothing
 	unknown string     // why the group could not be read last; reported again by the next process
 	size    group.Size // what was heard last; reported again to the next process
+	mode    int32      // that the annotation is to have; reported again, too
+	way     group.Way  // how that was heard; reported again, too
 }
 
 // GroupSeen says how far the pod's group is, or why that is not known. It may come again at
@@ -49,6 +52,10 @@ type GroupSeen struct {
 	Unknown string
 	// Size is what is known of the group's members.
 	Size group.Size
+	// Mode is what the pod's annotation is to have, of a member of a group without a leader (B-GRP-26).
+	Mode int32
+	// Way is by which way the members of such a group hear of each other.
+	Way group.Way
 }
 
 func (GroupSeen) isFact() {}
@@ -62,6 +69,7 @@ func (m *Machine) inGroup() bool { return m.asks.leader != "" && m.group.Alone =
 
 func applyGroupSeen(s *step, f GroupSeen) {
 	g := &s.group
+	g.mode = max(g.mode, f.Mode)
 	switch {
 	case s.kept.Stage != Syncing:
 		return
@@ -84,7 +92,7 @@ func applyGroupSeen(s *step, f GroupSeen) {
 	}
 	g.heard, g.unknown, g.Alone = true, "", f.Alone
 	g.Seen = g.Seen.Merge(f.Attempts)
-	g.size, g.Members = f.Size, f.Size.Members
+	g.size, g.Members, g.way = f.Size, f.Size.Members, f.Way
 }
 
 // planGroup takes the pod from one attempt of its group to the next.
@@ -165,16 +173,19 @@ func (m *Machine) atBarrier(c *container) bool {
 }
 
 // annotateAttempt takes over what the annotation has to say, and says whether that is another
-// attempt than before: none is shown while something of an earlier one may run (B-GRP-3).
+// attempt or mode than before: none is shown while something of an earlier attempt may run (B-GRP-3).
 func (s *step) annotateAttempt() bool {
 	g := &s.group
-	if !g.Joined || g.Annotated != nil && *g.Annotated == g.Attempt || s.restartAll.Active && slices.ContainsFunc(s.containers, func(c *container) bool {
+	news := g.Annotated != nil && g.mode > g.Mode
+	if g.Joined && (g.Annotated == nil || *g.Annotated != g.Attempt) && !(s.restartAll.Active && slices.ContainsFunc(s.containers, func(c *container) bool {
 		return c.restartsWithAll() && c.mayRun()
-	}) {
-		return false
+	})) {
+		g.Annotated, news = new(g.Attempt), true
 	}
-	g.Annotated = new(g.Attempt)
-	return true
+	if news {
+		g.Mode = max(g.Mode, g.mode)
+	}
+	return news
 }
 
 // groupWaiting is what a container shows that waits for its group.
@@ -201,6 +212,7 @@ func (g *membership) waiting() string {
 func (w *waits) forGroup(c *container) {
 	g := &w.m.group
 	wait := Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(g.Since), Because: g.waiting(), Rule: "B-GRP-5"}
+	var behind []group.Behind
 	switch {
 	case g.unknown != "":
 		wait.Because, wait.Rule = "the group is not known: "+g.unknown, "B-GRP-10"
@@ -208,6 +220,11 @@ func (w *waits) forGroup(c *container) {
 		wait.Rule = "B-GRP-21"
 	case g.Lacks != "":
 		wait.Rule = "B-GRP-16"
+	default:
+		behind = g.size.Behind
+	}
+	if g.heard && w.m.asks.leader == LedByMembers {
+		wait.Group = &GroupWait{Behind: behind, More: g.size.More, ByPods: g.size.ByPods, Way: g.way}
 	}
 	w.add(wait)
 }
@@ -220,12 +237,15 @@ const (
 // adoptGroup takes over what the pod's annotation says of its group. If the restart of all
 // containers was under way, it may be for an attempt that was not reported yet.
 func (m *Machine) adoptGroup(pod *v1.Pod) {
-	attempt := groupAttempt(pod.Annotations[m.asks.attemptKey()])
+	attempt, mode := groupAttemptAndMode(pod.Annotations[m.asks.attemptKey()])
 	if m.asks.leader == "" || attempt == nil {
 		return
 	}
 	g := &m.group
-	g.Joined, g.Attempt, g.Annotated = true, *attempt, new(*attempt)
+	g.Joined, g.Attempt, g.Annotated, g.Mode = true, *attempt, new(*attempt), mode
+	if mode%2 == 1 { // it may have announced more (B-GRP-29)
+		g.Seen.Previous, g.Mode = new(*attempt), mode+3
+	}
 	g.Open = slices.ContainsFunc(m.regulars(), func(c *container) bool { return c.mayRun() || c.Exit != nil })
 	if g.Open && m.restartAll.Active {
 		g.Attempt, g.Open = g.Attempt+1, false

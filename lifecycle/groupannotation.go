@@ -151,6 +151,17 @@ func groupAttempt(text string) *int32 {
 	return new(int32(attempt))
 }
 
+// groupAttemptAndMode are an attempt and the mode of a member as an annotation says them (B-GRP-18).
+func groupAttemptAndMode(text string) (attempt *int32, mode int32) {
+	text, after, has := strings.Cut(text, ".")
+	if m := groupAttempt(after); m != nil {
+		mode = *m
+	} else if has {
+		return nil, 0
+	}
+	return groupAttempt(text), mode
+}
+
 // GroupPeer is the member that a pod is of its group without a leader, from the object's metadata; false: it is none
 // (B-GRP-17).
 func GroupPeer(pod *metav1.ObjectMeta) (group.Peer, bool) {
@@ -159,9 +170,9 @@ func GroupPeer(pod *metav1.ObjectMeta) (group.Peer, bool) {
 	}
 	p := group.Peer{
 		Name: pod.Name, UID: string(pod.UID), Size: groupSize(pod.Annotations[GroupSizeAnnotation]),
-		Attempt: groupAttempt(pod.Annotations[MemberAttemptAnnotation]), Done: pod.Annotations[MemberDoneAnnotation] != "",
-		Leaving: pod.DeletionTimestamp != nil,
+		Done: pod.Annotations[MemberDoneAnnotation] != "", Leaving: pod.DeletionTimestamp != nil,
 	}
+	p.Attempt, p.Mode = groupAttemptAndMode(pod.Annotations[MemberAttemptAnnotation])
 	attempt, membersHash, _ := strings.Cut(pod.Annotations[MemberBeganAnnotation], "-")
 	if began := groupAttempt(attempt); began != nil && membersHash != "" {
 		p.Began = &group.Began{Attempt: *began, MembersHash: membersHash}
@@ -187,6 +198,9 @@ func (m *Machine) GroupAnnotations() map[string]string {
 	all := map[string]string{m.asks.attemptKey(): strconv.Itoa(int(*g.Annotated))}
 	if m.asks.leader != LedByMembers {
 		return all
+	}
+	if g.Mode > 0 {
+		all[MemberAttemptAnnotation] += fmt.Sprint(".", g.Mode)
 	}
 	if g.Open && g.MembersHash != "" && *g.Annotated == g.Attempt {
 		all[MemberBeganAnnotation] = fmt.Sprintf("%d-%s", g.Attempt, g.MembersHash)

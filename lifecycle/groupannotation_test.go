@@ -21,6 +21,8 @@ func TestGroupPeer(t *testing.T) {
 		"not decimal":    {"0x10", "0x3-abc", "0x8", group.Peer{}},
 		"below 0":        {"-1", "-1-abc", "-1", group.Peer{}},
 		"without a hash": {"1", "3", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
+		"a mode":         {"3.5", "", "2", group.Peer{Size: 2, Attempt: new(int32(3)), Mode: 5}},
+		"a wrong mode":   {"3.x", "", "2", group.Peer{Size: 2}},
 		"no attempt":     {"1", "x-abc", "2", group.Peer{Size: 2, Attempt: new(int32(1))}},
 	} {
 		got, is := GroupPeer(&metav1.ObjectMeta{Annotations: map[string]string{

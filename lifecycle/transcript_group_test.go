@@ -27,11 +27,17 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 		}
 		return 0
 	}
+	var behind []group.Behind
+	for name := range strings.FieldsSeq(stringArg(d, "behind")) {
+		name, attempt, _ := strings.Cut(name, ":")
+		behind = append(behind, group.Behind{Name: name, Attempt: groupAttempt(attempt)})
+	}
 	tr.feed(GroupSeen{
 		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), MembersHash: stringArg(d, "hash")},
-		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"),
+		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"), Mode: count("mode"),
+		Way: group.Way{Leader: stringArg(d, "leader"), Unreached: stringArg(d, "unreached")},
 		Size: group.Size{
-			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: stringArg(d, "behind"), Differ: stringArg(d, "differ"),
+			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: behind, ByPods: count("bypods"), Differ: stringArg(d, "differ"),
 		},
 	})
 }

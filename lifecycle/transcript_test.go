@@ -76,7 +76,7 @@ type transcript struct {
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
 //	volumes-found             what the claims are bound to is known to the MountVolumes under way
-//	group [current=N] [previous=N] [alone=why] [unknown=why]   how far the pod's group is
+//	group [current=N] [previous=N] [alone=why] [unknown=why] [mode=N] [leader=node] [behind=(name:N …)]   how far the pod's group is
 //	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
 // Wait is something that a pod, or one of its containers, waits for.
@@ -27,8 +29,18 @@ type Wait struct {
 	// Value is the status of the condition of the readiness gate On; empty: nobody has set it.
 	Value string `json:"value,omitzero"`
 	// Held is why a hook has not ended though its process has, as the worker says; empty as a rule.
-	Held string `json:"held,omitzero"`
-	Rule string `json:"rule,omitzero"`
+	Held  string     `json:"held,omitzero"`
+	Group *GroupWait `json:"group,omitzero"` // of WaitGroup
+	Rule  string     `json:"rule,omitzero"`
+}
+
+// GroupWait is what is known of a group that has no leader such as a JobSet.
+type GroupWait struct {
+	// Behind are members that the attempt waits for, unless Because names them, beside More.
+	Behind []group.Behind `json:"behind,omitzero"`
+	More   int32          `json:"more,omitzero"`
+	ByPods int32          `json:"byPods,omitzero"` // members that only their pods tell of
+	Way    group.Way      `json:"way,omitzero"`
 }
 
 // ProbeProgress is how far a probe is: Run equal results in a row, of as many as it takes.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -30,6 +31,10 @@ func (tr *transcript) printWaits() {
 		}
 		if w.Because != "" {
 			tr.printf(" (%s)", w.Because)
+		}
+		if w.Group != nil {
+			text, _ := json.Marshal(w.Group) // it can't fail
+			tr.printf(" %s", text)
 		}
 		tr.printf("  [%s]\n", w.Rule)
 	}

@@ -64,7 +64,7 @@ func (w *walk) hearsOfGroup() {
 	case 5: // it goes on waiting
 		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Where: "1 of 4 Jobs of workers"}})
 	case 6: // it has no leader
-		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: "train-3 (attempt 2)"}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), MembersHash: "e55"}})
+		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: []group.Behind{{Name: "train-3"}}}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), MembersHash: "e55"}})
 	default:
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: w.m.GroupAttempt()}})
 	}

@@ -114,7 +114,7 @@ func (p *parts) ofCluster(joined func()) []func(context.Context) {
 	}
 	all := []func(context.Context){
 		c.connection.Run, c.statuses.Run, c.mirrors.Run, p.unprepareStrays, func(ctx context.Context) { c.volumes.Run(ctx, p.pods.AllHeard) },
-		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(c.claims.Run), c.onceJoined(c.csi.Run), c.onceJoined(c.groups.Run), c.onceJoined(p.node.Run),
+		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(c.claims.Run), c.onceJoined(c.csi.Run), c.onceJoined(c.jobSets.Run), c.onceJoined(c.groups.Members.Run), c.onceJoined(p.node.Run),
 		after(p.node.Known(), c.tellSkew),
 		after(p.node.Known(), func(ctx context.Context) {
 			if joined != nil {

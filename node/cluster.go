@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/groups"
+	"github.com/lifepod/lifepod/node/groups/transport"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/publish"
@@ -41,6 +42,7 @@ type cluster struct {
 	claims   *devices.Claims
 	csi      *csi.Registry
 	volumes  *csi.Volumes
+	jobSets  *groups.JobSets
 	groups   *groups.Groups
 	serving  *join.Serving // nil: the node's API is not served
 
@@ -98,7 +100,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	groups, err := groups.New(connection.Config, s.log)
+	jobSets, err := groups.NewJobSets(connection.Config, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +109,16 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 		statuses: publish.NewStatuses(client, nil, s.log), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
-		csi: drivers, volumes: volumes, groups: groups,
+		csi: drivers, volumes: volumes, jobSets: jobSets, groups: &groups.Groups{JobSets: jobSets, Members: s.newMembers(connection, client)},
 	}, nil
+}
+
+// newMembers are the pods that are members of groups without a leader. Other nodes are reached by their APIs.
+func (s *setup) newMembers(connection *join.Connection, client kubernetes.Interface) *groups.Members {
+	return groups.NewMembers(groups.MembersConfig{
+		Client: client, Port: s.config.Kubelet.Port, Kept: groups.NewKept(filepath.Join(s.options.memory().Dir, "groups.json")), Log: s.log,
+		Node: transport.New(transport.Options{Name: s.name, Way: &transport.HTTPS{TLS: connection.TLS}, Log: s.log}),
+	})
 }
 
 func (o Options) certDir() string {

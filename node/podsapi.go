@@ -112,6 +112,7 @@ func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *s
 	}
 	return server.New(server.Config{
 		Access: server.Access{NodeName: s.name}, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
+		Peers:   c.groups.Members.Node,
 		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Controller: controller,
 		Folders: server.Folders{Checkpoints: rootfolder.Checkpoints.In(s.options.rootDir()), Journal: rootfolder.Journal.In(s.options.rootDir())},
 		About:   server.About{Flags: s.options.Flags, Version: s.options.Version}, Log: s.log,

@@ -98,7 +98,9 @@ func (s *Shell) tell(e roster.Tell) {
 // know starts watching the objects that a pod uses, and shows a static pod in the API.
 func (s *Shell) know(e roster.Know) {
 	if l := s.life(e.Pod.UID); l != nil {
-		l.now.Store(&wanted{e.Source, e.Pod})
+		now := &wanted{e.Source, e.Pod}
+		l.now.Store(now)
+		s.showsGroup(now)
 	}
 	switch {
 	case e.Before != nil:

@@ -18,12 +18,24 @@ import (
 type groups struct {
 	mu  sync.Mutex
 	all map[types.UID]func(lifecycle.GroupSeen)
+	// said are the attempts of which the node has told, joined those that pods have joined with.
+	said, joined []string
 }
 
-func (g *groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
+func (*groups) Shows(*v1.Pod) {}
+
+// Says notes what other members hear at once.
+func (g *groups) Says(_ types.UID, annotations map[string]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.said = append(g.said, annotations[lifecycle.AttemptAnnotation])
+}
+
+func (g *groups) Join(pod *v1.Pod, says map[string]string, tell func(lifecycle.GroupSeen)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.all[pod.UID] = tell
+	g.joined = append(g.joined, says[lifecycle.AttemptAnnotation])
 }
 
 func (g *groups) Leave(uid types.UID) {
@@ -82,6 +94,8 @@ func TestGroup(t *testing.T) {
 		s.settle()
 		want := []string{"member " + lifecycle.AttemptAnnotation + "=0", "member " + lifecycle.AttemptAnnotation + "=1"}
 		assert.Deep(t, "B-GRP-3: annotations", want, s.notes)
+		assert.Deep(t, "B-GRP-24: what the group hears", []string{"0", "1"}, slices.Compact(all.said))
+		assert.Deep(t, "B-GRP-29: what the next agent goes on with", []string{"", "1"}, all.joined)
 		waits := func() bool {
 			pod, _ := s.pods.Pod("default", "member")
 			return pod.Status.ContainerStatuses[0].State.Waiting != nil

@@ -118,11 +118,12 @@ func (l *living) returned(err error) {
 	delete(s.lives, l.uid())
 	s.mu.Unlock()
 	s.beside.Go(l.Close) // answers under way are given a moment
-	s.leavesGroup(l)
 	switch {
 	case errors.Is(err, errPanicked):
+		s.leavesGroup(l)
 		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
-	case err == nil:
+	case err == nil: // else the next agent goes on
+		s.leavesGroup(l)
 		l.links.Remove(now.pod, s.LogDir(now.pod))
 		s.Counts.Gone(now.pod)
 		if now.source == roster.API && s.Cluster.Objects != nil {
@@ -146,6 +147,9 @@ func (l *living) Status(status v1.PodStatus, step bool) {
 		}
 		l.tellAttempt(now)
 		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen) // it is written in another form
+	}
+	if status.Phase == v1.PodFailed {
+		s.leavesGroup(l)
 	}
 	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
 }

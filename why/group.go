@@ -94,7 +94,7 @@ func (t *explainer) cause() string {
 	e := Explain(t.Record, t.now, t.Language)
 	for _, s := range e.Sentences {
 		if s.Wait != nil && s.Wait.For == lifecycle.WaitGroup {
-			return t.Word("at the barrier") + t.ifSome(": %s", t.behind(s.Wait)) + t.Word(".")
+			return t.Word("at the barrier") + t.ifSome(": %s", t.groupWait(s.Wait)) + t.Word(".")
 		}
 		if s.Kind == KindWait || s.Kind == KindUnled || s.Kind == KindEnd {
 			return s.Text

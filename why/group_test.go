@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
 	"github.com/lifepod/lifepod/timeline/timelinetest"
 )
 
@@ -92,5 +93,25 @@ func TestExplainGroupOfNobody(t *testing.T) {
 	a.Now.Stage = "gone"
 	if g := ExplainGroup("default/train", []*journal.Record{a.Record}, timelinetest.Moment(0), sentence.English); g != nil {
 		t.Errorf("told of a group without members: %+v", g)
+	}
+}
+
+// TestGroupWait: who waits at the barrier is told for whom, and which way these are heard of.
+func TestGroupWait(t *testing.T) {
+	led := group.Way{Leader: "node-1"}
+	for want, g := range map[string]*lifecycle.GroupWait{
+		"all take part":                       nil,
+		"all take part; node node-1 leads it": {Way: led},
+		"all take part; not there yet: train-1 (attempt 0, being deleted), train-2 (no attempt yet, as its pod shows) and 7 others; " +
+			"node node-1 leads it, to which all nodes report but for those of 2 members": {
+			Behind: []group.Behind{{Name: "train-1", Attempt: new(int32), Leaving: true}, {Name: "train-2", ByPod: true}}, More: 7, ByPods: 2, Way: led,
+		},
+		"all take part; it goes by what the pods of its members show":                                                {},
+		"all take part; it goes by what the pods of its members show, as no node that leads it is reached: no route": {Way: group.Way{Unreached: "no route"}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			e := explainer{words: words{sentence.English}}
+			assert.Equal(t, want, e.groupWait(&lifecycle.Wait{Because: "all take part", Group: g}), "B-GRP-16")
+		})
 	}
 }

@@ -29,7 +29,7 @@ func (t *explainer) containerWait(s *Sentence) string {
 	case lifecycle.WaitSnapshot:
 		return t.Say("What has become of %s is not known: the runtime is being asked", w.Subject) + t.ifSome(", after: %s", t.behind(w))
 	case lifecycle.WaitGroup:
-		return t.Say("%s is created and waits for its group", w.Subject) + t.soFar(w.Since) + t.ifSome(": %s", t.behind(w))
+		return t.Say("%s is created and waits for its group", w.Subject) + t.soFar(w.Since) + t.ifSome(": %s", t.groupWait(w))
 	case lifecycle.WaitHook:
 		return t.Say("%s has not started yet: its %s hook has been running", w.Subject, w.On) + t.lasting(w.Since) + t.ifSome(": %s", w.Held)
 	case lifecycle.WaitProbe:
@@ -39,6 +39,43 @@ func (t *explainer) containerWait(s *Sentence) string {
 	default:
 	}
 	return t.otherWait(w.Subject, w)
+}
+
+// groupWait is what a container waits for at the barrier of its group, and how its node hears of the other members.
+func (t *explainer) groupWait(w *lifecycle.Wait) string {
+	text, g := t.behind(w), w.Group
+	if g == nil {
+		return text
+	}
+	var names []string
+	for _, b := range g.Behind {
+		standing := t.Word("no attempt yet")
+		if b.Attempt != nil {
+			standing = t.Say("attempt %d", *b.Attempt)
+		}
+		if b.Leaving {
+			standing = t.Say("%s, being deleted", standing)
+		}
+		if b.ByPod {
+			standing = t.Say("%s, as its pod shows", standing)
+		}
+		names = append(names, b.Name+t.inBrackets(standing))
+	}
+	if len(names) > 0 {
+		if g.More > 0 {
+			names = append(names, t.Say("%d others", g.More))
+		}
+		text = t.Say("%s; not there yet: %s", text, t.list(names))
+	}
+	switch {
+	case g.Way.Leader != "" && g.ByPods > 0:
+		return t.Say("%s; node %s leads it, to which all nodes report but for those of %s", text, g.Way.Leader, t.Count(int(g.ByPods), "member"))
+	case g.Way.Leader != "":
+		return t.Say("%s; node %s leads it", text, g.Way.Leader)
+	case g.Way.Unreached != "":
+		return t.Say("%s; it goes by what the pods of its members show, as no node that leads it is reached: %s", text, g.Way.Unreached)
+	}
+	return t.Say("%s; it goes by what the pods of its members show", text)
 }
 
 // runsFirst is about a container that others come after and that waits for nothing.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 

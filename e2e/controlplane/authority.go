@@ -66,8 +66,8 @@ func (a *authority) client(user string, groups ...string) (keyPair, error) {
 }
 
 // serving signs a certificate of a server.
-func (a *authority) serving(names []string, addresses []net.IP) (keyPair, error) {
-	t := template(pkix.Name{CommonName: names[0]})
+func (a *authority) serving(subject pkix.Name, names []string, addresses []net.IP) (keyPair, error) {
+	t := template(subject)
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	t.DNSNames, t.IPAddresses = names, addresses
 	return a.sign(t)

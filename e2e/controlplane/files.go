@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"net"
@@ -82,7 +83,7 @@ func (c *ControlPlane) writeFrontProxy() error {
 
 // writeServing makes what the API server shows to clients, and to kubelets.
 func (c *ControlPlane) writeServing() error {
-	serving, err := c.ca.serving(
+	serving, err := c.ca.serving(pkix.Name{CommonName: "kubernetes"},
 		[]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"},
 		[]net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(apiServiceIP)})
 	if err != nil {

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"crypto/x509/pkix"
 	"fmt"
 	"net"
 	"os"
@@ -70,9 +71,9 @@ func (c *ControlPlane) JoinedKubeconfig(node string) (string, error) {
 	return path, c.writeKubeconfig(path, nodeUser(node), &clientcmdapi.AuthInfo{ClientCertificate: both, ClientKey: both})
 }
 
-// ServingCertificate writes BASE.crt and BASE.key, with which a node of this machine serves its API, and returns BASE.
-// lifepod up believes no other certificate than one of its authority.
-func (c *ControlPlane) ServingCertificate(node string) (base string, err error) {
+// ServingCertificate writes BASE.crt and BASE.key, with which a node serves its API at the addresses of this machine and
+// further ones, and returns BASE. lifepod up believes no other certificate than one of its authority.
+func (c *ControlPlane) ServingCertificate(node string, addresses ...net.IP) (base string, err error) {
 	if base, err = c.nodeFile(node); err != nil {
 		return "", err
 	}
@@ -80,13 +81,12 @@ func (c *ControlPlane) ServingCertificate(node string) (base string, err error) 
 	if err != nil {
 		return "", err
 	}
-	var addresses []net.IP
 	for _, address := range own {
 		if network, is := address.(*net.IPNet); is {
 			addresses = append(addresses, network.IP)
 		}
 	}
-	pair, err := c.ca.serving([]string{node}, addresses)
+	pair, err := c.ca.serving(pkix.Name{CommonName: nodeUser(node), Organization: []string{nodesGroup}}, []string{node}, addresses)
 	if err != nil {
 		return "", err
 	}

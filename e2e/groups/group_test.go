@@ -223,7 +223,8 @@ func atBarrier(pods []v1.Pod, attempt int) (n int) {
 
 // attemptShownBy is the attempt that a pod has told, of a JobSet or not.
 func attemptShownBy(pod *v1.Pod) string {
-	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
+	attempt, _, _ := strings.Cut(pod.Annotations[lifecycle.MemberAttemptAnnotation], ".")
+	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], attempt)
 }
 
 // attemptOf is the attempt that the pod has reported.

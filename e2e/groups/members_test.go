@@ -27,13 +27,13 @@ spec:
       annotations: {lifepod.dev/group: members, lifepod.dev/group-size: "4"}
 `
 
-// applyJob makes the Job, whose workers are those of the JobSet.
-func (j *groupOf) applyJob() {
+// applyJob makes the Job, whose workers are those of the JobSet; others are texts of the manifest, and what is in their places.
+func (j *groupOf) applyJob(others ...string) {
 	j.Helper()
 	_, spec, found := strings.Cut(manifest, "annotations: {lifepod.dev/group: jobset}}\n")
 	assert.Require(j, found, "the JobSet's manifest has no pod template")
 	spec = strings.ReplaceAll("\n"+spec, "\n      ", "\n")
-	text := jobManifest + strings.NewReplacer("DIR", j.dir, "jobset.sigs.k8s.io/jobset-name", "lifepod.dev/group-name").Replace(spec)
+	text := jobManifest + strings.NewReplacer(append(others, "DIR", j.dir, "jobset.sigs.k8s.io/jobset-name", "lifepod.dev/group-name")...).Replace(spec)
 	j.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -46,7 +46,7 @@ func (j *groupOf) applyJob() {
 	j.kubectlWith(text, "apply", "--filename=-")
 }
 
-// TestMembers: the pods of a plain Job on two nodes restart as one, with nobody that leads them (B-GRP-17).
+// TestMembers: the pods of a plain Job on two nodes restart as one (B-GRP-17).
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	j := newGroup(t)

@@ -3,6 +3,7 @@ package member
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 
 	"sigs.k8s.io/yaml"
@@ -22,7 +23,11 @@ func (m *Member) writeConfiguration() error {
 	if m.HealthPort, err = machine.FreePort(); err != nil {
 		return err
 	}
-	serving, err := m.config.Plane.ServingCertificate(m.Name)
+	var addresses []net.IP
+	if m.config.Address != "" {
+		addresses = append(addresses, net.ParseIP(m.config.Address))
+	}
+	serving, err := m.config.Plane.ServingCertificate(m.Name, addresses...)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ type Config struct {
 	Kubelet map[string]any
 	// Flags follow those that every member needs.
 	Flags []string
+	// Network is the path of a network namespace for its processes, and Address where others reach it there; empty: those of the
+	// machine.
+	Network, Address string
 }
 
 // Member is a node's process, and what it leaves on the machine between two of
@@ -112,12 +115,20 @@ func (m *Member) writeIdentity(ctx context.Context) (err error) {
 
 // Run starts the process, for the first time or again after Stop or Kill.
 func (m *Member) Run() error {
-	process, err := machine.StartProcess(exec.Command(m.config.Program, m.flags()...), m.LogFile())
+	process, err := machine.StartProcess(m.command(context.Background(), m.flags()...), m.LogFile())
 	if err != nil {
 		return err
 	}
 	m.process = process
 	return nil
+}
+
+// command is one of its program, in its network.
+func (m *Member) command(ctx context.Context, args ...string) *exec.Cmd {
+	if m.config.Network == "" {
+		return exec.CommandContext(ctx, m.config.Program, args...)
+	}
+	return exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + m.config.Network, "--", m.config.Program}, args...)...)
 }
 
 // RootDir is the folder of pods and plugins.
@@ -139,6 +150,9 @@ func (m *Member) flags() []string {
 		"--config="+m.file(configurationFile), "--hostname-override="+m.Name)
 	if m.bootstrap != "" {
 		flags = append(flags, "--bootstrap-kubeconfig="+m.bootstrap)
+	}
+	if m.config.Address != "" {
+		flags = append(flags, "--node-ip="+m.config.Address)
 	}
 	return append(flags, m.config.Flags...)
 }
@@ -211,7 +225,7 @@ func (m *Member) sweep() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, m.config.Program, "down", "--grace-period", "1s", "--root", m.Root.Dir).CombinedOutput()
+	out, err := m.command(ctx, "down", "--grace-period", "1s", "--root", m.Root.Dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("end what %s left: %w\n%s", m.Name, err, out)
 	}

@@ -56,7 +56,7 @@ spec:
 `
 
 // A JobSet on simulated nodes restarts in place as one, with the real controller: all nodes of the
-// process take part in groups by one watch.
+// process watch JobSets together.
 func TestSimulatedGroup(t *testing.T) {
 	controller := assert.Get(jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})).Must(t)
 	t.Cleanup(func() {
@@ -89,7 +89,7 @@ func TestSimulatedGroup(t *testing.T) {
 }
 
 // TestSimulatedMembers: plain pods on simulated nodes are a group by their label and annotations, and restart as one, without
-// a JobSet and anybody that leads them (B-GRP-17, B-GRP-19).
+// a JobSet (B-GRP-17, B-GRP-24).
 func TestSimulatedMembers(t *testing.T) {
 	const size = 6
 	client := admin(t)
@@ -159,7 +159,8 @@ func runsIn(pod *v1.Pod, attempt string) bool {
 
 // attemptOf is the attempt that a pod of a JobSet, or of a group without one, has reported.
 func attemptOf(pod *v1.Pod) string {
-	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
+	attempt, _, _ := strings.Cut(pod.Annotations[lifecycle.MemberAttemptAnnotation], ".")
+	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], attempt)
 }
 
 // history is what a watch shows of pods.
@@ -215,7 +216,7 @@ func (h *history) shows(pod *v1.Pod) {
 			h.broken = append(h.broken, fmt.Sprintf("%s had the address %s and has %s", pod.Name, before.Status.PodIP, pod.Status.PodIP))
 		}
 	}
-	if !runsIn(pod, attempt) {
+	if _, late := pod.Annotations[lifecycle.MemberAttemptAnnotation]; late || !runsIn(pod, attempt) { // late: B-GRP-26
 		return
 	}
 	for _, other := range h.now {

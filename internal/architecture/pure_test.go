@@ -29,7 +29,7 @@ var pure = map[string][]string{
 		"k8s.io/utils/ptr",                  // values behind pointers
 		module + "/lifecycle/group",
 	},
-	"lifecycle/group": {"fmt", "slices", "strings", "time"},
+	"lifecycle/group": {"fmt", "maps", "slices", "strings", "time"},
 	"roster": {
 		"cmp", "fmt", "maps", "slices", "strconv", "time",
 		"k8s.io/api/core/v1",

@@ -1,9 +1,9 @@
 // Package group decides what one member of a group does whose pods restart as one
 // (B-GRP): it takes part in attempts, one after the other, and waits in each at the
 // barrier until all members are there. The group's leader, such as the JobSet
-// controller, counts the members and tells how far the group is; the members meet
-// nowhere but there. Where there is no leader, each node works that out from the pods
-// of the members (Peers).
+// controller, counts the members and tells how far the group is. Where there is no such
+// controller, that follows from the members (Peers): one of their nodes leads (Leader), to
+// which the others report (Follower), or each node works it out from the members' pods.
 //
 //	        Join                    Start
 //	(new) ────────▶ at the barrier ────────▶ runs

@@ -2,88 +2,103 @@ package group
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Peer is a member of a group without a leader, as its pod shows it to all others (B-GRP-17, B-GRP-18).
+// Peer is a member of a group without a leader, as its pod shows it to all others, or its node reports it (B-GRP-17, B-GRP-18).
 type Peer struct {
-	Name, UID string
-	Size      int32  // that an attempt needs at least, as this one says; 0: it says none
-	Attempt   *int32 // that it has announced; nil: none
-	Began     *Began // the last attempt that it was started in; nil: none
-	Done      bool   // it has succeeded
-	Leaving   bool   // it is being deleted, and may still run
+	Name    string `json:"name"`
+	UID     string `json:"uid"`
+	Size    int32  `json:"size,omitzero"`    // that an attempt needs at least, as this one says; 0: it says none
+	Attempt *int32 `json:"attempt,omitzero"` // that it has announced; nil: none
+	Began   *Began `json:"began,omitzero"`   // the last attempt that it was started in; nil: none
+	Done    bool   `json:"done,omitzero"`    // it has succeeded
+	Leaving bool   `json:"leaving,omitzero"` // it is being deleted, and may still run
+	// Mode is odd while the member reports to a node that leads the group, so that its pod may show what it announces late;
+	// it rises with each change (B-GRP-26).
+	Mode int32 `json:"mode,omitzero"`
+	// ByPod says that its pod alone tells of it: its node does not report to the leader.
+	ByPod bool `json:"-"`
 }
 
 // Began is an attempt that a member was started in.
 type Began struct {
-	Attempt     int32
-	MembersHash string // of those that it began with
+	Attempt     int32  `json:"attempt"`
+	MembersHash string `json:"membersHash"` // of those that it began with
 }
 
-// Peers is what follows from the members of a group, as one node sees them (B-GRP-19).
+// Peers is what follows from the members of a group (B-GRP-19).
 type Peers struct {
-	Size Size
-
-	highest     *int32 // that any has announced
-	begun       *int32 // the newest that a member was started in
-	membersHash string // of highest, if that has begun, or may begin now; empty: neither
-	broken      bool   // highest has begun, and not with those that take part in it now (B-GRP-20)
-	attempts    map[string]int32
+	Size        Size     `json:"size"`
+	Highest     *int32   `json:"highest,omitzero"`     // attempt that any has announced
+	Begun       *int32   `json:"begun,omitzero"`       // the newest attempt that a member was started in
+	MembersHash string   `json:"membersHash,omitzero"` // of Highest, if that has begun, or may begin now; empty: neither, or not known
+	Broken      bool     `json:"broken,omitzero"`      // Highest has begun, and not with those that take part in it now (B-GRP-20)
+	Missing     []string `json:"missing,omitzero"`     // UIDs of members that take no part in Highest; only with MembersHash
 }
 
 // PeersOf looks at all members of a group, in any order.
 func PeersOf(all []Peer) Peers {
-	p := Peers{attempts: map[string]int32{}}
+	p := Peers{}
 	for i := range all {
-		if a := all[i].Attempt; a != nil {
-			p.highest, p.attempts[all[i].UID] = newest(p.highest, a), *a
-		}
+		p.Highest = newest(p.Highest, all[i].Attempt)
 		if b := all[i].Began; b != nil {
-			p.begun = newest(p.begun, &b.Attempt)
+			p.Begun = newest(p.Begun, &b.Attempt)
 		}
 	}
 	var complete bool
-	if p.Size, complete = sizeOf(all, p.highest); p.highest == nil {
+	if p.Size, complete = sizeOf(all, p.Highest); p.Highest == nil || slices.ContainsFunc(all, Peer.late) {
 		return p
 	}
 	here := ""
 	if complete {
-		here = membersHashOf(all, *p.highest)
+		here = membersHashOf(all, *p.Highest)
 	}
-	p.membersHash = here
+	p.MembersHash = here
 	began := false
 	for i := range all {
 		b := all[i].Began
 		switch {
-		case b == nil || b.Attempt != *p.highest:
+		case b == nil || b.Attempt != *p.Highest:
 		case !began:
-			p.broken = here != "" && here != b.MembersHash
-			p.membersHash, began = b.MembersHash, true
-		case b.MembersHash != p.membersHash:
-			p.broken = true
-			p.membersHash = min(p.membersHash, b.MembersHash) // whichever comes first in the list
+			p.Broken = here != "" && here != b.MembersHash
+			p.MembersHash, began = b.MembersHash, true
+		case b.MembersHash != p.MembersHash:
+			p.Broken = true
+			p.MembersHash = min(p.MembersHash, b.MembersHash) // whichever comes first in the list
 		}
 	}
+	for i := range all {
+		if a := all[i].Attempt; p.MembersHash != "" && !all[i].Done && (a == nil || *a != *p.Highest) {
+			p.Missing = append(p.Missing, all[i].UID)
+		}
+	}
+	slices.Sort(p.Missing)
 	return p
 }
 
-// Attempts is how far the group is for one of its members. What has begun, or may begin, without that
-// member is outdated for it (B-GRP-20).
-func (p Peers) Attempts(uid string) Attempts {
-	if p.highest == nil {
-		return Attempts{}
-	}
-	now := Attempts{Current: newest(p.begun, nil)}
-	if *p.highest > 0 {
-		now.Previous = new(*p.highest - 1)
-	}
-	if p.membersHash == "" {
+// late says whether the member may have announced more than is known here: until it has not, nothing begins (B-GRP-26).
+func (p Peer) late() bool { return p.Mode%2 == 1 && p.Attempt != nil && !p.Done }
+
+// Attempts is how far the group is for one of its members, if it is one of those that were looked at. What has begun, or may
+// begin, without that member is outdated for it (B-GRP-20).
+func (p Peers) Attempts(uid string, known bool) Attempts {
+	now := Attempts{}
+	if p.Highest == nil {
 		return now
 	}
-	now.Current, now.MembersHash = new(*p.highest), p.membersHash
-	if attempt, takesPart := p.attempts[uid]; p.broken || !takesPart || attempt != *p.highest {
-		now.Previous = new(*p.highest)
+	if *p.Highest > 0 {
+		now.Previous = new(*p.Highest - 1)
+	}
+	switch {
+	case p.MembersHash != "":
+		now.Current, now.MembersHash = new(*p.Highest), p.MembersHash
+	case p.Begun != nil && *p.Begun < *p.Highest: // with whom Highest has begun is not known
+		now.Current = new(*p.Begun)
+	}
+	if p.MembersHash != "" && (p.Broken || !known || slices.Contains(p.Missing, uid)) {
+		now.Previous = new(*p.Highest)
 	}
 	return now
 }
@@ -116,14 +131,31 @@ func hash(text string) uint64 {
 
 // Size is how many members a group has, as its leader tells.
 type Size struct {
-	Members int32 // 0: not known
+	Members int32 `json:"members,omitzero"` // 0: not known
 	// Podless is how many of them have no pod that is pending or runs. More may be missing: the leader does
 	// not tell whose pods take part in an attempt.
-	Podless int32
-	Where   string // which these are; empty if there are none, or if there is no leader
-	// Behind names members that have not told the newest attempt, and Differ two that do not agree on the size; of a
-	// group without a leader (B-GRP-16, B-GRP-21).
-	Behind, Differ string
+	Podless int32  `json:"podless,omitzero"`
+	Where   string `json:"where,omitzero"` // which these are; empty if there are none, or if there is no leader
+	// Behind are the first members by name that have not told the newest attempt, beside More, and Differ names two that do not
+	// agree on the size; of a group without a leader (B-GRP-16, B-GRP-21).
+	Behind []Behind `json:"behind,omitzero"`
+	More   int32    `json:"more,omitzero"`
+	Differ string   `json:"differ,omitzero"`
+	ByPods int32    `json:"byPods,omitzero"` // members that only their pods tell of (Peer)
+}
+
+// Behind is a member that an attempt waits for.
+type Behind struct {
+	Name    string `json:"name"`
+	Attempt *int32 `json:"attempt,omitzero"` // that it has announced; nil: none
+	Leaving bool   `json:"leaving,omitzero"` // it is being deleted
+	ByPod   bool   `json:"byPod,omitzero"`   // only its pod tells of it
+}
+
+// Way is how the members of a group without a leader hear of each other (B-GRP-24, B-GRP-28).
+type Way struct {
+	Leader    string `json:"leader,omitzero"`    // node that leads the group; empty: they go by what their pods show
+	Unreached string `json:"unreached,omitzero"` // why no node that leads it is reached; empty: that is not known
 }
 
 // A member that waits says that its group is incomplete after reminderFirst, and again after twice as long
@@ -153,11 +185,11 @@ func (s Size) Incomplete(attempt int32) string {
 	switch {
 	case s.Differ != "":
 		return fmt.Sprintf("attempt %d does not begin: %s", attempt, s.Differ)
-	case s.Behind != "" && s.Podless > 0:
+	case len(s.Behind) > 0 && s.Podless > 0:
 		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod, and these are not there: %s",
-			attempt, s.Members, s.Podless, s.Behind)
-	case s.Behind != "":
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.Behind)
+			attempt, s.Members, s.Podless, s.named())
+	case len(s.Behind) > 0:
+		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.named())
 	case s.Members == 0:
 		return fmt.Sprintf("attempt %d does not begin: not all members of the group take part in it", attempt)
 	case s.Podless == 0:

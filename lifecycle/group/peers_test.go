@@ -12,7 +12,7 @@ import (
 
 // peersOf are members of a group of three, one a word: its name, the attempt that it has reported, the one that it began, and
 // whom with, as in a:3 or a:3:2-x. A minus after it says that it is being deleted, a plus that it has succeeded, a number of
-// stars another size.
+// stars another size, and a tilde before them that its mode is odd.
 func peersOf(t *testing.T, text string) (all []Peer) {
 	t.Helper()
 	number := func(s string) *int32 {
@@ -25,7 +25,10 @@ func peersOf(t *testing.T, text string) (all []Peer) {
 		if stars := strings.Count(word, "*"); stars > 0 {
 			p.Size = int32(stars)
 		}
-		parts := strings.Split(strings.TrimRight(word, "-+*"), ":")
+		if strings.Contains(word, "~") {
+			p.Mode = 1
+		}
+		parts := strings.Split(strings.TrimRight(word, "-+*~"), ":")
 		p.Name, p.UID = parts[0], parts[0]
 		if len(parts) > 1 {
 			p.Attempt = number(parts[1])
@@ -71,6 +74,9 @@ func TestPeers(t *testing.T) {
 		{"B-GRP-20: may begin without it", "a b:4 c:4 d:4", "4", "4"},
 		{"B-GRP-20: one came into it too late", "a:4:4-x b:4:4-x c:4", "4", "4"},
 		{"B-GRP-20: two began with others", "a:4:4-x b:4:4-y c", "4", "4"},
+		{"B-GRP-26: one may have announced more", "a:4 b:4:4-x c:4:4-x~", "-", "3"},
+		{"B-GRP-26: unless it has succeeded", "a:4 b:4:3-x c:4:3-x~+", "4", "3"},
+		{"B-GRP-26: or has announced nothing", "a:4 b:4:3-x c:4:3-x d~", "4", "3"},
 		{"B-GRP-21: one says another size", "a:0 b:0 c:0**", "-", "-"},
 		{"B-GRP-21: which changes nothing for those that run", "a:4:4-x b:4:4-x** c:4:4-x", "4", "3"},
 		{"B-GRP-21: a larger group than is needed", "a:0** b:0** c:0**", "0", "-"},
@@ -78,7 +84,7 @@ func TestPeers(t *testing.T) {
 		peers := peersOf(t, c.peers)
 		for range peers { // in any order
 			peers = append(peers[1:], peers[0])
-			now := PeersOf(peers).Attempts("a")
+			now := PeersOf(peers).Attempts("a", true)
 			got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous
 			assert.True(t, got == want, "%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
 		}
@@ -87,7 +93,7 @@ func TestPeers(t *testing.T) {
 
 // TestMembersHash: the same members have the same hash, and others have another one (B-GRP-20).
 func TestMembersHash(t *testing.T) {
-	membersHash := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a").MembersHash }
+	membersHash := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a", true).MembersHash }
 	first := membersHash("a:2 b:2 c:2")
 	for _, same := range []string{"c:2 a:2 b:2", "a:2 b:2 c:1+", "a:2 b:2 c:2 d", "a:2 b:2 c:2 d:2-"} {
 		if got := membersHash(same); got != first {

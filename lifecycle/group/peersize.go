@@ -11,28 +11,30 @@ func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
 	if s.Differ = differ(all); s.Differ != "" {
 		return s, false
 	}
-	there, blocked := int32(0), false
-	var behind []string
+	there, blocked, behind := int32(0), false, []Behind(nil)
 	for i := range all {
 		p := &all[i]
 		if p.lives() {
 			s.Members = p.Size // of all the same
 		}
-		switch p.at(highest) {
+		if p.lives() && p.ByPod {
+			s.ByPods++
+		}
+		switch at := p.at(highest); at {
 		case isThere:
 			there++
-		case isBefore:
-			blocked = true
-			behind = append(behind, p.Name+" ("+p.standing()+")")
-		case isNew:
-			behind = append(behind, p.Name+" ("+p.standing()+")")
+		case isBefore, isNew:
+			blocked = blocked || at == isBefore
+			behind = append(behind, Behind{p.Name, p.Attempt, p.Leaving, p.ByPod})
 		case isGoing:
 		}
 	}
 	if highest != nil && s.Members > 0 && !blocked && there >= s.Members {
 		return s, true
 	}
-	s.Behind = named(behind)
+	slices.SortFunc(behind, func(a, b Behind) int { return strings.Compare(a.Name, b.Name) })
+	s.Behind = behind[:min(len(behind), behindMost)]
+	s.More = int32(len(behind) - len(s.Behind)) //nolint:gosec // not that many
 	s.Podless = max(0, s.Members-there-coming(all, highest))
 	return s, false
 }
@@ -74,17 +76,6 @@ func coming(all []Peer, highest *int32) (n int32) {
 	return n
 }
 
-func (p *Peer) standing() string {
-	text := "no attempt yet"
-	if p.Attempt != nil {
-		text = fmt.Sprintf("attempt %d", *p.Attempt)
-	}
-	if p.Leaving {
-		text += ", being deleted"
-	}
-	return text
-}
-
 // differ names two members that say another size; empty: there are none (B-GRP-21).
 func differ(all []Peer) string {
 	var first, other *Peer
@@ -107,10 +98,21 @@ func differ(all []Peer) string {
 // behindMost is how many members are named at most.
 const behindMost = 3
 
-func named(names []string) string {
-	slices.Sort(names)
-	if more := len(names) - behindMost; more > 0 {
-		names = append(names[:behindMost], fmt.Sprintf("%d others", more))
+// named names those that are behind.
+func (s Size) named() string {
+	var names []string
+	for _, b := range s.Behind {
+		standing := "no attempt yet"
+		if b.Attempt != nil {
+			standing = fmt.Sprintf("attempt %d", *b.Attempt)
+		}
+		if b.Leaving {
+			standing += ", being deleted"
+		}
+		names = append(names, b.Name+" ("+standing+")")
+	}
+	if s.More > 0 {
+		names = append(names, fmt.Sprintf("%d others", s.More))
 	}
 	return strings.Join(names, ", ")
 }

@@ -16,10 +16,12 @@ type crowd struct {
 	rt      *rapid.T
 	size    int32
 	pods    map[string]*crowdPod // by UID, as their nodes lead them
-	history []map[string]Peer    // what the API server had, by UID
+	history []map[string]Placed  // what the API server had, by UID
 	number  int
 	begun   int32 // the newest attempt that any pod was started in
 	seen    map[string]int
+	settled bool
+	led     *led // how the nodes report to each other; nil: they don't
 }
 
 // crowdPod is a member as its node leads it.
@@ -33,51 +35,73 @@ type crowdPod struct {
 	runs        int32 // the attempt that its containers were started in; none: nothing runs
 	ending      bool  // what runs is to end
 	finished    bool  // it has succeeded
+	said        Peer  // what its node reports to others
+	started     int32 // the newest attempt that it was started in, as far as its node remembers
 }
 
 func newCrowd(rt *rapid.T, size int32, seen map[string]int) *crowd {
-	w := &crowd{rt: rt, size: size, pods: map[string]*crowdPod{}, history: []map[string]Peer{{}}, begun: none, seen: seen}
+	w := &crowd{rt: rt, size: size, pods: map[string]*crowdPod{}, history: []map[string]Placed{{}}, begun: none, seen: seen}
 	for range size {
 		w.create()
 	}
 	return w
 }
 
-func (w *crowd) api() map[string]Peer { return w.history[len(w.history)-1] }
+func (w *crowd) api() map[string]Placed { return w.history[len(w.history)-1] }
 
 // write changes what the API server has.
-func (w *crowd) write(change func(map[string]Peer)) {
+func (w *crowd) write(change func(map[string]Placed)) {
 	next := maps.Clone(w.api())
 	change(next)
 	w.history = append(w.history, next)
+	w.forgets()
+}
+
+// forgets: of the newest attempt nobody may be left that knows, nor anything that runs.
+func (w *crowd) forgets() {
 	known := none
-	for _, p := range next {
+	for uid, p := range w.api() {
 		if p.Attempt != nil {
 			known = max(known, *p.Attempt)
 		}
+		if pod := w.pods[uid]; w.led != nil && pod != nil {
+			known = max(known, pod.started)
+		}
 	}
-	w.begun = min(w.begun, known) // of a later one nobody is left that knows, nor anything that runs
+	w.begun = min(w.begun, known)
 }
 
 func (w *crowd) create() {
 	w.number++
 	uid := fmt.Sprint("pod-", w.number)
-	w.pods[uid] = &crowdPod{uid: uid, runs: none, view: w.draw(len(w.history), "first seen")}
-	w.write(func(api map[string]Peer) { api[uid] = Peer{Name: uid, UID: uid, Size: w.size} })
+	w.pods[uid] = &crowdPod{uid: uid, runs: none, started: none, view: w.draw(len(w.history), "first seen")}
+	said := Peer{Name: uid, UID: uid, Size: w.size}
+	w.pods[uid].said = said
+	w.write(func(api map[string]Placed) {
+		api[uid] = Placed{Peer: said, Node: w.led.place(w), Version: uint64(len(w.history))}
+	})
 }
 
 // remove has a pod's object go; nothing of it runs.
 func (w *crowd) remove(p *crowdPod) {
 	delete(w.pods, p.uid)
-	w.write(func(api map[string]Peer) { delete(api, p.uid) })
+	w.write(func(api map[string]Placed) { delete(api, p.uid) })
 }
 
 func (w *crowd) change(p *crowdPod, change func(*Peer)) {
-	w.write(func(api map[string]Peer) {
-		peer := api[p.uid]
-		change(&peer)
-		api[p.uid] = peer
+	w.write(func(api map[string]Placed) {
+		placed := api[p.uid]
+		change(&placed.Peer)
+		placed.Version = uint64(len(w.history))
+		api[p.uid] = placed
 	})
+}
+
+func peersIn(view map[string]Placed) (all []Peer) { // in any order
+	for _, p := range view {
+		all = append(all, p.Peer)
+	}
+	return all
 }
 
 func (w *crowd) draw(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.rt, what) }
@@ -95,6 +119,10 @@ func (w *crowd) act() {
 	all := w.all()
 	if len(all) == 0 {
 		w.create()
+		return
+	}
+	if w.led != nil && w.draw(3, "between nodes") > 0 {
+		w.actLed()
 		return
 	}
 	p := all[w.draw(len(all), "pod")]
@@ -118,13 +146,15 @@ func (w *crowd) act() {
 
 // breaks is what happens rarely.
 func (w *crowd) breaks(p *crowdPod) {
-	switch w.draw(10, "broken") {
+	fault := w.draw(10, "broken")
+	if w.led != nil && w.led.off&(1<<(fault+10)) != 0 {
+		return
+	}
+	switch fault {
 	case 0:
 		w.adopts(p)
-	case 1: // the node is gone, with what ran there; the controller is quick
-		w.seen["pod replaced"]++
-		w.remove(p)
-		w.create()
+	case 1:
+		w.replaces(p)
 	case 2: // and late
 		w.remove(p)
 	case 3, 4: // it is deleted, and its successor is there before it ends
@@ -155,10 +185,17 @@ func (w *crowd) breaks(p *crowdPod) {
 	}
 }
 
+// replaces: the node is gone, with what ran there; the controller is quick.
+func (w *crowd) replaces(p *crowdPod) {
+	w.seen["pod replaced"]++
+	w.remove(p)
+	w.create()
+}
+
 // adopts goes on with a pod from what the API and its containers say (B-GRP-13).
 func (w *crowd) adopts(p *crowdPod) {
 	announced := w.api()[p.uid].Attempt
-	if announced == nil || p.finished {
+	if announced == nil || p.finished || w.led != nil {
 		return
 	}
 	w.seen["agent restarted without a checkpoint"]++
@@ -178,9 +215,15 @@ func (w *crowd) decides(p *crowdPod) {
 	if w.leaves(p) {
 		return
 	}
+	now, known := PeersOf(peersIn(view)).Attempts(p.uid, true), true
+	if w.led != nil {
+		now, known = w.led.nodes[w.api()[p.uid].Node].follower.Attempts(p.uid)
+	}
+	if !known && !p.member.Joined {
+		return
+	}
 	p.heard = true
-	peers := slices.Collect(maps.Values(view)) // in any order
-	p.seen = p.seen.Merge(PeersOf(peers).Attempts(p.uid))
+	p.seen = p.seen.Merge(now)
 	before := p.member
 	d := Decide(p.member, p.seen)
 	w.seen[d.Do.String()]++
@@ -225,7 +268,13 @@ func (w *crowd) starts(p *crowdPod) {
 	if p.member.Attempt < w.begun {
 		w.rt.Fatalf("a pod starts in attempt %d after attempt %d has begun (B-GRP-12)\n%s", p.member.Attempt, w.begun, w)
 	}
-	p.runs, p.member.Ran = p.member.Attempt, true
+	p.runs, p.started, p.member.Ran = p.member.Attempt, p.member.Attempt, true
+	if w.begun < p.runs {
+		w.seen["attempt begun"]++
+		if w.led != nil && w.led.nodes[w.api()[p.uid].Node].follower.Modes[p.uid]%2 == 1 {
+			w.seen["attempt begun by a leader"]++
+		}
+	}
 	w.begun = max(w.begun, p.runs)
 }
 
@@ -234,12 +283,15 @@ func (w *crowd) tells(p *crowdPod, began bool) {
 	if _, there := w.pods[p.uid]; !there || !p.member.Joined || p.ending {
 		return
 	}
+	p.said.Attempt, p.said.Done = new(p.member.Attempt), p.finished
+	if began && p.member.Open && p.membersHash != "" {
+		p.said.Began = &Began{Attempt: p.member.Attempt, MembersHash: p.membersHash}
+	}
+	if w.led.late(w, p) && !w.settled {
+		return
+	}
 	w.change(p, func(peer *Peer) {
-		peer.Attempt = new(p.member.Attempt)
-		if began && p.member.Open && p.membersHash != "" {
-			peer.Began = &Began{Attempt: p.member.Attempt, MembersHash: p.membersHash}
-		}
-		peer.Done = p.finished
+		peer.Attempt, peer.Began, peer.Done, peer.Mode = p.said.Attempt, p.said.Began, p.said.Done, p.said.Mode
 	})
 }
 
@@ -286,6 +338,9 @@ func (w *crowd) settles() {
 // goesOn lets everything happen that is to happen, in turn.
 func (w *crowd) goesOn() {
 	w.settles()
+	if w.led != nil {
+		w.goesOnLed()
+	}
 	for _, p := range w.all() {
 		p.view = len(w.history) - 1
 		w.decides(p)
@@ -299,7 +354,7 @@ func (w *crowd) goesOn() {
 
 // runsAsOne says whether all members run in one attempt that began with them, and no others (B-GRP-20).
 func (w *crowd) runsAsOne() bool {
-	membersHash := membersHashOf(slices.Collect(maps.Values(w.api())), w.begun)
+	membersHash := membersHashOf(peersIn(w.api()), w.begun)
 	for _, p := range w.all() {
 		began := w.api()[p.uid].Began
 		if !p.finished && (p.runs == none || p.ending || p.runs != w.begun || began == nil || began.MembersHash != membersHash) {
@@ -321,6 +376,7 @@ func (w *crowd) String() string {
 		if peer.Began != nil {
 			text += fmt.Sprintf(" began %v", *peer.Began)
 		}
+		text += fmt.Sprintf(" mode %d on %s", peer.Mode, peer.Node)
 	}
-	return text
+	return text + w.led.String()
 }

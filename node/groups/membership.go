@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
-// membership is a JobSet with its members, guarded by the mu of Groups.
+// membership is a JobSet with its members, guarded by the mu of JobSets.
 type membership struct {
 	members map[types.UID]*member
 	version string              // the newest that is known; empty: none is

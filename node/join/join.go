@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -158,6 +159,16 @@ func (c *Connection) Joined() <-chan struct{} { return c.joined }
 // Reconnect closes all connections, for when the API server does not answer. Requests
 // under way fail.
 func (c *Connection) Reconnect() { c.transport.closeAll() }
+
+// TLS has the client certificate of this moment, if there is one, and the cluster's authorities: for connections to other nodes.
+func (c *Connection) TLS() (*tls.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return nil, ErrNotJoined
+	}
+	return rest.TLSConfigFor(c.current.config)
+}
 
 // Expires is when the client certificate does; zero without one.
 func (c *Connection) Expires() time.Time {

@@ -66,6 +66,8 @@ func expect(t *testing.T, c *Connection, want string) {
 	t.Helper()
 	got, err := ask(t, c)
 	assert.True(t, err == nil && got == want, "the server knows %q (%v), want %q", got, err, want)
+	pair := assert.Get(assert.Get(c.TLS()).Must(t).GetClientCertificate(nil)).Must(t)
+	assert.Equal(t, want, pair.Leaf.Subject.CommonName, "to other nodes")
 }
 
 func run(t *testing.T, c *Connection) {

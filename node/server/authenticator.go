@@ -22,19 +22,30 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// newAuthenticator is the union that the kubelet builds of
-// k8s.io/apiserver/pkg/authentication/authenticatorfactory, of the same parts;
-// that package itself would double the agent's memory by what it imports.
-func newAuthenticator(c *Config) (authenticator.Request, error) {
-	var ways []authenticator.Request
-	if c.Access.ClientCA != nil {
-		ways = append(ways, x509.NewDynamic(c.Access.ClientCA, x509.CommonNameUserConversion))
-	} else if file := c.Kubelet.Authentication.X509.ClientCAFile; file != "" {
+// newCertificates authenticates users by their client certificates; nil: none count.
+func newCertificates(c *Config) (authenticator.Request, error) {
+	authorities, file := c.Access.ClientCA, c.Kubelet.Authentication.X509.ClientCAFile
+	switch {
+	case authorities != nil:
+	case file == "":
+		return nil, nil
+	default:
 		ca, err := newClientCA(file, c.Log)
 		if err != nil {
 			return nil, err
 		}
-		ways = append(ways, x509.NewDynamic(ca.verifyOptions, x509.CommonNameUserConversion))
+		authorities = ca.verifyOptions
+	}
+	return x509.NewDynamic(authorities, x509.CommonNameUserConversion), nil
+}
+
+// newAuthenticator is the union that the kubelet builds of
+// k8s.io/apiserver/pkg/authentication/authenticatorfactory, of the same parts;
+// that package itself would double the agent's memory by what it imports.
+func newAuthenticator(c *Config, certificates authenticator.Request) (authenticator.Request, error) {
+	var ways []authenticator.Request
+	if certificates != nil {
+		ways = append(ways, certificates)
 	}
 	if on(c.Kubelet.Authentication.Webhook.Enabled) {
 		if c.Client == nil {

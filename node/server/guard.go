@@ -16,18 +16,24 @@ import (
 
 // guard lets requests pass whose users may do what they ask.
 type guard struct {
-	who    authenticator.Request
-	access *access                      // nil: everybody may do everything
-	nodeOf func(r *http.Request) string // the node that is asked about; empty: all nodes
-	log    *slog.Logger
+	who authenticator.Request
+	// certificates are one of the ways in which it finds that out; nil: they are not.
+	certificates authenticator.Request
+	access       *access                      // nil: everybody may do everything
+	nodeOf       func(r *http.Request) string // the node that is asked about; empty: all nodes
+	log          *slog.Logger
 }
 
 func newGuard(c *Config) (*guard, error) {
-	who, err := newAuthenticator(c)
+	certificates, err := newCertificates(c)
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{who: who, nodeOf: c.Access.nodeAsked, log: c.Log}
+	who, err := newAuthenticator(c, certificates)
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{who: who, certificates: certificates, nodeOf: c.Access.nodeAsked, log: c.Log}
 	switch mode := c.Kubelet.Authorization.Mode; mode {
 	case kubeletconfig.KubeletAuthorizationModeAlwaysAllow:
 	case kubeletconfig.KubeletAuthorizationModeWebhook:

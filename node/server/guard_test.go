@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -243,4 +244,39 @@ func TestGuardOfSeveralNodes(t *testing.T) {
 		}
 		assert.Deep(t, path, want, asked[len(asked)-1])
 	}
+}
+
+// peers says whom it has served.
+type peers struct{}
+
+func (peers) ServePeer(w http.ResponseWriter, _ *http.Request, node string) {
+	_, _ = fmt.Fprint(w, "serves ", node)
+}
+
+// TestPeers: what is for other nodes serves those that show their own certificate, and nobody else, whatever he may do.
+func TestPeers(t *testing.T) {
+	t.Parallel()
+	s, ca, api, _ := securedWith(t, func(c *Config) { c.Peers = peers{} })
+	api.tokens["node"], api.tokens["admin"] = "system:node:b", "admin"
+	api.allowed["admin get proxy"] = true
+	other := newAuthority(t)
+	const no = "403 only nodes, by their client certificates"
+	for name, test := range map[string]struct {
+		token       string
+		certificate []tls.Certificate
+		want        string
+	}{
+		"a node":                       {"", []tls.Certificate{ca.sign(t, "system:node:b", "system:nodes")}, "200 serves b"},
+		"nobody":                       {"", nil, no},
+		"a user":                       {"", []tls.Certificate{ca.sign(t, "alice")}, no},
+		"a user in the nodes' group":   {"", []tls.Certificate{ca.sign(t, "alice", "system:nodes")}, no},
+		"a node's name, another group": {"", []tls.Certificate{ca.sign(t, "system:node:b", "dev")}, no},
+		"another authority":            {"", []tls.Certificate{other.sign(t, "system:node:b", "system:nodes")}, no},
+		"another authority, a token":   {"node", []tls.Certificate{other.sign(t, "system:node:b", "system:nodes")}, no},
+		"a node by a token":            {"node", nil, no},
+		"an administrator":             {"admin", nil, no},
+	} {
+		assert.Deep(t, name, test.want, get(t, ca.client(t, test.certificate...), s, "/lifepod/groups/n1/join", test.token))
+	}
+	assert.Empty(t, api.questions(), "the API server is asked")
 }

@@ -107,6 +107,7 @@ type Config struct {
 	Folders Folders
 	// Controller serves the calls of a CSI driver's controller; nil: there is none here.
 	Controller http.Handler
+	Peers      Peers // nil: other nodes are not served
 	About      About // the program
 	Log        *slog.Logger
 }
@@ -175,7 +176,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.guard.protect(s.listeners[0].Admitting(s.traced(false, s.routes())))), tlsConfig)}
+	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.orPeers(s.guard.protect(s.listeners[0].Admitting(s.traced(false, s.routes()))))), tlsConfig)}
 	if len(s.listeners) > 1 {
 		servers = append(servers, s.server(ctx, s.counted("readonly", s.listeners[1].Admitting(s.traced(true, s.readOnlyRoutes()))), nil))
 	}

@@ -7,23 +7,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods"
 )
 
-// gate is how the pods of a node hear of their groups, which all nodes watch together: not while the node is cut off.
+// jobSets tell pods how far their JobSets are.
+type jobSets interface {
+	Join(pod *v1.Pod, tell func(lifecycle.GroupSeen))
+	Leave(uid types.UID)
+}
+
+// gate is how the pods of a node hear of their JobSets, which all nodes watch together: not while the node is cut off.
 type gate struct {
-	groups pods.Groups
+	jobSets
 
 	mu    sync.Mutex
 	shut  bool
 	waits map[types.UID]func() // tells a pod what it has missed
 }
 
-func newGate(groups pods.Groups) *gate { return &gate{groups: groups, waits: map[types.UID]func(){}} }
+func newGate(all jobSets) *gate { return &gate{jobSets: all, waits: map[types.UID]func(){}} }
 
-// Join calls tell with how far the pod's group is. Only the last call counts.
+// Join calls tell with how far the pod's JobSet is. Only the last call counts.
 func (g *gate) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
-	g.groups.Join(pod, func(seen lifecycle.GroupSeen) {
+	g.jobSets.Join(pod, func(seen lifecycle.GroupSeen) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.shut {
@@ -35,7 +40,7 @@ func (g *gate) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 }
 
 func (g *gate) Leave(uid types.UID) {
-	g.groups.Leave(uid)
+	g.jobSets.Leave(uid)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.waits, uid)

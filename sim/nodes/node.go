@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/groups"
+	"github.com/lifepod/lifepod/node/groups/transport"
 	"github.com/lifepod/lifepod/node/publish"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
@@ -27,6 +29,7 @@ type node struct {
 	pods     *pods.Shell
 	statuses publish.Statuses
 	events   *publish.Recorder
+	groups   *groups.Groups
 	times    *Conversion
 	joined   chan struct{} // closed when it is told of its pods
 	log      *slog.Logger
@@ -42,6 +45,8 @@ const (
 	eventsInFlight = 8
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
+	// heartbeat is that between nodes: thousands have one process.
+	heartbeat = time.Second
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
@@ -52,6 +57,11 @@ func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: publish.EventDelay, Again: publish.EventAgain,
 		Slots: s.slots.events, Busy: s.slots.writingStatuses,
 	})
+	peer := transport.New(transport.Options{Name: n.Name, Way: n.ways.Way(n.Name), Heartbeat: heartbeat, Log: n.log})
+	n.groups = &groups.Groups{JobSets: n.jobSets, Members: groups.NewMembers(groups.MembersConfig{
+		Client: n.Client, Node: peer, Port: s.api.Port(), Kept: n.kept, Log: n.log,
+	})}
+	n.ways.Add(peer)
 	if n.object, err = n.newObject(); err != nil {
 		return nil, err
 	}
@@ -68,7 +78,7 @@ func (s *set) newNode(i int, m *Machine, t *Conversion) (n *node, err error) {
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.Memory, Log: n.log,
 		Cluster: pods.Cluster{
 			Statuses: n.times.StatusesOf(n.statuses), Events: n.times.EventsOf(publish.Events{Statuses: n.statuses, Recorder: n.events}),
-			Groups: n.Groups, FreshNode: n.FreshNode,
+			Groups: n.groups, FreshNode: n.FreshNode,
 			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
@@ -110,6 +120,7 @@ func (n *node) run(ctx context.Context, known func()) {
 	defer recorded() // after the pods: their last events are reported
 	beside.Go(func() { n.events.Run(recording) })
 	beside.Go(func() { n.statuses.Run(ctx) })
+	beside.Go(func() { n.groups.Members.Run(ctx) })
 	if err := n.pods.Open(ctx); err != nil { // it looks for nothing on disk, and nothing in a runtime
 		n.log.Error("the node does not begin", "err", err)
 	}

@@ -96,7 +96,7 @@ func (s slots) writingStatuses() bool { return len(s.statuses) > 0 }
 type shared struct {
 	sources *source.Shared
 	objects *register.Shared
-	groups  *groups.Groups
+	jobSets *groups.JobSets
 }
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
@@ -117,7 +117,7 @@ func Run(parent context.Context, o Options, ready func()) error {
 	})
 	running.Go(func() { s.shared.sources.Run(ctx) })
 	running.Go(func() { s.shared.objects.Run(ctx) })
-	running.Go(func() { s.shared.groups.Run(ctx) })
+	running.Go(func() { s.shared.jobSets.Run(ctx) })
 
 	var known sync.WaitGroup
 	pace := time.NewTicker(time.Second / perSecond)
@@ -193,10 +193,10 @@ func newSet(o Options) (*set, error) {
 	}
 	s.shared.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
 	s.shared.objects = &register.Shared{Client: client, Log: o.Log}
-	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
+	if s.shared.jobSets, err = groups.NewJobSets(config, o.Log); err != nil {
 		return nil, err
 	}
-	s.machines.Groups = s.shared.groups
+	s.machines.jobSets = s.shared.jobSets
 	s.api, err = ListenAPI(APIConfig{
 		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log,
 		Usage: &Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )

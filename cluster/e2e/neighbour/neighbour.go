@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/lead"
+	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/internal/assert"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/e2e/cable"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 

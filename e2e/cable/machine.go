@@ -4,7 +4,9 @@ package cable
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 
@@ -62,6 +64,9 @@ func (m *Machine) Within(do func() error) error {
 		return do()
 	})
 }
+
+// Namespace is the path of its network namespace, for processes of this machine.
+func (m *Machine) Namespace() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), m.space) }
 
 // Plug connects the machine, or cuts it off.
 func (m *Machine) Plug(in bool) error {

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -30,11 +29,10 @@ import (
 
 var _ pods.Groups = (*Groups)(nil)
 
-// world is Groups that run, and an API server with JobSets.
+// world is JobSets that run, and an API server that has them.
 type world struct {
-	*Groups
+	*JobSets
 	client *fake.FakeDynamicClient
-	pods   *metadatafake.FakeMetadataClient
 
 	mu   sync.Mutex
 	seen []lifecycle.GroupSeen
@@ -42,12 +40,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	kinds := map[schema.GroupVersionResource]string{jobSets: "JobSetList"}
-	scheme := metadatafake.NewTestScheme()
-	assert.Must(t, metav1.AddMetaToScheme(scheme))
-	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds), pods: metadatafake.NewSimpleMetadataClient(scheme)}
-	groups, err := newGroups(w.client, w.pods, slog.New(slog.DiscardHandler))
+	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)}
+	all, err := newJobSets(w.client, slog.New(slog.DiscardHandler))
 	assert.Must(t, err)
-	w.Groups = groups
+	w.JobSets = all
 	return w
 }
 
