@@ -385,7 +385,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-groups-sim bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's, and against podman (as root)
 	@hack/install-packages bench
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
@@ -407,9 +407,9 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
-BENCHGROUPS ?= -pods 200 -rounds 10
-bench-groups: controlplane jobset ## how fast a JobSet restarts as one on simulated nodes, 200 if nothing else is said, beside the bare writes
-	$(GO) run ./bench/groups $(BENCHGROUPS)
+BENCHGROUPSSIM ?= -pods 200
+bench-groups-sim: controlplane jobset ## how fast a group restarts as one on simulated nodes, by its members and by a JobSet, beside the bare writes; 200 members if nothing else is said
+	$(GO) run ./bench/groups $(BENCHGROUPSSIM)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0
