@@ -71,7 +71,7 @@ func ways(p plan) []way {
 	members := fmt.Sprintf(template, ", lifepod.dev/group-name: train", `lifepod.dev/group: members, lifepod.dev/group-size: "PODS"`)
 	jobSet := fmt.Sprintf(template, "", "lifepod.dev/group: jobset")
 	return []way{
-		{"a Job, by its members", "job", "train-1-", lifecycle.MemberAttemptAnnotation, in.Replace(jobManifest + members)},
-		{"a JobSet", "jobset", "train-workers-0-1-", lifecycle.AttemptAnnotation, in.Replace(jobSetManifest + jobSet)},
+		{"A JobSet", "jobset", "train-workers-0-1-", lifecycle.AttemptAnnotation, in.Replace(jobSetManifest + jobSet)},
+		{"A Job, by its members", "job", "train-1-", lifecycle.MemberAttemptAnnotation, in.Replace(jobManifest + members)},
 	}
 }
