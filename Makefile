@@ -424,7 +424,7 @@ soak: ## SOAK random lives of the core, and times of a node, others at each call
 
 PROVE     ?= 10m
 PROVESEED ?= 0
-.PHONY: prove prove-lives prove-issue prove-issues
+.PHONY: prove prove-lives prove-issue prove-issues prove-groups
 prove: ## random lives of pods and nodes for the time PROVE=10m: how many, which faults, where they came; PROVESEED repeats them
 	$(GO) run ./hack/prove -for $(PROVE) -seed $(PROVESEED) -compare $(COMPARE)
 
@@ -438,6 +438,9 @@ prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514
 
 prove-issues: ## the same with every bug of docs/proof.md
 	$(GO) run ./hack/prove
+
+prove-groups: ## put mistakes into how members of a group tell each other: a test fails for each, which passes without
+	$(GO) run ./hack/prove -groups
 
 # Quint is the npm package's own simulator: random runs, and no download of a model checker.
 MODELRUNS ?= 2000
