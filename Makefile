@@ -385,7 +385,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-agent bench-groups bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-groups-sim bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's, and against podman (as root)
 	@hack/install-packages bench
 	hack/usual-mounts $(GO) run ./bench -lifepod bin/lifepod
@@ -407,9 +407,9 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 	hack/usual-mounts $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
-BENCHGROUPS ?= -pods 200 -rounds 10
-bench-groups: controlplane jobset ## how fast a JobSet restarts as one on simulated nodes, 200 if nothing else is said, beside the bare writes
-	$(GO) run ./bench/groups $(BENCHGROUPS)
+BENCHGROUPSSIM ?= -pods 200
+bench-groups-sim: controlplane jobset ## how fast a group restarts as one on simulated nodes, by its members and by a JobSet, beside the bare writes; 200 members if nothing else is said
+	$(GO) run ./bench/groups $(BENCHGROUPSSIM)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0
@@ -424,7 +424,7 @@ soak: ## SOAK random lives of the core, and times of a node, others at each call
 
 PROVE     ?= 10m
 PROVESEED ?= 0
-.PHONY: prove prove-lives prove-issue prove-issues
+.PHONY: prove prove-lives prove-issue prove-issues prove-groups
 prove: ## random lives of pods and nodes for the time PROVE=10m: how many, which faults, where they came; PROVESEED repeats them
 	$(GO) run ./hack/prove -for $(PROVE) -seed $(PROVESEED) -compare $(COMPARE)
 
@@ -438,6 +438,9 @@ prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514
 
 prove-issues: ## the same with every bug of docs/proof.md
 	$(GO) run ./hack/prove
+
+prove-groups: ## put mistakes into how members of a group tell each other: a test fails for each, which passes without
+	$(GO) run ./hack/prove -groups
 
 # Quint is the npm package's own simulator: random runs, and no download of a model checker.
 MODELRUNS ?= 2000

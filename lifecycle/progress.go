@@ -29,6 +29,15 @@ func AwaitsGroup(before, status *v1.PodStatus) bool {
 	return !showsBarrier(before) && showsBarrier(status)
 }
 
+// RestartsWithGroup says whether a pod that has the annotations shown, and is to have that status and others, restarts for another attempt
+// of a group whose nodes tell each other: no node waits for its pod to show that (B-GRP-26).
+func RestartsWithGroup(shown, others map[string]string, status *v1.PodStatus) bool {
+	was, mode := groupAttemptAndMode(shown[MemberAttemptAnnotation])
+	is, itsMode := groupAttemptAndMode(others[MemberAttemptAnnotation])
+	return was != nil && is != nil && *was < *is && mode == itsMode && mode%2 == 1 &&
+		(others[MemberBeganAnnotation] == "" || slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Waiting != nil }))
+}
+
 func showsBarrier(status *v1.PodStatus) bool {
 	return slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool {
 		return c.State.Waiting != nil && c.State.Waiting.Reason == reasonWaitingForGroup

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,22 +9,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/jobset"
-	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // manyRequests is a rate of requests a second that limits nobody.
@@ -34,55 +31,22 @@ const manyRequests = 10000
 // What workers write: one as it exits, all when they start.
 const exits, starts = "exits", "starts"
 
-const jobSetManifest = `
-apiVersion: jobset.x-k8s.io/v1alpha2
-kind: JobSet
-metadata: {name: train}
-spec:
-  failurePolicy: {maxRestarts: 1000000, restartStrategy: InPlaceRestart}
-  network: {enableDNSHostnames: NAMES}
-  replicatedJobs:
-  - name: workers
-    replicas: 1
-    template:
-      spec:
-        backoffLimit: 2147483647
-        backoffLimitPerIndex: 2147483647
-        podReplacementPolicy: Failed
-        completions: PODS
-        parallelism: PODS
-        template:
-          metadata: {annotations: {lifepod.dev/group: jobset}}
-          spec:
-            restartPolicy: Never
-            automountServiceAccountToken: false
-            nodeSelector: {lifepod.dev/simulated: "true"}
-            containers:
-            - name: worker
-              image: lifepod.dev/toolbox:1
-              restartPolicy: Never
-              restartPolicyRules:
-              - action: RestartAllContainers
-                exitCodes: {operator: NotIn, values: [0]}
-`
-
 // bench is a control plane with the JobSet controller and simulated nodes.
 type bench struct {
 	plan    plan
 	plane   *controlplane.ControlPlane
 	client  kubernetes.Interface
 	jobset  *jobset.Controller
-	pods    *testbed.Board[*v1.Pod] // of the JobSet
-	exited  chan time.Time          // when a worker has exited
+	exited  chan time.Time // when a worker has exited
 	started started
 	nodes   *exec.Cmd
-	all     results
+	pids    map[string]int
 	closers testbed.Closers
 }
 
-// open starts everything but the JobSet. After an error nothing is left.
+// open starts everything but the groups. After an error nothing is left.
 func open(ctx context.Context, p plan) (b *bench, err error) {
-	b = &bench{plan: p, pods: testbed.NewBoard[*v1.Pod](), exited: make(chan time.Time, 1)}
+	b = &bench{plan: p, exited: make(chan time.Time, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.closers.Close())
@@ -105,8 +69,18 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		return b, err
 	}
 	b.closers.Add(b.jobset.Close)
-	return b, b.startNodes(ctx, dir)
+	if err := b.startNodes(ctx, dir); err != nil {
+		return b, err
+	}
+	of := b.plane.PIDs()
+	b.pids = map[string]int{
+		"etcd": of[0], apiServer: of[1], "scheduler": of[2], "controllers": of[3],
+		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid(),
+	}
+	return b, nil
 }
+
+const apiServer = "API server"
 
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
@@ -117,7 +91,8 @@ func newClient(config *rest.Config) (kubernetes.Interface, error) {
 
 // startNodes starts the process of the nodes and waits until the cluster knows them.
 func (b *bench) startNodes(ctx context.Context, dir string) error {
-	testbed.Progress("%d nodes", b.plan.pods)
+	count := b.plan.pods + b.plan.spare()
+	testbed.Progress("%d nodes", count)
 	scenarios, err := b.writeScenarios(dir)
 	if err != nil {
 		return err
@@ -131,7 +106,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 		return err
 	}
 	b.closers.Add(log.Close)
-	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
+	args := []string{nodesCommand, "--count", fmt.Sprint(count), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
 	b.nodes = exec.Command(own, append(args, scenarios...)...)
 	b.nodes.Stderr = log
 	b.nodes.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -159,7 +134,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 	}
 }
 
-// writeScenarios writes what happens to containers, and returns the flags that say so.
+// writeScenarios writes what happens to containers and nodes, and returns the flags that say so.
 func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 	write := func(name, kind, text string, flag, what string) {
 		file := filepath.Join(dir, name)
@@ -168,35 +143,37 @@ func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 		flags = append(flags, flag, what+file)
 	}
 	write("runs.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [{run: forever, output: [{text: %s}]}]}}", starts), "--scenario", "")
-	exit := func(after time.Duration) string {
-		return fmt.Sprintf("{run: %[1]s, exit: 3, output: [{text: %[3]s}, {at: %[1]s, text: %[2]s}]}", after, exits, starts)
+	exit := fmt.Sprintf("{run: %[1]s, exit: 3, output: [{text: %[3]s}, {at: %[1]s, text: %[2]s}]}", b.plan.every, exits, starts)
+	for _, w := range ways(b.plan) {
+		write(w.kind+".yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [%s]}}", exit), "--scenario", "default/"+w.exits+"*=")
 	}
-	first := b.plan.every + time.Duration(b.plan.pods)*startingEach
-	write("exits.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [%s, %s]}}", exit(first), exit(b.plan.every)), "--scenario", "default/train-workers-0-0-*=")
+	if b.plan.slow > 0 {
+		write("nodes.yaml", "NodeScenario", fmt.Sprintf("nodes: [{share: %v%%, slow: 10}]", b.plan.slow), "--node-scenario", "")
+	}
 	return flags, err
 }
 
-// startingEach is how much longer the worker waits that exits, for each pod, when the JobSet is new: it may be the first that runs.
-const startingEach = 60 * time.Millisecond
-
-// started is when all workers have started since one has exited.
+// started is when workers have started since one has exited.
 type started struct {
 	mu    sync.Mutex
 	count int
 	last  time.Time
+	next  time.Time // a worker that exits after some time has started; zero: it has not
 }
 
 // begin forgets the starts of the attempt before.
 func (s *started) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count = 0
+	s.count, s.next = 0, time.Time{}
 }
 
-func (s *started) one(at time.Time) {
+func (s *started) one(at time.Time, exits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count, s.last = s.count+1, at
+	if s.count, s.last = s.count+1, at; exits {
+		s.next = at
+	}
 }
 
 // all is when the last of so many has started; false: not all have.
@@ -206,17 +183,25 @@ func (s *started) all(count int) (time.Time, bool) {
 	return s.last, s.count >= count
 }
 
+// exits is when the next worker exits, if so long after its start.
+func (s *started) exits(after time.Duration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next.Add(after)
+}
+
 // read reads what the nodes print: that the cluster knows them, and when workers exit and start.
 func (b *bench) read(out io.Reader, ready chan<- struct{}) {
+	all := ways(b.plan)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		now := time.Now()
-		switch line := lines.Bytes(); {
-		case bytes.Contains(line, []byte("members of the cluster")):
+		switch line := lines.Text(); {
+		case strings.Contains(line, "members of the cluster"):
 			testbed.Progress("%s", line)
 			close(ready)
-		case bytes.HasSuffix(line, []byte(": "+starts)):
-			b.started.one(now)
-		case bytes.HasSuffix(line, []byte(": "+exits)):
+		case strings.HasSuffix(line, ": "+starts):
+			b.started.one(now, slices.ContainsFunc(all, func(w way) bool { return strings.HasPrefix(line, "default/"+w.exits) }))
+		case strings.HasSuffix(line, ": "+exits):
 			b.started.begin()
 			select {
 			case b.exited <- now:
@@ -226,24 +211,15 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 	}
 }
 
-// startJobSet creates the one that is measured, and waits until all pods run.
-func (b *bench) startJobSet(ctx context.Context) error {
-	testbed.Progress("a JobSet with %d pods", b.plan.pods)
-	watching, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
-		b.pods.Run(watching, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = lifecycle.JobSetLabel + "=train"
-			return b.client.CoreV1().Pods(metav1.NamespaceDefault).Watch(ctx, options)
-		})
-	})
-	b.closers.Add(func() error { cancel(); running.Wait(); return nil })
-	began := time.Now()
-	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "PODS", fmt.Sprint(b.plan.pods)).Replace(jobSetManifest)
-	if _, err := b.plane.Kubectl(ctx, text, "apply", "--filename=-"); err != nil {
-		return err
+// cpu is what each process has used.
+func (b *bench) cpu() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for name, pid := range b.pids {
+		t, err := process.CPUTime(pid)
+		if err != nil {
+			return nil, err
+		}
+		used[name] = t
 	}
-	at, err := b.awaitAttempt(ctx, 0)
-	testbed.Progress("all run for the first time after %v", ms(at.Sub(began)))
-	return err
+	return used, nil
 }

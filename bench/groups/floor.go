@@ -23,6 +23,7 @@ const bareNamespace, nobody = "bare", "none"
 // floor writes what a restart writes: two statuses of as many other pods, which nobody owns and no node runs. It has one client, as the
 // nodes have, and as many writes under way at the same time.
 type floor struct {
+	*bench
 	client kubernetes.Interface
 	pods   int
 }
@@ -46,7 +47,7 @@ func (b *bench) newFloor(ctx context.Context) (*floor, error) {
 			return nil, fmt.Errorf("wait for the service account of namespace %s: %w", bareNamespace, err)
 		}
 	}
-	return &floor{client, b.plan.pods}, bare.Together(atOnce, b.plan.pods, func(i int) error {
+	return &floor{b, client, b.plan.pods}, bare.Together(atOnce, b.plan.pods, func(i int) error {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: barePod(i)}}
 		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
 		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
@@ -59,6 +60,19 @@ func barePod(i int) string { return fmt.Sprintf("bare-%d", i) }
 
 // atOnce is how many bare pods are created at the same time. The JobSet controller is asked about each, and has ten seconds to answer.
 const atOnce = 32
+
+// measure writes when what was done before has come to rest, and says how long it took and how many events came of it.
+func (f *floor) measure(ctx context.Context, attempt int) (took time.Duration, events float64, err error) {
+	before, err := f.watchEvents(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if took, err = f.write(ctx, attempt); err != nil {
+		return 0, 0, err
+	}
+	events, err = f.watchEvents(ctx)
+	return took, events - before, err
+}
 
 // write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second.
 func (f *floor) write(ctx context.Context, attempt int) (time.Duration, error) {

@@ -2,6 +2,7 @@
 // notices: it fails with the mistake, and passes without. See docs/proof.md.
 //
 //	go run ./hack/prove [-issue N]
+//	go run ./hack/prove -groups     does so with mistakes in how members of a group tell each other
 //	go run ./hack/prove -table      writes the table of docs/proof.md
 //
 // It also leads pods and nodes through random lives, for a time or until that many pods
@@ -16,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,6 +40,7 @@ const document = "docs/proof.md"
 
 func main() {
 	issue := flag.Int("issue", 0, "only this one")
+	groups := flag.Bool("groups", false, "make mistakes in how members of a group tell each other")
 	table := flag.Bool("table", false, "write the table of "+document)
 	jobs := flag.Int("jobs", runtime.NumCPU(), "how many at once")
 	var limit prove.Limit
@@ -56,7 +59,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	bugs, err := prove.Bugs()
+	list := prove.Bugs
+	if *groups {
+		list = prove.GroupMistakes
+	}
+	bugs, err := list()
 	switch {
 	case err != nil:
 	case *table:
@@ -144,7 +151,7 @@ func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
 			return err
 		}
 	}
-	fmt.Printf("\n%d of %d: the test fails with the kubelet's rule, and passes with lifepod's\n", len(chosen), len(chosen))
+	fmt.Printf("\n%d of %d: the test fails with the mistake, and passes without\n", len(chosen), len(chosen))
 	return nil
 }
 
@@ -191,7 +198,7 @@ func proveOne(ctx context.Context, batch *prove.Batch, i int, bug prove.Bug) (st
 	if err == nil && caughtBy == "" {
 		err = fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
 	}
-	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, bug.What, bug.File, bug.Mistake, caughtBy), err
+	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, cmp.Or(bug.What, "groups"), bug.File, bug.Mistake, caughtBy), err
 }
 
 // lead leads random lives, and prints what they came by.

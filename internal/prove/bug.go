@@ -1,7 +1,7 @@
 package prove
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"path"
@@ -29,14 +29,22 @@ type Bug struct {
 	Test    string   `json:"test,omitempty"` // of the file's package, which then fails
 }
 
-//go:embed bugs.yaml
-var text []byte
+//go:embed bugs.yaml groups.yaml
+var files embed.FS
 
 // Bugs lists all, as docs/proof.md has them.
-func Bugs() ([]Bug, error) {
-	var bugs []Bug
-	if err := yaml.UnmarshalStrict(text, &bugs); err != nil {
-		return nil, fmt.Errorf("read bugs.yaml: %w", err)
+func Bugs() ([]Bug, error) { return read("bugs.yaml") }
+
+// GroupMistakes are made in how members of a group tell each other. No bug is known that comes of them.
+func GroupMistakes() ([]Bug, error) { return read("groups.yaml") }
+
+func read(file string) (bugs []Bug, err error) {
+	text, err := files.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &bugs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	return bugs, nil
 }

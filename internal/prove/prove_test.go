@@ -56,6 +56,16 @@ func TestEveryBugIsWhole(t *testing.T) {
 	assert.True(t, reproducible >= 30, "%d bugs are reproduced, want 30 or more", reproducible)
 }
 
+// TestEveryGroupMistake: each can be made, and there is a test of it.
+func TestEveryGroupMistake(t *testing.T) {
+	all := assert.Get(GroupMistakes()).Must(t)
+	assert.True(t, len(all) >= 30, "%d mistakes, want 30 or more", len(all))
+	for _, bug := range all {
+		mistakeCanBeMade(t, bug)
+		testIsThere(t, bug)
+	}
+}
+
 func mistakeCanBeMade(t *testing.T, bug Bug) {
 	if _, err := bug.Mutant(root); err != nil {
 		t.Error(err)

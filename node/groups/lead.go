@@ -308,14 +308,13 @@ func (w *watcher) next(all []group.Placed) *transport.Peer {
 var errNoMember = errors.New("the API server shows no member of the group on it")
 
 // Joined takes a node's request to join (transport.Leader).
-func (w *watcher) Joined(node string, request []byte) (answer []byte, address string, err error) {
+func (w *watcher) Joined(node, ip string, request []byte) (answer []byte, address string, err error) {
 	r, err := w.reportOf(node, request)
 	if err != nil {
 		return nil, "", err
 	}
-	hostIP := w.pods.hostIP(node)
-	if hostIP == "" {
-		return nil, "", errNoMember
+	if hostIP := w.pods.hostIP(node); hostIP != "" { // else its pods do not show it yet
+		ip = hostIP
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -326,7 +325,7 @@ func (w *watcher) Joined(node string, request []byte) (answer []byte, address st
 	}
 	w.heard.Send()
 	answer, err = json.Marshal(joined)
-	return answer, w.peer(node, hostIP).Address, err
+	return answer, w.peer(node, ip).Address, err
 }
 
 func (w *watcher) reportOf(node string, payload []byte) (r group.Report, err error) {

@@ -49,6 +49,18 @@ func TestDirect(t *testing.T) {
 	})
 }
 
+// TestJoinsEarly: a node joins whose pod has no status yet, which would say where the node is (B-GRP-24).
+func TestJoinsEarly(t *testing.T) {
+	crowds(t, func(c *crowd) {
+		c.add("a", 2)
+		early := &crowdNode{name: "node-b", crowd: c, kept: NewKept(""), pod: memberOf("b", 2)}
+		early.pod.Status.HostIP = ""
+		c.start(early, c.process.Way(early.name))
+		c.wants("B-GRP-24", 0, 4*time.Second)
+		assert.Equal(t, "node node-a leads it", early.now().Way, "B-GRP-24")
+	})
+}
+
 // TestLeaderLost: when the leader's node is lost, and its member is created anew, the next one's leads (B-GRP-24).
 func TestLeaderLost(t *testing.T) {
 	crowds(t, func(c *crowd) {

@@ -12,10 +12,19 @@ type update struct {
 	status *v1.PodStatus
 	notes  map[string]string // the annotations that go with it: those of a newer status would come too early
 	since  time.Time         // it only tells of progress, and waits since then for what follows; zero: it is due
-	group  bool              // what follows comes when the group is complete
+	reason reason            // why it waits
 	seen   func(error)       // of a transition that waits to be seen
 	late   *time.Timer       // tells it that it was not seen in time
 }
+
+// reason is for what an update waits.
+type reason int
+
+const (
+	forMore  reason = iota // more progress
+	forGroup               // the other members of its group
+	forStart               // the start, with its group, after a restart
+)
 
 // entry is what a Writer keeps of one pod, guarded by its mu.
 type entry struct {
@@ -55,7 +64,7 @@ func (e *entry) compact() {
 		switch {
 		case u == newest || e.keeps(u):
 			kept = append(kept, u)
-		case u.group && !newest.group && !newest.since.IsZero(): // the group is complete: what follows comes soon
+		case u.reason == forGroup && newest.reason != forGroup && !newest.since.IsZero(): // the group is complete: what follows comes soon
 		default:
 			newest.since = slices.MinFunc([]time.Time{newest.since, u.since}, time.Time.Compare)
 		}
@@ -77,16 +86,13 @@ func (e *entry) before() *v1.PodStatus {
 	return e.sent.last
 }
 
-// due is when the next attempt may be made. Progress waits for so long for what follows, or for the group.
-func (e *entry) due(progress, group time.Duration) time.Time {
+// due is when the next attempt may be made, if updates wait so long for what follows.
+func (e *entry) due(windows map[reason]time.Duration) time.Time {
 	switch {
 	case len(e.queue) == 0:
 		return later(e.failures.notBefore, e.repairAfter)
 	case !e.queue[0].since.IsZero():
-		if e.queue[0].group {
-			progress = group
-		}
-		return later(e.failures.notBefore, e.queue[0].since.Add(progress))
+		return later(e.failures.notBefore, e.queue[0].since.Add(windows[e.queue[0].reason]))
 	}
 	return e.failures.notBefore
 }

@@ -22,6 +22,11 @@ const (
 	windowGroup     = 30 * time.Second
 	windowGroupTook = 60
 	windowGroupMost = 5 * time.Minute
+	// The restart of a member whose node tells the others of it waits for its start: a group of thousands starts later if the API server is
+	// told of the restarts meanwhile.
+	windowRestart     = 3 * time.Second
+	windowRestartTook = 10
+	windowRestartMost = 10 * time.Second
 )
 
 // progressWindow is how long progress waits now. Called with mu held.
@@ -30,9 +35,13 @@ func (w *Writer) progressWindow() time.Duration {
 	return min(max(long, windowTook*w.reach.took), windowMost)
 }
 
-// groupWindow is how long what is reported at the barrier waits now. Called with mu held.
-func (w *Writer) groupWindow() time.Duration {
-	return min(max(windowGroup, windowGroupTook*w.reach.took), windowGroupMost)
+// windows are how long updates wait for what follows now. Called with mu held.
+func (w *Writer) windows() map[reason]time.Duration {
+	return map[reason]time.Duration{
+		forMore:  w.progressWindow(),
+		forGroup: min(max(windowGroup, windowGroupTook*w.reach.took), windowGroupMost),
+		forStart: min(max(windowRestart, windowRestartTook*w.reach.took), windowRestartMost),
+	}
 }
 
 // want says what the status of an entry is to be; nil: nothing is wanted any more. Called with mu held.
@@ -63,6 +72,12 @@ func (t *sentStatus) goOn() {
 	t.after = nil
 }
 
+// restarts says whether an update is of a pod that restarts with its group, and waits until it has. Called with mu held.
+func (w *Writer) restarts(e *entry, u *update) bool {
+	base := w.base(e)
+	return base != nil && base.DeletionTimestamp == nil && !lifecycle.Terminal(u.status.Phase) && lifecycle.RestartsWithGroup(base.Annotations, u.notes, u.status)
+}
+
 // mayWait says whether an update says nothing that is not to be late, and notes for what it then waits. Called with mu held.
 func (w *Writer) mayWait(e *entry, u *update) bool {
 	base := w.base(e)
@@ -73,14 +88,16 @@ func (w *Writer) mayWait(e *entry, u *update) bool {
 	if before == nil {
 		before = &base.Status
 	}
-	u.group = lifecycle.AwaitsGroup(before, u.status)
+	if lifecycle.AwaitsGroup(before, u.status) {
+		u.reason = forGroup
+	}
 	return lifecycle.OnlyProgress(before, u.status, base.DeletionTimestamp != nil)
 }
 
 // recheck has what waits written if the API has something else than was told: somebody else has changed it
 // (A-STAT-4). What is due repairs that as well. Called with mu held.
 func (w *Writer) recheck(e *entry) {
-	if len(e.queue) > 0 && e.queue[0].since.IsZero() {
+	if len(e.queue) > 0 && (e.queue[0].since.IsZero() || e.queue[0].reason == forStart) {
 		return
 	}
 	base := w.base(e)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // progress is a status that only tells of progress: its pod has an address.
@@ -340,6 +341,48 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 		after(time.Second)
 		wantSent(started, restarting, started, restarting, barrier, barrier+" of others", restarting, barrier)
 	})
+}
+
+// TestRestartWaitsForStart: the restart of a member whose node tells the others of it is reported with its start, in one status, unless the
+// start takes longer than three seconds (A-STAT-12, B-GRP-26).
+func TestRestartWaitsForStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		takesPart string
+		long      time.Duration
+		want      []string
+	}{
+		"soon":         {"1.1", 2 * time.Second, []string{started, started}},
+		"late":         {"1.1", 4 * time.Second, []string{started, barrier, barrier, started}},
+		"by its pod":   {"1", time.Second, []string{started, restarting, barrier, started}},
+		"another mode": {"1.3", time.Second, []string{started, restarting, barrier, started}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
+				pod := s.pod("train-0", restartable)
+				says := func(attempt, began string) {
+					notes := map[string]string{lifecycle.MemberAttemptAnnotation: attempt}
+					if began != "" {
+						notes[lifecycle.MemberBeganAnnotation] = began
+					}
+					s.Annotate(pod, notes)
+				}
+				says("0.1", "0-x")
+				s.Set(pod, member(started, ""), nil)
+				synctest.Wait()
+				says(c.takesPart, "")
+				s.Set(pod, member(restarting, ""), func(error) {})
+				synctest.Wait()
+				s.Set(pod, member(barrier, ""), nil)
+				after(c.long)
+				says(c.takesPart, "1-x")
+				s.Set(pod, member(starting, ""), nil)
+				after(500 * time.Millisecond)
+				s.Set(pod, member(started, ""), nil)
+				synctest.Wait()
+				assert.Deep(t, "written", c.want, s.members("train-0"))
+			})
+		})
+	}
 }
 
 // TestBarrierBehindTransition: what waits for the group still does when it is set before the restart, which watchers must see, is

@@ -52,7 +52,8 @@ func (r Ref) isShownBy(object *v1.Pod) bool {
 // With seen the status is a transition that watchers must see: it is written by
 // itself, in order, and seen is called once, with nil when the API server has it,
 // with ErrUnseen if that takes longer than Config.Patience, with ErrGone if it
-// never will. seen must not block; it is never called from within Set.
+// never will. seen must not block; it is never called from within Set. While a member restarts with its group, it waits like any
+// other status (A-STAT-12).
 func (w *Writer) Set(pod Ref, status v1.PodStatus, seen func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,11 +85,18 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	}
 	normalize(&status)
 	u := &update{status: &status, notes: e.sent.notes.all, seen: seen}
-	if !e.sent.notes.unsent && w.mayWait(e, u) {
+	switch {
+	case w.restarts(e, u):
+		u.since, u.reason, u.seen = time.Now(), forStart, nil
+		if seen != nil {
+			go seen(ErrUnseen)
+		}
+	case len(e.queue) > 0 && e.queue[len(e.queue)-1].reason == forStart: // it has started
+	case !e.sent.notes.unsent && w.mayWait(e, u):
 		u.since = time.Now()
 	}
 	e.sent.notes.unsent = false
-	if seen != nil {
+	if u.seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
 	w.want(e, u.status)

@@ -126,13 +126,13 @@ func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 			e.hurry()
 		}
 	}
-	later, progress, group := w.work[:0], w.progressWindow(), w.groupWindow()
+	later, windows := w.work[:0], w.windows()
 	for _, e := range w.work {
 		if w.busy >= w.room.inFlight || w.reach.testing {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}
-		if at := w.reach.notBefore(e.due(progress, group)); at.After(now) {
+		if at := w.reach.notBefore(e.due(windows)); at.After(now) {
 			later = append(later, e)
 			if next.IsZero() || at.Before(next) {
 				next = at

@@ -105,7 +105,7 @@ type testLeader struct {
 
 func newLeader() *testLeader { return &testLeader{heard: make(chan [2]string, 10000)} }
 
-func (l *testLeader) Joined(node string, _ []byte) (answer []byte, address string, err error) {
+func (l *testLeader) Joined(node, _ string, _ []byte) (answer []byte, address string, err error) {
 	if node == "stranger" {
 		return nil, "", errors.New("it has no members")
 	}

@@ -41,9 +41,9 @@ func refuse(format string, words ...any) error {
 
 // Leader decides for a group. Many goroutines may call it at the same time.
 type Leader interface {
-	// Joined takes a node's request to join. It returns what the node gets as an answer, and the address at which others
-	// reach it. An error refuses it.
-	Joined(node string, request []byte) (answer []byte, address string, err error)
+	// Joined takes a node's request to join, which has come from an IP. It returns what the node gets as an answer, and the
+	// address at which others reach it. An error refuses it.
+	Joined(node, ip string, request []byte) (answer []byte, address string, err error)
 	// Heard takes a report of a node that has joined; it is repeated every two seconds.
 	Heard(node string, report []byte)
 	// Lost takes that a node has not reported for six seconds. It may report, or join, again.
@@ -183,8 +183,8 @@ func (n *Node) number() uint64 {
 	return n.last
 }
 
-// admit answers a peer's request to join a group.
-func (n *Node) admit(from string, request []byte) ([]byte, error) {
+// admit answers a peer's request to join a group, which has come from an IP.
+func (n *Node) admit(from, ip string, request []byte) ([]byte, error) {
 	var j joining
 	if err := json.Unmarshal(request, &j); err != nil || len(j.Secret) != secretSize {
 		return nil, refuse("the request is none to join a group")
@@ -193,7 +193,7 @@ func (n *Node) admit(from string, request []byte) ([]byte, error) {
 	if g == nil || g.leads == nil {
 		return nil, refuse("%s does not lead group %s", n.Name, j.Group)
 	}
-	answer, address, err := g.leads.Joined(from, j.Request)
+	answer, address, err := g.leads.Joined(from, ip, j.Request)
 	if err != nil {
 		return nil, refuse("%w", err)
 	}

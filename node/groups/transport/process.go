@@ -74,7 +74,7 @@ func (w processWay) Join(_ context.Context, to Peer, request []byte) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return n.admit(w.from, request)
+	return n.admit(w.from, "", request)
 }
 
 func (w processWay) Stream(ctx context.Context, to Peer, request []byte) (Stream, error) {

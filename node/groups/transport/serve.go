@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/base64"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -62,7 +63,8 @@ func (n *Node) serveJoin(w http.ResponseWriter, r *http.Request, from string) {
 	n.reads(from, -1)
 	var answer []byte
 	if err == nil {
-		answer, err = n.admit(from, request)
+		ip, _, _ := net.SplitHostPort(r.RemoteAddr) // a server has it in this form
+		answer, err = n.admit(from, ip, request)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
