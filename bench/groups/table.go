@@ -39,7 +39,9 @@ func (g *group) print(out io.Writer) {
 	if g.idle > 0 {
 		figure("all have started while the API server stood still", ms(g.idle).String())
 	}
-	mean := func(of func(round) float64) string { return fmt.Sprintf("%.2f", sum(g.rounds, of)/float64(len(g.rounds))/n) }
+	mean := func(of func(round) float64) string {
+		return fmt.Sprintf("%.2f", sum(g.rounds, of)/float64(len(g.rounds))/n)
+	}
 	figure("writes of a member until all workers have started", mean(func(r round) float64 { return float64(r.before) }))
 	figure("  in the whole round", mean(func(r round) float64 { return float64(r.writes) }))
 	figure("events that all watchers got, for each member", mean(func(r round) float64 { return r.events }))
