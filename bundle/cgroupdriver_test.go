@@ -3,7 +3,6 @@ package bundle
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,9 +55,7 @@ func TestDriverInUse(t *testing.T) {
 	other, err := tryLock(r.paths.usersLock(), unix.LOCK_SH)
 	assert.Must(t, err)
 	defer other.Close()
-	if _, err := r.driverOf(Systemd); err == nil || !strings.Contains(err.Error(), "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them", assert.ErrorOf(r.driverOf(Systemd)))
 	assert.True(t, !r.paths.usesSystemd(), "the driver has changed under the pods")
 }
 

@@ -42,9 +42,8 @@ func TestOtherNetwork(t *testing.T) {
 		assert.True(t, p.OtherNetwork(), "it is not said to be another network")
 	}
 	back := configured(t, p, &CNI{})
-	if back.CNI != nil || back.Subnet != bundled.Subnet || p.OtherNetwork() {
-		t.Errorf("the bundled network again: got %+v, want the subnet %s", back, bundled.Subnet)
-	}
+	assert.True(t, back.CNI == nil && back.Subnet == bundled.Subnet && !p.OtherNetwork(),
+		"the bundled network again: got %+v, want the subnet %s", back, bundled.Subnet)
 }
 
 func TestOtherNetworkInContainerd(t *testing.T) {

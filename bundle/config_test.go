@@ -114,9 +114,8 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
 		assert.True(t, err != nil && strings.Contains(err.Error(), "state folder "+root+": others can write to "+root), "%s: %v", what, err)
 	}
-	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
-		t.Errorf("left in the folder: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(root)
+	assert.True(t, err == nil && len(left) == 0, "left in the folder: %v, %v", left, err)
 }
 
 // A unix socket's address has 108 bytes, and containerd appends to it.

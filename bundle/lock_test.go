@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,39 +22,25 @@ func TestLock(t *testing.T) {
 	assert.Must(t, err)
 	second, err := tryLock(path, unix.LOCK_SH)
 	assert.Require(t, err == nil, "a second shared lock: %v", err)
-	if _, err := tryLock(path, unix.LOCK_EX); !errors.Is(err, errLocked) {
-		t.Errorf("exclusive beside shared: error %v, want %v", err, errLocked)
-	}
+	assert.ErrorIs(t, errLocked, assert.ErrorOf(tryLock(path, unix.LOCK_EX)), "exclusive beside shared")
 	// Both leave at once: the one that fails has given its own lock up, so
 	// that the other one knows that it is the last.
-	if err := relock(first, unix.LOCK_EX); !errors.Is(err, errLocked) {
-		t.Errorf("the first one leaves: error %v, want %v", err, errLocked)
-	}
-	if err := relock(second, unix.LOCK_EX); err != nil {
-		t.Errorf("the last one leaves: %v", err)
-	}
+	assert.ErrorIs(t, errLocked, relock(first, unix.LOCK_EX), "the first one leaves")
+	assert.NoError(t, relock(second, unix.LOCK_EX), "the last one leaves")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lock(ctx, path, unix.LOCK_SH); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting with a cancelled context: error %v", err)
-	}
+	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(lock(ctx, path, unix.LOCK_SH)), "waiting with a cancelled context")
 	second.Close()
-	if _, err := lock(ctx, path, unix.LOCK_EX); err != nil {
-		t.Errorf("the lock is free: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(lock(ctx, path, unix.LOCK_EX)), "the lock is free")
 }
 
 func TestExclude(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
 	release, err := p.Exclude()
 	assert.Must(t, err)
-	if _, err := p.Exclude(); !errors.Is(err, ErrInUse) {
-		t.Errorf("twice: error %v, want %v", err, ErrInUse)
-	}
+	assert.ErrorIs(t, ErrInUse, assert.ErrorOf(p.Exclude()), "twice")
 	assert.Must(t, release())
-	if _, err := p.Exclude(); err != nil {
-		t.Errorf("after the release: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(p.Exclude()), "after the release")
 }
 
 // A stopped process that has a lock is named, not waited for.

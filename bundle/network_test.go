@@ -99,9 +99,7 @@ func TestHostPortTableOfMany(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := removeHostPortTable(ctx); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, removeHostPortTable(ctx))
 			})
 		}
 		all.Wait()

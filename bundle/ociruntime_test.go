@@ -66,9 +66,8 @@ func TestOCIRuntimeFlag(t *testing.T) {
 func TestCrunIsNotThere(t *testing.T) {
 	p := locate(t, t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	if program, err := p.settleCrun(t.Context(), Runc); err != nil || program != "" {
-		t.Errorf("runc: %q, %v", program, err)
-	}
-	_, err := p.settleCrun(t.Context(), Crun)
+	program, err := p.settleCrun(t.Context(), Runc)
+	assert.True(t, err == nil && program == "", "runc: %q, %v", program, err)
+	_, err = p.settleCrun(t.Context(), Crun)
 	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "--runtime crun: crun is not installed; without that flag"), "error %v", err)
 }

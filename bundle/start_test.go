@@ -81,14 +81,10 @@ func TestStartAgain(t *testing.T) {
 			started, err := d.start(t.Context())
 			if err == nil {
 				defer started.Close()
-				if err := started.Stop(t.Context(), stopPatience); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, started.Stop(t.Context(), stopPatience))
 			}
 			got := fmt.Sprint(err)
-			if (test.wantErr == "") != (err == nil) || !strings.Contains(got, test.wantErr) && err != nil {
-				t.Errorf("error %q, want %q", got, test.wantErr)
-			}
+			assert.True(t, (test.wantErr == "") == (err == nil) && (strings.Contains(got, test.wantErr) || err == nil), "error %q, want %q", got, test.wantErr)
 			assert.True(t, err == nil || strings.Contains(got, "too many open files, 0 more times"), "error %q: want the end of the log", got)
 		})
 	}

@@ -101,9 +101,7 @@ func TestSupervisorSuspendedEarlyIsNamed(t *testing.T) {
 	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
 	assert.Must(t, err)
 	defer held.Close()
-	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "does not answer: if it is suspended") {
-		t.Errorf("error %v, want the holder named", err)
-	}
+	assert.ErrorContains(t, "does not answer: if it is suspended", <-startFollower(t, p).up)
 }
 
 // A containerd that answers is enough; the supervisor's news count once it
@@ -113,9 +111,8 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 	listener := suspendedSupervisor(t, p)
 	id := serveRuntime(t, p)
 	s := startFollower(t, p)
-	if err := <-s.up; err != nil {
-		t.Fatalf("containerd answers, but: %v", err)
-	}
+	err := <-s.up
+	assert.Require(t, err == nil, "containerd answers, but: %v", err)
 	conn, err := listener.Accept()
 	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
@@ -139,9 +136,8 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 	for range 3 {
 		assert.Require(t, conn.Scan(), "a supervisor that starts containerd says nothing")
 		var n news
-		if err := json.Unmarshal(conn.Bytes(), &n); err != nil || n.PID != 0 {
-			t.Errorf("before there is news: %+v, %v, want an empty one", n, err)
-		}
+		err := json.Unmarshal(conn.Bytes(), &n)
+		assert.True(t, err == nil && n.PID == 0, "before there is news: %+v, %v, want an empty one", n, err)
 	}
 	s := &supervisor{daemon: &daemon{paths: p}, log: slog.New(slog.DiscardHandler), up: make(chan error, 1),
 		patience: patience{quiet: time.Minute, silence: time.Minute}}
@@ -154,13 +150,9 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 		t.Errorf("an empty news is taken for containerd's answer: %v", <-s.up)
 	}
 	heard <- news{ID: pidfd.ID{PID: 7}}
-	if err := <-s.up; err != nil {
-		t.Errorf("after the news: %v", err)
-	}
+	assert.NoError(t, <-s.up, "after the news")
 	ended <- pidfd.ErrEnded
-	if err := <-attended; !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("after the end: %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, <-attended, "after the end")
 }
 
 // What goes wrong after Open has returned is logged, the first time too.

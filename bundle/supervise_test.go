@@ -74,9 +74,8 @@ func TestRestarts(t *testing.T) {
 	}
 	s.answers(at(10, 1))
 	s.answers(at(10, 2))
-	if len(s.up) != 1 || len(s.restarts) != 0 {
-		t.Errorf("the same containerd twice: %d first answers and %d restarts, want 1 and 0", len(s.up), len(s.restarts))
-	}
+	assert.True(t, len(s.up) == 1 && len(s.restarts) == 0,
+		"the same containerd twice: %d first answers and %d restarts, want 1 and 0", len(s.up), len(s.restarts))
 	s.answers(at(11, 3))
 	s.answers(at(12, 4))
 	assert.Deep(t, "restart", at(12, 4).Since, <-s.restarts)
@@ -91,9 +90,7 @@ func TestReadiness(t *testing.T) {
 	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
-		if _, err := conn.Write([]byte(message)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(conn.Write([]byte(message))))
 	}
 	<-ready.heard
 }

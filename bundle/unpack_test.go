@@ -38,9 +38,7 @@ func pack(t *testing.T, files map[string]string) archive {
 			Path: name, Mode: 0o755, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
 		})
 		assert.Must(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.Write([]byte(content))))
 	}
 	assert.Must(t, w.Close(), z.Close())
 	return archive{manifest: m, compressed: served(buffer.Bytes())}
@@ -121,9 +119,7 @@ func TestUnpackAtOnce(t *testing.T) {
 				return
 			}
 			defer held.Close()
-			if _, err := os.Stat(p.Containerd()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(os.Stat(p.Containerd())))
 		})
 	}
 	group.Wait()

@@ -125,9 +125,8 @@ func TestFollowLogWithoutClient(t *testing.T) {
 	response, err := http.DefaultClient.Do(request)
 	assert.Must(t, err)
 	line := make([]byte, len("zero\n"))
-	if _, err := io.ReadFull(response.Body, line); err != nil || string(line) != "zero\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
+	_, err = io.ReadFull(response.Body, line)
+	assert.Require(t, err == nil && string(line) == "zero\n", "%q, %v", line, err)
 	cancel()
 	_ = response.Body.Close()
 	// the test server's Close, in the cleanup, waits for the request's end

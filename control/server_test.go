@@ -78,9 +78,8 @@ func (s *served) ask(method, path, body string) string {
 		return fmt.Sprint(response.StatusCode)
 	}
 	var status metav1.Status
-	if err := json.Unmarshal(text, &status); err != nil || int(status.Code) != response.StatusCode || status.Kind != "Status" {
-		s.t.Errorf("%s %s: the error is no metav1.Status: %q", method, path, text)
-	}
+	assert.True(s.t, json.Unmarshal(text, &status) == nil && int(status.Code) == response.StatusCode && status.Kind == "Status",
+		"%s %s: the error is no metav1.Status: %q", method, path, text)
 	return fmt.Sprintf("%d %s", response.StatusCode, status.Message)
 }
 
@@ -155,9 +154,8 @@ func TestChangesAreSeen(t *testing.T) {
 	s := serveTest(t)
 	s.ask("POST", "/v1/namespaces/default/pods/web/ephemeralcontainers", `{"name":"debug","image":"i"}`)
 	pod := s.Object.Pod()
-	if len(pod.Spec.EphemeralContainers) != 1 || pod.Generation != 2 {
-		t.Errorf("%d ephemeral containers, generation %d, want 1 and 2", len(pod.Spec.EphemeralContainers), pod.Generation)
-	}
+	assert.True(t, len(pod.Spec.EphemeralContainers) == 1 && pod.Generation == 2,
+		"%d ephemeral containers, generation %d, want 1 and 2", len(pod.Spec.EphemeralContainers), pod.Generation)
 }
 
 // A watch is Kubernetes' own: an event a line, until the pod is gone.

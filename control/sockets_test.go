@@ -85,9 +85,8 @@ func TestSocketIsRootsOnly(t *testing.T) {
 		client := exec.Command(program)
 		client.Dir, client.Env = "/", []string{peerSocket + "=" + s.path}
 		client.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: tc.uid, Gid: tc.uid}}
-		if got, err := client.CombinedOutput(); err != nil || string(got) != tc.want {
-			t.Errorf("user %d: %q, %v, want %q", tc.uid, got, err, tc.want)
-		}
+		got, err := client.CombinedOutput()
+		assert.True(t, err == nil && string(got) == tc.want, "user %d: %q, %v, want %q", tc.uid, got, err, tc.want)
 	}
 }
 
@@ -121,9 +120,8 @@ func TestDeadSocket(t *testing.T) {
 	paths, err := Sockets(folder)
 	diff := cmp.Diff([]string{s.path}, paths)
 	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
-	if paths, err := Sockets(filepath.Join(folder, "none")); paths != nil || err != nil {
-		t.Errorf("no folder: %v, %v", paths, err)
-	}
+	paths, err = Sockets(filepath.Join(folder, "none"))
+	assert.True(t, paths == nil && err == nil, "no folder: %v, %v", paths, err)
 }
 
 // B-RST-9: a socket that was dead a moment ago may be that of the next lifepod
@@ -134,9 +132,8 @@ func TestBuryNobodyAlive(t *testing.T) {
 	conn, err := Dial(s.path)
 	assert.Require(t, err == nil, "the pod can't be reached any more: %v", err)
 	_ = conn.Close()
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v, want the socket alone", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 1, "%v, %v, want the socket alone", left, err)
 }
 
 // A killed server's socket under the same name is no obstacle.
@@ -146,9 +143,8 @@ func TestServeAgain(t *testing.T) {
 	l, path, err := listen(folder, "uid-1")
 	assert.Require(t, err == nil && path == s.path, "%s, %v", path, err)
 	_ = l.Close()
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), suffix) {
-		t.Errorf("%v, %v, want the socket alone", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 1 && strings.HasSuffix(left[0].Name(), suffix), "%v, %v, want the socket alone", left, err)
 }
 
 // Pods begin and end at the same time, and with the last one goes the folder.

@@ -70,9 +70,8 @@ func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response,
 func TestTunnel(t *testing.T) {
 	to, over := runtimeStreams(t)
 	conn, response, in := dialTunnel(t, to+"/exec/token", func() {})
-	if response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "SPDY/3.1" {
-		t.Fatalf("%s %v", response.Status, response.Header)
-	}
+	assert.Require(t, response.StatusCode == http.StatusSwitchingProtocols && response.Header.Get("Upgrade") == "SPDY/3.1",
+		"%s %v", response.Status, response.Header)
 	_, _ = io.WriteString(conn, "hello\nbye\n")
 	text, err := io.ReadAll(in)
 	assert.True(t, string(text) == "echo hello\n" && err == nil, "%q, %v", text, err)

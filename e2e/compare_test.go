@@ -74,9 +74,7 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	if rows != 40 || empty > 3 {
-		t.Errorf("%d rows, %d of them empty: want 40 and at most 3", rows, empty)
-	}
+	assert.True(t, rows == 40 && empty <= 3, "%d rows, %d of them empty: want 40 and at most 3", rows, empty)
 }
 
 // interrupts runs a line until it does what it is for, then ends it.

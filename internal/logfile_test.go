@@ -30,7 +30,6 @@ func TestLogFileTrim(t *testing.T) {
 	got, err := os.ReadFile(path)
 	assert.Must(t, err)
 	assert.Deep(t, "log", "after\n", string(got))
-	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != most+1 {
-		t.Errorf("older log: %v, %v", info, err)
-	}
+	info, err := os.Stat(path + ".1")
+	assert.True(t, err == nil && info.Size() == most+1, "older log: %v, %v", info, err)
 }

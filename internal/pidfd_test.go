@@ -77,7 +77,6 @@ func TestPIDFDKillChildren(t *testing.T) {
 	assert.Must(t, err)
 	defer self.Close()
 	self.KillChildren()
-	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {
-		t.Errorf("the child ended with %v, want it killed", err)
-	}
+	err = child.Wait()
+	assert.True(t, err != nil && child.ProcessState.String() == "signal: killed", "the child ended with %v, want it killed", err)
 }

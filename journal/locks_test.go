@@ -32,9 +32,8 @@ func TestOneFile(t *testing.T) {
 		assert.Must(t, err)
 		list = append(list, w)
 	}
-	if files := openFiles(t) - before; files != 1 {
-		t.Errorf("%d open files for %d pods", files, len(list))
-	}
+	files := openFiles(t) - before
+	assert.True(t, files == 1, "%d open files for %d pods", files, len(list))
 	for i, w := range list {
 		if i%2 == 0 {
 			assert.Must(t, w.Close())
@@ -44,9 +43,8 @@ func TestOneFile(t *testing.T) {
 		assert.Equal(t, i%2 != 0, read(t, dir, strconv.Itoa(i)).Living, "pod %d: living", i)
 		assert.NoError(t, errors.Join(w.Close(), w.Close()))
 	}
-	if files := openFiles(t) - before; files != 0 {
-		t.Errorf("%d open files after the last pod", files)
-	}
+	files = openFiles(t) - before
+	assert.True(t, files == 0, "%d open files after the last pod", files)
 }
 
 // TestSecondWriter: a pod has one writer, whether the second is of the same process, with the same open file, or not.

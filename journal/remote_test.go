@@ -31,14 +31,12 @@ func TestRemote(t *testing.T) {
 	node := served(t, in)
 	pods, err := node.Pods()
 	want, wantErr := in.Pods()
-	if diff := cmp.Diff(want, pods); diff != "" || err != nil || wantErr != nil {
-		t.Errorf("pods (-want +got):\n%s%v %v", diff, err, wantErr)
-	}
+	diff := cmp.Diff(want, pods)
+	assert.True(t, diff == "" && err == nil && wantErr == nil, "pods (-want +got):\n%s%v %v", diff, err, wantErr)
 	got, err := node.Read("u")
 	record, wantErr := in.Read("u")
-	if diff := cmp.Diff(record, got); diff != "" || err != nil || wantErr != nil {
-		t.Errorf("record (-want +got):\n%s%v %v", diff, err, wantErr)
-	}
+	diff = cmp.Diff(record, got)
+	assert.True(t, diff == "" && err == nil && wantErr == nil, "record (-want +got):\n%s%v %v", diff, err, wantErr)
 	for _, uid := range []string{"other", "..", "../u/x"} {
 		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(node.Read(uid)), "pod ", uid)
 	}

@@ -24,9 +24,8 @@ func TestSeveral(t *testing.T) {
 	pods, err := all.Pods()
 	assert.True(t, err == nil && len(pods) == 2 && pods[0].Name == "pod-a" && pods[1].Name == "pod-b", "pods %+v, %v", pods, err)
 	for _, uid := range []string{"a", "b"} {
-		if r, err := all.Read(uid); err != nil || r.Pod.UID != uid || len(r.Entries) != 1 {
-			t.Errorf("%s: %+v, %v", uid, r, err)
-		}
+		r, err := all.Read(uid)
+		assert.True(t, err == nil && r.Pod.UID == uid && len(r.Entries) == 1, "%s: %+v, %v", uid, r, err)
 	}
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(all.Read("c")), "a pod that none has")
 }

@@ -28,9 +28,8 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 	want := []string{"pod folder pods/u1", "log folder logs/default_web_u1", "address record ipam/pods/u1", "pod record runs/.new-5", "pod record runs/u1.json"}
 	assert.Deep(t, "found", want, got)
 	assert.Must(t, Sweep(t.Context(), found))
-	if again, err := findInFolders(Place{Root: root}); len(again) > 0 || err != nil {
-		t.Errorf("after the sweep: %v, %v", again, err)
-	}
+	again, err := findInFolders(Place{Root: root})
+	assert.True(t, len(again) == 0 && err == nil, "after the sweep: %v, %v", again, err)
 	for _, kept := range []string{"ipam/lock", "containerd/x", "certs.d/x"} {
 		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(root, kept))))
 	}
@@ -41,16 +40,14 @@ func TestInUse(t *testing.T) {
 	place := Place{Root: t.TempDir()}
 	path := filepath.Join(place.Root, "runs", "u1.json")
 	write(t, path, "{}")
-	if used, err := InUse(place); used || err != nil {
-		t.Errorf("nobody holds it: want false, got %v, %v", used, err)
-	}
+	used, err := InUse(place)
+	assert.True(t, !used && err == nil, "nobody holds it: want false, got %v, %v", used, err)
 	record, err := os.Open(path)
 	assert.Must(t, err)
 	defer func() { _ = record.Close() }()
 	assert.Must(t, unix.Flock(int(record.Fd()), unix.LOCK_EX))
-	if used, err := InUse(place); !used || err != nil {
-		t.Errorf("held: want true, got %v, %v", used, err)
-	}
+	used, err = InUse(place)
+	assert.True(t, used && err == nil, "held: want true, got %v, %v", used, err)
 }
 
 // What a pod on another runtime has stays: its containers may run on.

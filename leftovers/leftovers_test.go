@@ -155,10 +155,8 @@ func TestWithout(t *testing.T) {
 	}
 	want := []Leftover{{Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}}
 	assert.Deep(t, "", want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{}))
-	if got := Without(found, []string{"u1"}, false); len(got) != 6 {
-		t.Errorf("while none of them runs: %v", got)
-	}
-	if got := Without(found, nil, false); len(got) != len(found) {
-		t.Errorf("without unattended pods: %v", got)
-	}
+	got := Without(found, []string{"u1"}, false)
+	assert.True(t, len(got) == 6, "while none of them runs: %v", got)
+	got = Without(found, nil, false)
+	assert.True(t, len(got) == len(found), "without unattended pods: %v", got)
 }

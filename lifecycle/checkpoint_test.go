@@ -245,9 +245,8 @@ func namesOf[T interface {
 	for v := T(0); v <= last; v++ {
 		name, err := v.MarshalText()
 		assert.Must(t, err)
-		if got, err := read(name); got != v || err != nil {
-			t.Errorf("%T %s is read as %v, %v", v, name, got, err)
-		}
+		got, err := read(name)
+		assert.True(t, got == v && err == nil, "%T %s is read as %v, %v", v, name, got, err)
 	}
 }
 

@@ -32,9 +32,8 @@ type keptCheckpoint struct {
 func TestEarlierVersionsAreRead(t *testing.T) {
 	for version := 1; version <= CheckpointVersion; version++ {
 		files, err := filepath.Glob(fmt.Sprintf("checkpoints/version%d/*.json", version))
-		if err != nil || len(files) == 0 && version < CheckpointVersion {
-			t.Errorf("no checkpoint of version %d is kept (%v): kill -9 a lifepod of that version", version, err)
-		}
+		assert.True(t, err == nil && (len(files) != 0 || version >= CheckpointVersion),
+			"no checkpoint of version %d is kept (%v): kill -9 a lifepod of that version", version, err)
 		for _, file := range files {
 			t.Run(file, func(t *testing.T) { readKept(t, file, version) })
 		}

@@ -26,9 +26,8 @@ systemReservedCgroup: /system.slice
 kubeReservedCgroup: /kube.slice
 `)
 	got := reservations(c)
-	if len(got) != 2 || got[0].cgroup != "/system.slice" || got[0].compressible || got[1].cgroup != "/kube.slice" || !got[1].compressible {
-		t.Fatalf("A-RES-6 %+v", got)
-	}
+	assert.Require(t, len(got) == 2 && got[0].cgroup == "/system.slice" && !got[0].compressible && got[1].cgroup == "/kube.slice" && got[1].compressible,
+		"A-RES-6 %+v", got)
 	assert.Equal(t, 1<<30, got[0].list.Memory().Value(), "A-RES-6 memory of the system")
 	proc := procOf(t, "10", false)
 	for name, count := range map[string]string{"pid_max": "40000\n", "threads-max": "30000\n"} {

@@ -77,9 +77,7 @@ func TestCheckKernel(t *testing.T) {
 			c, file := configured(t, test.content)
 			err := checkKernel(c, host.Kernel{CgroupV1: test.v1, Proc: procOf(t, test.panic, test.swap)})
 			want := "configuration " + file + ": " + test.want
-			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != want) {
-				t.Errorf("got  %v\nwant %s", err, test.want)
-			}
+			assert.True(t, (test.want != "" || err == nil) && (test.want == "" || err != nil && err.Error() == want), "got  %v\nwant %s", err, test.want)
 		})
 	}
 }

@@ -52,9 +52,8 @@ func TestLeft(t *testing.T) {
 	if record, err := os.ReadFile(staged); err != nil || string(record) != `{"driverName":"d","volumeHandle":"h"}` {
 		t.Errorf("the next agent has to ask the driver again (A-CSI-12), and finds the record %s, error %v", record, err)
 	}
-	if left := Left(root); left != nil {
-		t.Errorf("after all were ended: %v", left)
-	}
+	left = Left(root)
+	assert.True(t, left == nil, "after all were ended: %v", left)
 	entries, _ := os.ReadDir(m.Dir)
 	assert.True(t, len(entries) == 1 && entries[0].Name() == pods.LockFile, "left in the memory: %v", entries)
 }

@@ -77,7 +77,6 @@ func TestImageServiceEndpoint(t *testing.T) {
 	list, err := s.calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
 	assert.True(t, err == nil && len(list.Images) == 1 && list.Images[0].Id == "elsewhere", "A-RES-4 images: %v, %v", list, err)
 	s.calls, s.imagesElsewhere, s.runtime.Endpoint = &cri.Client{}, false, "unix://"+socket
-	if _, err := s.useImageService(); s.imagesElsewhere || err != nil || s.calls.Images != nil {
-		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)
-	}
+	_, err = s.useImageService()
+	assert.True(t, !s.imagesElsewhere && err == nil && s.calls.Images == nil, "A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)
 }

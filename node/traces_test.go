@@ -136,9 +136,8 @@ func TestRequests(t *testing.T) {
 			t.Fatalf("public %v: the collector has %+v", public, collector.Spans())
 		}
 		if public {
-			if served[0].Trace == asked[0].Trace || fmt.Sprint(served[0].Links) != fmt.Sprint([]string{asked[0].Trace}) {
-				t.Errorf("the request is not only linked: %+v, %+v", asked, served)
-			}
+			assert.True(t, served[0].Trace != asked[0].Trace && fmt.Sprint(served[0].Links) == fmt.Sprint([]string{asked[0].Trace}),
+				"the request is not only linked: %+v, %+v", asked, served)
 		} else if served[0].Parent != asked[0].ID || served[0].Trace != asked[0].Trace {
 			t.Errorf("the request is not below the client's: %+v, %+v", asked, served)
 		}

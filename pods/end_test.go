@@ -52,9 +52,7 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 				}
 				since := len(s.Acted())
 				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: "lifepod down"}}.Run(s.Context())
-				if n != 1 || err != nil {
-					t.Errorf("%d pods, error %v", n, err)
-				}
+				assert.True(t, n == 1 && err == nil, "%d pods, error %v", n, err)
 				got := s.ended(since)
 				if test.forgotten {
 					slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time

@@ -28,26 +28,18 @@ func TestMatrix(t *testing.T) {
 	tr.run(t, matrixFile)
 	for kind, seen := range map[string]map[string]bool{"fact": tr.facts, "effect": tr.effects} {
 		declared := declaredWith(t, kind)
-		if len(declared) == 0 {
-			t.Errorf("no type of %s is declared", kind)
-		}
+		assert.True(t, len(declared) != 0, "no type of %s is declared", kind)
 		for _, name := range declared {
-			if !seen[name] {
-				t.Errorf("%s %s is nowhere in the matrix", kind, name)
-			}
+			assert.True(t, seen[name], "%s %s is nowhere in the matrix", kind, name)
 		}
 	}
 	text, err := os.ReadFile(matrixFile)
 	assert.Must(t, err)
 	for position := Unheard; position <= Over; position++ {
-		if !strings.Contains(string(text), "\n# "+position.String()) {
-			t.Errorf("position %s has no place in the matrix", position)
-		}
+		assert.True(t, strings.Contains(string(text), "\n# "+position.String()), "position %s has no place in the matrix", position)
 	}
 	for _, reason := range []Reason{ForName, ForMirror, ForNode, ForVictims, ForDevices, ForRoom} {
-		if !strings.Contains(string(text), "waiting for "+string(reason)) {
-			t.Errorf("no pod of the matrix waits for %s", reason)
-		}
+		assert.True(t, strings.Contains(string(text), "waiting for "+string(reason)), "no pod of the matrix waits for %s", reason)
 	}
 }
 

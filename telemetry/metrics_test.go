@@ -59,9 +59,7 @@ func TestMetricsAreServed(t *testing.T) {
 	assert.Must(t, err)
 	page, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if !strings.Contains(string(page), "\nlifepod_test_total 3\n") {
-		t.Errorf("the page is %s", page)
-	}
+	assert.True(t, strings.Contains(string(page), "\nlifepod_test_total 3\n"), "the page is %s", page)
 	assert.Must(t, m.Close(t.Context()))
 	if answer, err := http.Get(url); err == nil {
 		_ = answer.Body.Close()

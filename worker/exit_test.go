@@ -190,9 +190,8 @@ func TestRemoveFiles(t *testing.T) {
 		left = append(left, entry.Name())
 	}
 	assert.Deep(t, "left", []string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left)
-	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {
-		t.Errorf("termination message file: %v, want none", err)
-	}
+	_, err = os.Stat(h.terminationLog("main", 0))
+	assert.True(t, os.IsNotExist(err), "termination message file: %v, want none", err)
 }
 
 // A file that can't be read is reported in its place (A-CST-14).
@@ -215,9 +214,8 @@ func TestNewTerminationLog(t *testing.T) {
 	assert.Must(t, err)
 	info, err := os.Stat(path)
 	assert.Must(t, err)
-	if filepath.Base(path) != "00000001" || info.Mode().Perm() != 0o666 || info.Size() != 0 {
-		t.Errorf("%s: mode %v, %d bytes", path, info.Mode(), info.Size())
-	}
+	assert.True(t, filepath.Base(path) == "00000001" && info.Mode().Perm() == 0o666 && info.Size() == 0,
+		"%s: mode %v, %d bytes", path, info.Mode(), info.Size())
 }
 
 // A stop may take its grace on top of what a call may take (B-SIG-5).

@@ -62,9 +62,7 @@ func TestSaveAndLoad(t *testing.T) {
 		assert.Require(t, diff == "", "%d (-want +got):\n%s", id, diff)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
+	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v", info.Mode(), err)
 	assert.Must(t, file.Remove())
 	left, _ := os.ReadDir(filepath.Dir(path))
 	assert.True(t, len(left) == 0, "left behind: %v", left)

@@ -30,17 +30,12 @@ func FuzzDamagedFile(f *testing.F) {
 		save(t, before, newCheckpoint(2))
 		overwrite(t, path, int64(at%(2*slotSize)), bytes, int64(length%(3*slotSize)))
 		c, err := LoadCheckpoint(path)
-		if err == nil && c.LastID != 1 && c.LastID != 2 && !forged(t, bytes) {
-			t.Fatalf("loaded %+v, which nobody saved", c)
-		}
-		if err != nil && (errors.Is(err, fs.ErrNotExist) || c.UID != "") {
-			t.Fatalf("with %+v came %v", c, err)
-		}
+		assert.Require(t, err != nil || c.LastID == 1 || c.LastID == 2 || forged(t, bytes), "loaded %+v, which nobody saved", c)
+		assert.Require(t, err == nil || !errors.Is(err, fs.ErrNotExist) && c.UID == "", "with %+v came %v", c, err)
 		next := NewCheckpointFile(path)
 		save(t, next, newCheckpoint(3))
-		if got := loaded(t, path); got != 3 {
-			t.Fatalf("saved 3, loaded %d", got)
-		}
+		got := loaded(t, path)
+		assert.Require(t, got == 3, "saved 3, loaded %d", got)
 	})
 }
 

@@ -47,9 +47,7 @@ var (
 func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *journal.Record {
 	s.Helper()
 	record, err := in.Read(string(pod.UID))
-	if err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, err)
 	var lines strings.Builder
 	for _, e := range record.Entries {
 		line := containerIDs.ReplaceAllString(e.Line(s.start), "containerID=…")
@@ -57,17 +55,12 @@ func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *jou
 	}
 	path := filepath.Join("testdata", "journal", name+".txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		assert.Must(s, os.WriteFile(path, []byte(lines.String()), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), lines.String()); diff != "" {
-		s.Errorf("journal of %s (-want +got):\n%s", name, diff)
-	}
+	assert.Must(s, err)
+	diff := cmp.Diff(string(want), lines.String())
+	assert.True(s, diff == "", "journal of %s (-want +got):\n%s", name, diff)
 	return record
 }
 

@@ -42,9 +42,8 @@ func TestResolverOfEachSandbox(t *testing.T) {
 	h := &executor{engine: &Engine{Cgroups: podcgroup.Driver{}}, pod: podOf("web", v1.RestartPolicyNever, "main"), results: &results{}}
 	h.pod.Spec.DNSPolicy = v1.DNSDefault
 	h.engine.DNS.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(path) }
-	if _, _, err := h.sandboxConfig(0, ""); err == nil {
-		t.Error("no error without the file")
-	}
+	_, _, err := h.sandboxConfig(0, "")
+	assert.True(t, err != nil, "no error without the file")
 	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {
 		assert.Must(t, os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600))
 		config, _, err := h.sandboxConfig(0, "")

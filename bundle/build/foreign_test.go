@@ -64,8 +64,6 @@ func TestDemoOverlay(t *testing.T) {
 			"-f", "{{.EmbedFiles}}", ".")
 		list.Dir = tree.root
 		out, err := list.CombinedOutput()
-		if err != nil || strings.TrimSpace(string(out)) != want {
-			t.Errorf("with what is packed in %q, embedded: %s, want %s, %v", from, out, want, err)
-		}
+		assert.True(t, err == nil && strings.TrimSpace(string(out)) == want, "with what is packed in %q, embedded: %s, want %s, %v", from, out, want, err)
 	}
 }

@@ -84,9 +84,8 @@ func TestDockerSaveArchive(t *testing.T) {
 		assert.Must(t, err)
 		image, err := tarball.ImageFromPath(archive, &tag)
 		assert.Require(t, err == nil, "read %s: %v", tt.name, err)
-		if err := validate.Image(image); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		err = validate.Image(image)
+		assert.True(t, err == nil, "%s: %v", tt.name, err)
 		config, err := image.ConfigFile()
 		assert.Must(t, err)
 		assert.Deep(t, fmt.Sprintf("%s: config", tt.name), tt.want, config.Config)
@@ -116,9 +115,7 @@ func TestOCILayout(t *testing.T) {
 	assert.Must(t, err)
 	// Fast: the library's full check takes every layer of a layout for a
 	// compressed one. TestDockerSaveArchive and the digests check the layers.
-	if err := validate.Index(index, validate.Fast); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, validate.Index(index, validate.Fast))
 	manifest, err := index.IndexManifest()
 	assert.Must(t, err)
 	var names []string
@@ -137,9 +134,8 @@ func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
 	for _, blob := range blobs {
 		data, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
 		assert.Must(t, err)
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != blob.Name() {
-			t.Errorf("blob %s has digest %x", blob.Name(), sum)
-		}
+		sum := sha256.Sum256(data)
+		assert.True(t, hex.EncodeToString(sum[:]) == blob.Name(), "blob %s has digest %x", blob.Name(), sum)
 	}
 }
 
@@ -190,9 +186,7 @@ func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "images.tar")
 			err := WriteImages(archive, b)
 			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want), "error %v, want %q in it", err, tt.want)
-			if _, err := os.Stat(archive); err == nil {
-				t.Error("an archive was written")
-			}
+			assert.Fails(t, assert.ErrorOf(os.Stat(archive)), "an archive was written")
 		})
 	}
 }

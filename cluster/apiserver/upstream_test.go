@@ -229,9 +229,8 @@ func compareV3(t *testing.T, ours, theirs serving) {
 		}
 	}
 	const path = "/openapi/v3/apis/apps/v1"
-	if right, plain := ours.said(t, path+"?hash=1", "application/json"), ours.said(t, path, "application/json"); right != plain {
-		t.Errorf("with another hash: %d bytes, without one %d", len(right), len(plain))
-	}
+	right, plain := ours.said(t, path+"?hash=1", "application/json"), ours.said(t, path, "application/json")
+	assert.True(t, right == plain, "with another hash: %d bytes, without one %d", len(right), len(plain))
 }
 
 func (s serving) listV3(t *testing.T) map[string]handler3.OpenAPIV3DiscoveryGroupVersion {
@@ -279,8 +278,7 @@ func TestRolesAreReconciled(t *testing.T) {
 	role, err := roles.Get(t.Context(), "system:discovery", metav1.GetOptions{})
 	assert.True(t, err == nil && len(role.Rules) >= 2 && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }),
 		"a role that lacked its rules: %v, %v", role.Rules, err)
-	if role, err = roles.Get(t.Context(), "system:basic-user", metav1.GetOptions{}); err != nil || len(role.Rules) > 0 {
-		t.Errorf("a role that is protected: %v, %v", role.Rules, err)
-	}
+	role, err = roles.Get(t.Context(), "system:basic-user", metav1.GetOptions{})
+	assert.True(t, err == nil && len(role.Rules) == 0, "a role that is protected: %v, %v", role.Rules, err)
 	assert.NoError(t, assert.ErrorOf(s.RbacV1().ClusterRoleBindings().Get(t.Context(), "cluster-admin", metav1.GetOptions{})), "a binding that was deleted")
 }

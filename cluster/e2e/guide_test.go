@@ -41,9 +41,8 @@ func TestGuide(t *testing.T) {
 					if strings.HasPrefix(command, "NODE=") {
 						variables += command + "\n"
 					}
-					if diff := cmp.Diff(variable.ReplaceAllString(shown, "~"), variable.ReplaceAllString(printed, "~")); diff != "" && !*rewrite {
-						t.Errorf("%s: %s (-documentation +printed):\n%s", page, command, diff)
-					}
+					diff := cmp.Diff(variable.ReplaceAllString(shown, "~"), variable.ReplaceAllString(printed, "~"))
+					assert.True(t, diff == "" || *rewrite, "%s: %s (-documentation +printed):\n%s", page, command, diff)
 					fmt.Fprintf(&b, "$ %s\n%s", command, printed)
 				}
 				return "```console\n" + b.String() + "```\n"

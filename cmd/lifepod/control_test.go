@@ -19,9 +19,7 @@ func TestGraceSeconds(t *testing.T) {
 	}
 	own, err := graceSeconds(nil, false)
 	forced, err2 := graceSeconds(nil, true)
-	if err != nil || err2 != nil || own != nil || *forced != 0 {
-		t.Errorf("the pod's own %v, %v; forced %v, %v", own, err, forced, err2)
-	}
+	assert.True(t, err == nil && err2 == nil && own == nil && *forced == 0, "the pod's own %v, %v; forced %v, %v", own, err, forced, err2)
 }
 
 func resources(limits, requests v1.ResourceList) v1.ResourceRequirements {
@@ -67,8 +65,7 @@ func TestParseCondition(t *testing.T) {
 	} {
 		var got v1.PodCondition
 		err := parseCondition(text, &got)
-		if want.Type == "" && err == nil || want.Type != "" && (err != nil || !cmp.Equal(want, got)) {
-			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
-		}
+		assert.True(t, (want.Type != "" || err != nil) && (want.Type == "" || err == nil && cmp.Equal(want, got)),
+			"%q: %+v, %v, want %+v", text, got, err, want)
 	}
 }

@@ -123,9 +123,8 @@ func TestImageList(t *testing.T) {
 		assert.Deep(t, fmt.Sprint(c.args), c.want, got)
 	}
 	got, err := runImage(t, &imageService{}, nil, "ls", "-o", "json")
-	if err != nil || !strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\",") {
-		t.Errorf("want JSON, got %s, %v", got, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\","),
+		"want JSON, got %s, %v", got, err)
 }
 
 func TestImagePullWithSecretFile(t *testing.T) {
@@ -185,8 +184,6 @@ func TestImageErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
-		if err == nil || err.Error() != c.want {
-			t.Errorf("image %s:\nwant %s\ngot  %v", c.args, c.want, err)
-		}
+		assert.True(t, err != nil && err.Error() == c.want, "image %s:\nwant %s\ngot  %v", c.args, c.want, err)
 	}
 }

@@ -62,9 +62,8 @@ func added(t *testing.T, at string, before, after any) {
 	}
 	has, _ := after.(map[string]any)
 	for name, value := range had {
-		if _, still := has[name]; !still {
-			t.Errorf("%s/%s is gone", at, name)
-		}
+		_, still := has[name]
+		assert.True(t, still, "%s/%s is gone", at, name)
 		added(t, at+"/"+name, value, has[name])
 	}
 }

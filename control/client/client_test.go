@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,12 +81,10 @@ func TestFind(t *testing.T) {
 
 func TestNoPods(t *testing.T) {
 	c := New(filepath.Join(t.TempDir(), "none"), "/root")
-	if pods, silent, err := c.Pods(t.Context()); len(pods)+len(silent) > 0 || err != nil {
-		t.Errorf("%v, %v, %v", pods, silent, err)
-	}
-	_, err := c.Find(t.Context(), "web", "")
-	diff := cmp.Diff(`no pod "web": no pod runs with the state folder /root`, err.Error())
-	assert.True(t, diff == "", "%v", diff)
+	pods, silent, err := c.Pods(t.Context())
+	assert.True(t, len(pods)+len(silent) == 0 && err == nil, "%v, %v, %v", pods, silent, err)
+	_, err = c.Find(t.Context(), "web", "")
+	assert.Deep(t, "", `no pod "web": no pod runs with the state folder /root`, err.Error())
 }
 
 // A lifepod that doesn't answer is told of, and does not hide the others.
@@ -178,7 +175,5 @@ func TestAskedAtOnce(t *testing.T) {
 	c.atOnce = atOnce
 	list, silent, err := c.Pods(t.Context())
 	assert.True(t, err == nil && len(list) == pods && len(silent) == 0, "%d pods, silent %v, %v", len(list), silent, err)
-	if most.Load() > atOnce {
-		t.Errorf("%d were asked at the same time, want %d at most", most.Load(), atOnce)
-	}
+	assert.True(t, most.Load() <= atOnce, "%d were asked at the same time, want %d at most", most.Load(), atOnce)
 }

@@ -54,9 +54,7 @@ func TestEnded(t *testing.T) {
 		return left
 	}
 	old, newest := find("b"), find("old")
-	if old.UID != "b" || newest.UID != "a" || !strings.Contains(old.Error(), "pod default/old has ended") {
-		t.Errorf("%s, %s, %v", old.UID, newest.UID, old)
-	}
+	assert.True(t, old.UID == "b" && newest.UID == "a" && strings.Contains(old.Error(), "pod default/old has ended"), "%s, %s, %v", old.UID, newest.UID, old)
 	if s := old.Status; s.Phase != v1.PodFailed || s.Reason != "Evicted" || len(s.Conditions) != 1 || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.Unix(1000, 0))) ||
 		len(s.ContainerStatuses) != 1 || s.ContainerStatuses[0].State.Terminated.ExitCode != 4 {
 		t.Errorf("status %+v", s)
@@ -91,7 +89,5 @@ func TestEnded(t *testing.T) {
 	if err := old.Forget(); err != nil || len(c.Ended(pods, nil)) != 1 {
 		t.Errorf("forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
 	}
-	if err := f.Remove(""); err == nil || len(c.Ended(pods, nil)) != 1 {
-		t.Error("the journal was removed with a pod of no name")
-	}
+	assert.True(t, f.Remove("") != nil && len(c.Ended(pods, nil)) == 1, "the journal was removed with a pod of no name")
 }

@@ -57,19 +57,16 @@ func TestConnectionLost(t *testing.T) {
 				return nil
 			})
 			_, err := lost.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard})
-			if _, is := errors.AsType[*LostError](err); !is {
-				t.Errorf("exec: %v", err)
-			}
+			_, is := errors.AsType[*LostError](err)
+			assert.True(t, is, "exec: %v", err)
 			err = lost.Attach(t.Context(), "app", Streams{Stdout: io.Discard})
-			if _, is := errors.AsType[*LostError](err); !is {
-				t.Errorf("attach: %v", err)
-			}
+			_, is = errors.AsType[*LostError](err)
+			assert.True(t, is, "attach: %v", err)
 		})
 	}
 	good := serveStreams(t, func(io.Writer, func()) error { return nil })
-	if code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard}); code != 0 || err != nil {
-		t.Errorf("a command that succeeds: %d, %v", code, err)
-	}
+	code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard})
+	assert.True(t, code == 0 && err == nil, "a command that succeeds: %d, %v", code, err)
 	assert.NoError(t, good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}), "streams that end")
 }
 

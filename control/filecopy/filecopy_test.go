@@ -45,9 +45,7 @@ func (b *both) sh(script string) string {
 	command := exec.CommandContext(b.t.Context(), "sh", "-ec", script)
 	command.Dir = b.dir
 	text, err := command.CombinedOutput()
-	if err != nil {
-		b.t.Fatalf("%s: %v\n%s", script, err, text)
-	}
+	assert.Require(b.t, err == nil, "%s: %v\n%s", script, err, text)
 	return string(text)
 }
 
@@ -132,9 +130,8 @@ func TestHostileTree(t *testing.T) {
 			b := newBoth(t, tc.script)
 			got := strings.Split(b.copy(tc.out, tc.from, tc.to), "\n")
 			assert.Deep(t, "copy", strings.Split(tc.want, "\n"), got)
-			if out := b.sh("[ ! -d out ] || ls -A out"); out != "" {
-				t.Errorf("beside the container is %s", out)
-			}
+			out := b.sh("[ ! -d out ] || ls -A out")
+			assert.True(t, out == "", "beside the container is %s", out)
 		})
 	}
 }

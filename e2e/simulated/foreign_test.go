@@ -21,9 +21,7 @@ func TestForeignModule(t *testing.T) {
 		c := exec.CommandContext(t.Context(), name, args...)
 		c.Dir, c.Env = dir, append(os.Environ(), environment...)
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
+		assert.Require(t, err == nil, "%s %q: %v\n%s", name, args, err, out)
 		return strings.TrimSpace(string(out))
 	}
 	commit := run(repository, nil, "git", "rev-parse", "HEAD")

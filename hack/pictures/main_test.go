@@ -31,22 +31,17 @@ func TestPictures(t *testing.T) {
 		for _, s := range p.Steps {
 			shown = append(shown, s.Stage)
 			for _, number := range s.Rules {
-				if !slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }) {
-					t.Errorf("%s: there is no rule %s", p.Name, number)
-				}
+				assert.True(t, slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }), "%s: there is no rule %s", p.Name, number)
 			}
-			if s.Text[0] == "" || s.Text[1] == "" || (s.Aside[0] == "") != (s.Aside[1] == "") || d.Who[s.Who][1] == "" {
-				t.Errorf("%s: %q is not in both languages, or by nobody", p.Name, s.Text)
-			}
+			assert.True(t, s.Text[0] != "" && s.Text[1] != "" && (s.Aside[0] == "") == (s.Aside[1] == "") && d.Who[s.Who][1] != "",
+				"%s: %q is not in both languages, or by nobody", p.Name, s.Text)
 		}
 		shown = slices.DeleteFunc(slices.Compact(shown), func(s string) bool { return s == "" })
 		assert.Deep(t, p.Name+": stages", stages[p.Stages], shown)
 		for l, folder := range languages {
 			file := filepath.Join(folder, p.Name+".svg")
 			drawn, err := os.ReadFile(filepath.Join("../..", file))
-			if err != nil || string(drawn) != d.draw(p, l) {
-				t.Errorf("%s is not what pictures.yaml says: make pictures", file)
-			}
+			assert.True(t, err == nil && string(drawn) == d.draw(p, l), "%s is not what pictures.yaml says: make pictures", file)
 		}
 	}
 }

@@ -42,22 +42,18 @@ func TestChinese(t *testing.T) {
 			assert.Must(t, os.WriteFile(page, []byte(text), 0o600))
 		}
 		same := func(what string, want, got any) {
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s has other %s than %s (-English +Chinese):\n%s", page, what, other, diff)
-			}
+			diff := cmp.Diff(want, got)
+			assert.True(t, diff == "", "%s has other %s than %s (-English +Chinese):\n%s", page, what, other, diff)
 		}
 		same("headings, code blocks (-args -rewrite copies them), list items, table rows or pictures",
 			skeleton.FindAllString(english, -1), skeleton.FindAllString(text, -1))
 		english, text = codeBlock.ReplaceAllString(english, ""), codeBlock.ReplaceAllString(text, "")
 		same("terms in code", codeSpans(english), codeSpans(text))
 		links := linkedPages(page, text)
-		if !links[other] {
-			t.Errorf("%s does not link to %s, its English page", page, other)
-		}
+		assert.True(t, links[other], "%s does not link to %s, its English page", page, other)
 		for to := range links {
-			if chinese := filepath.Join("docs/zh", strings.TrimPrefix(to, "docs/")); to != other && exists(chinese) {
-				t.Errorf("%s links to %s: %s is its Chinese page", page, to, chinese)
-			}
+			chinese := filepath.Join("docs/zh", strings.TrimPrefix(to, "docs/"))
+			assert.True(t, to == other || !exists(chinese), "%s links to %s: %s is its Chinese page", page, to, chinese)
 		}
 		same("links", linkedInEnglish(other, linkedPages(other, english)), linkedInEnglish(other, links))
 	}

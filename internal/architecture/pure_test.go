@@ -50,9 +50,7 @@ func TestNothingThatActs(t *testing.T) {
 			for _, spec := range file.Imports {
 				path, err := strconv.Unquote(spec.Path.Value)
 				assert.Must(t, err)
-				if !slices.Contains(allowed, path) {
-					t.Errorf("%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
-				}
+				assert.True(t, slices.Contains(allowed, path), "%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
 			}
 			for _, offence := range impure(file) {
 				t.Errorf("%s: %s", name, offence)
@@ -69,9 +67,8 @@ func TestNothingOutside(t *testing.T) {
 			for _, spec := range file.Imports {
 				path, err := strconv.Unquote(spec.Path.Value)
 				assert.Must(t, err)
-				if path != "net/netip" && anyOf(path, acts...) || below(path, module) && !anyOf(path, module+"/lifecycle", module+"/roster") {
-					t.Errorf("%s imports %q: %s decides, and imports nothing that acts", name, path, pkg)
-				}
+				assert.True(t, (path == "net/netip" || !anyOf(path, acts...)) && (!below(path, module) || anyOf(path, module+"/lifecycle", module+"/roster")),
+					"%s imports %q: %s decides, and imports nothing that acts", name, path, pkg)
 			}
 			for _, offence := range impure(file) {
 				assert.True(t, strings.HasPrefix(offence, "a package variable") || strings.HasPrefix(offence, "a float"), "%s: %s", name, offence)
@@ -87,9 +84,8 @@ var global int
 func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x float64; _ = x }`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
 	assert.Must(t, err)
-	if got := impure(file); len(got) != 7 {
-		t.Errorf("found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
-	}
+	got := impure(file)
+	assert.True(t, len(got) == 7, "found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
 }
 
 // sources are a package's files but for its tests.

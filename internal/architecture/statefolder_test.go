@@ -42,9 +42,8 @@ func TestStateFolder(t *testing.T) {
 			}
 			files++
 			for _, name := range namesInRoot(file) {
-				if !slices.Contains(notState, name) {
-					t.Errorf("%s joins %q to a root: make it an entry of internal/rootfolder, or list it here if it is not lifepod's", path, name)
-				}
+				assert.True(t, slices.Contains(notState, name),
+					"%s joins %q to a root: make it an entry of internal/rootfolder, or list it here if it is not lifepod's", path, name)
 			}
 			return nil
 		})

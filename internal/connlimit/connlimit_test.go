@@ -31,9 +31,8 @@ func TestMany(t *testing.T) {
 	assert.True(t, ended(idle[90]), "another source's client closes none of the source that has the most")
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.fresh) != 10 || len(l.open) != 11 || l.open[known.LocalAddr().String()] == nil || len(l.from) != 3 {
-		t.Errorf("%d not admitted of %d, sources %v", len(l.fresh), len(l.open), l.from)
-	}
+	assert.True(t, len(l.fresh) == 10 && len(l.open) == 11 && l.open[known.LocalAddr().String()] != nil && len(l.from) == 3,
+		"%d not admitted of %d, sources %v", len(l.fresh), len(l.open), l.from)
 }
 
 // TestAdmitted: one source does not have all connections, whoever it is, and the listener no more than it may.
@@ -43,13 +42,9 @@ func TestAdmitted(t *testing.T) {
 		for range 4 {
 			l.Admit(l.dial(t, ip).LocalAddr().String())
 		}
-		if c := l.try(t, ip); !ended(c) {
-			t.Errorf("%s has more than half of the connections", ip)
-		}
+		assert.True(t, ended(l.try(t, ip)), "%s has more than half of the connections", ip)
 	}
-	if c := l.try(t, "127.0.0.3"); !ended(c) {
-		t.Error("there are more connections than there may be")
-	}
+	assert.True(t, ended(l.try(t, "127.0.0.3")), "there are more connections than there may be")
 }
 
 // TestPatience: who does not show who it is gets no more time than that, whatever it says; who has shown it stays.
@@ -74,9 +69,8 @@ func TestFilesAreLeft(t *testing.T) {
 	if os.Getenv(child) == "" {
 		again := exec.Command(os.Args[0], "-test.run=^TestFilesAreLeft$")
 		again.Env = append(os.Environ(), child+"=1")
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := again.CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 		return
 	}
 	few := syscall.Rlimit{Cur: 400, Max: 400}

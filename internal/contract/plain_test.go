@@ -106,9 +106,8 @@ func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 	rules, err := Rules()
 	assert.Must(t, err)
 	for _, rule := range rules {
-		if end := strings.TrimSpace(rule.Opening); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, ",") {
-			t.Errorf("%s: its opening %q is not all", rule.Number, rule.Opening)
-		}
+		end := strings.TrimSpace(rule.Opening)
+		assert.True(t, end != "" && !strings.HasSuffix(end, ":") && !strings.HasSuffix(end, ","), "%s: its opening %q is not all", rule.Number, rule.Opening)
 	}
 }
 
@@ -121,9 +120,8 @@ func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	for i, w := range words {
 		assert.Deep(t, "the same in Chinese", append(Numbers(w.Text), w.Names...), append(Numbers(chinese[i].Text), chinese[i].Names...))
-		if !regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text) {
-			t.Errorf("%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
-		}
+		assert.True(t, regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text),
+			"%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
 		for _, name := range w.Names {
 			name = strings.ToLower(name)
 			assert.True(t, !seen[name], "%s is explained twice", name)

@@ -79,9 +79,8 @@ func TestShout(t *testing.T) {
 		assert.NoError(t, b.Close())
 	})
 	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: "", architecture: "TestShout"} {
-		if got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}}); err != nil || got != want {
-			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)
-		}
+		got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}})
+		assert.True(t, err == nil && got == want, "mistake %d is caught by %q, want %q (%v)", i, got, want, err)
 	}
 	assert.True(t, b.Refused(2) && !b.Refused(1), "the mistake that does not compile counts, or another does not")
 }

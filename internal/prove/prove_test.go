@@ -46,9 +46,8 @@ func TestEveryBugIsWhole(t *testing.T) {
 		}
 		assert.True(t, len(bug.Rules) != 0, "bug %d names no rule", bug.Number)
 		for _, number := range bug.Rules {
-			if !slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }) {
-				t.Errorf("bug %d names %s, which is no rule", bug.Number, number)
-			}
+			assert.True(t, slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }),
+				"bug %d names %s, which is no rule", bug.Number, number)
 		}
 		mistakeCanBeMade(t, bug)
 		testIsThere(t, bug)
@@ -133,7 +132,6 @@ func TestFirstFailure(t *testing.T) {
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
 	l.leadBy(4)
 	assert.ErrorContains(t, fmt.Sprintf("-rapid.seed=%d ", 7+3), fails.verdict(7), "the verdict is")
-	if fails.sum[counts.Lives] != 30 || other.sum[counts.Lives] != 100 || other.verdict(7) != nil {
-		t.Errorf("%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
-	}
+	assert.True(t, fails.sum[counts.Lives] == 30 && other.sum[counts.Lives] == 100 && other.verdict(7) == nil,
+		"%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
 }

@@ -53,9 +53,8 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 		assert.Must(t, err)
 	}
 	for path, treatment := range fields {
-		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
-			t.Errorf("%s: nobody reads %s", path, name)
-		}
+		name := goName(t, path)
+		assert.True(t, treatment.kind != isHonoured || treatment.by == "node/config" || read[name], "%s: nobody reads %s", path, name)
 		if name := goName(t, path); treatment.kind == isHarmless && readOfKubelet[name] {
 			t.Errorf("%s: somebody reads %s, but it is said to have no effect: %s", path, name, treatment.by)
 		}
@@ -101,8 +100,7 @@ func TestWarning(t *testing.T) {
 			dir := write(t, map[string]string{"c": header + test.content})
 			c, err := Load(filepath.Join(dir, "c"), "")
 			assert.Must(t, err)
-			diff := cmp.Diff(test.want, c.Warning())
-			assert.True(t, diff == "", "%v", diff)
+			assert.Deep(t, "", test.want, c.Warning())
 		})
 	}
 }

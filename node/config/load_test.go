@@ -116,9 +116,8 @@ var dropInTests = map[string]struct {
 	"default thresholds of eviction are merged where that is asked for": {
 		map[string]string{"config.yaml": header + "mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}"},
 		func(t *testing.T, c *Config, _ string) {
-			if got := c.Kubelet.EvictionHard; len(got) != 5 || got["memory.available"] != "1Gi" {
-				t.Errorf("evictionHard %v", got)
-			}
+			got := c.Kubelet.EvictionHard
+			assert.True(t, len(got) == 5 && got["memory.available"] == "1Gi", "evictionHard %v", got)
 		},
 	},
 }
@@ -205,14 +204,12 @@ func TestLoadOver(t *testing.T) {
 	assert.Must(t, err)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
-	diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)
-	assert.True(t, diff == "", "-want +got:\n%s", diff)
+	assert.Deep(t, "", []any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)
 	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
 		assert.Equal(t, file, c.From[field], "%s is from", field)
 	}
 	for _, only := range [][2]string{{below, ""}, {"", below}} {
-		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {
-			t.Errorf("one file alone: %v", err)
-		}
+		c, err := LoadOver(only[0], only[1], "")
+		assert.True(t, err == nil && c.Kubelet.MaxPods == 20, "one file alone: %v", err)
 	}
 }

@@ -27,12 +27,10 @@ func TestObject(t *testing.T) {
 	for _, action := range m.client.Actions() {
 		t.Errorf("asked before: %v", action)
 	}
-	if got, err := m.Object(t.Context(), "d"); err != nil || got == nil || got.Name != "d" {
-		t.Errorf("A-CSI-1 CSIDriver %v, %v", got, err)
-	}
-	if got, err := m.Object(t.Context(), "other"); err != nil || got != nil {
-		t.Errorf("A-CSI-1 CSIDriver %v, %v, want none", got, err)
-	}
+	got, err := m.Object(t.Context(), "d")
+	assert.True(t, err == nil && got != nil && got.Name == "d", "A-CSI-1 CSIDriver %v, %v", got, err)
+	got, err = m.Object(t.Context(), "other")
+	assert.True(t, err == nil && got == nil, "A-CSI-1 CSIDriver %v, %v, want none", got, err)
 }
 
 // TestObjectUnreached: a lookup ends although the API server never answers.
@@ -116,9 +114,8 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	m.look(pod, bound)
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
 	assert.Must(t, err)
-	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
-		t.Errorf("the kernel refuses to detach it (%v): this test shows nothing", err)
-	}
+	err = unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0)
+	assert.True(t, err == nil, "the kernel refuses to detach it (%v): this test shows nothing", err)
 	assert.Must(t, device.Close())
 	device, err = os.Open(path)
 	assert.Must(t, err)

@@ -37,9 +37,8 @@ func TestManagerStateUnusable(t *testing.T) {
 		if test.memory != "" {
 			_, err = managerstate.ReadMemory(dir, "Static")
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
-			t.Errorf("A-NUMA-15: %s: error %v, want %q", text, err, test.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), test.want) && strings.Contains(err.Error(), filepath.Join(dir, name)),
+			"A-NUMA-15: %s: error %v, want %q", text, err, test.want)
 	}
 }
 
@@ -63,17 +62,15 @@ func TestManagerStateEnvelope(t *testing.T) {
 	assert.Must(t, err)
 	memory, err := managerstate.ReadMemory(dir, "static")
 	assert.Must(t, err)
-	if got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free; cpus.Shared.String() != "7-9" || got != "1-3" || free != 1024 {
-		t.Errorf("A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
-	}
+	got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free
+	assert.True(t, cpus.Shared.String() == "7-9" && got == "1-3" && free == 1024, "A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
 	assert.Must(t, errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)))
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} { // as a kubelet of before reads it
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		assert.Must(t, err)
 		before, _, sealed := strings.Cut(string(text), `,"data":`)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600); err != nil || !sealed || strings.Contains(before, `"checksum":0`) {
-			t.Fatalf("A-NUMA-14 wrote %s, %v", text, err)
-		}
+		err = os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600)
+		assert.Require(t, err == nil && sealed && !strings.Contains(before, `"checksum":0`), "A-NUMA-14 wrote %s, %v", text, err)
 	}
 	again, err := managerstate.ReadCPUs(dir, "static")
 	assert.True(t, err == nil && again.Equal(cpus), "A-NUMA-14 %v, %v", again, err)
@@ -104,9 +101,8 @@ func TestCheckpointOfTheKubelet(t *testing.T) {
 	again := filepath.Join(t.TempDir(), checkpoint.File)
 	assert.Must(t, checkpoint.Write(again, content))
 	was, _ := os.ReadFile(path)
-	if now, err := os.ReadFile(again); err != nil || !bytes.Equal(was, now) {
-		t.Errorf("A-DEV-10: written as\n%s\n(%v), want\n%s", now, err, was)
-	}
+	now, err := os.ReadFile(again)
+	assert.True(t, err == nil && bytes.Equal(was, now), "A-DEV-10: written as\n%s\n(%v), want\n%s", now, err, was)
 }
 
 // A damaged file is an error, and says which one it is.
@@ -118,8 +114,7 @@ func TestCheckpointDamaged(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), checkpoint.File)
 		assert.Must(t, os.WriteFile(path, text, 0o600))
-		if content, err := checkpoint.Read(path); err == nil || len(content.Entries) > 0 {
-			t.Errorf("%s: %v, error %v", name, content, err)
-		}
+		content, err := checkpoint.Read(path)
+		assert.True(t, err != nil && len(content.Entries) == 0, "%s: %v, error %v", name, content, err)
 	}
 }

@@ -49,9 +49,7 @@ func (p *pluginsPlugin) wantStatus(registered bool, why string) {
 	p.t.Helper()
 	select {
 	case got := <-p.status:
-		if got.PluginRegistered != registered || got.Error != why {
-			p.t.Fatalf("told %v %q, want %v %q", got.PluginRegistered, got.Error, registered, why)
-		}
+		assert.Require(p.t, got.PluginRegistered == registered && got.Error == why, "told %v %q, want %v %q", got.PluginRegistered, got.Error, registered, why)
 	case <-time.After(time.Minute):
 		p.t.Fatal("not told of its registration")
 	}

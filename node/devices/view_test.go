@@ -46,9 +46,8 @@ func TestGivenAndUsable(t *testing.T) {
 	assert.Deep(t, "A-DEV-14: usable", usable, n.Usable(), protocmp.Transform())
 	f.server.Stop()
 	n.await(gpu, 3, 0)
-	if got := n.Usable(); len(got) > 0 {
-		t.Errorf("A-DEV-14: without their plugin %v can be used", got)
-	}
+	got := n.Usable()
+	assert.True(t, len(got) == 0, "A-DEV-14: without their plugin %v can be used", got)
 }
 
 // recorded is a /sys that was recorded on another machine. What cAdvisor's library has to be

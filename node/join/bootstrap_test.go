@@ -106,9 +106,8 @@ func TestStaleRequest(t *testing.T) {
 	existing := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: other}}
 	existing.Name = name
 	assert.Must(t, client.Tracker().Add(existing))
-	if _, err := c.certify(t.Context(), client, key); !isStale(err) {
-		t.Errorf("%v: is not known as stale", err)
-	}
+	_, err = c.certify(t.Context(), client, key)
+	assert.True(t, isStale(err), "%v: is not known as stale", err)
 	assert.True(t, !isStale(nil) && !isStale(errors.New("unauthorized")), "another error is taken for stale")
 }
 

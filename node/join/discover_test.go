@@ -145,9 +145,8 @@ func TestDiscover(t *testing.T) {
 		assert.True(t, err == nil && text == s.configure, "configuration %q, %v", text, err)
 		last := s.requests[len(s.requests)-1]
 		assert.True(t, strings.HasSuffix(last, "kubelet-config Bearer "+token), "asked with %q", last)
-		if of, err := c.Version(t.Context()); err != nil || of != "v1.37.2" {
-			t.Errorf("version %q, %v", of, err)
-		}
+		of, err := c.Version(t.Context())
+		assert.True(t, err == nil && of == "v1.37.2", "version %q, %v", of, err)
 	}
 }
 

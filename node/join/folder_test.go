@@ -26,15 +26,13 @@ func TestFolder(t *testing.T) {
 	}
 	state(State{})
 	network := Network{Pods: netip.MustParsePrefix("10.42.0.0/16"), Services: netip.MustParsePrefix("10.43.0.0/16")}
-	if before, err := f.Network(); err != nil || before != (Network{}) {
-		t.Errorf("before joining: network %v, error %v", before, err)
-	}
+	before, err := f.Network()
+	assert.True(t, err == nil && before == (Network{}), "before joining: network %v, error %v", before, err)
 	c := &Cluster{Server: "https://192.0.2.1:6443", Authority: []byte("PEM"), token: token}
 	assert.Must(t, f.Write(c, "kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /etc/x}, webhook: {enabled: true}}\nclusterDNS: [10.0.0.10]\n", network))
 	state(State{Server: c.Server, Invited: true})
-	if after, err := f.Network(); err != nil || after != network {
-		t.Errorf("network %v, error %v; want %v", after, err, network)
-	}
+	after, err := f.Network()
+	assert.True(t, err == nil && after == network, "network %v, error %v; want %v", after, err, network)
 	text, err := os.ReadFile(f.Configuration())
 	assert.Must(t, err)
 	want := map[string]any{

@@ -58,8 +58,7 @@ func TestSelfSigned(t *testing.T) {
 		return leaf
 	}
 	first := leafOfNew()
-	diff := cmp.Diff([]string{"host-1"}, first.DNSNames)
-	assert.True(t, diff == "", "%v", diff)
+	assert.Deep(t, "", []string{"host-1"}, first.DNSNames)
 	again := leafOfNew()
 	assert.True(t, again.Equal(first), "another certificate at the next start")
 	info, err := os.Stat(filepath.Join(dir, "kubelet.key"))
@@ -136,7 +135,6 @@ func TestServingTemplate(t *testing.T) {
 		t.Error(diff)
 	}
 	assert.True(t, got.Subject.CommonName == "system:node:n1", "subject %v", got.Subject)
-	if got := servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}}); got != nil {
-		t.Errorf("a request without IP address: %v", got)
-	}
+	got = servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}})
+	assert.True(t, got == nil, "a request without IP address: %v", got)
 }

@@ -93,9 +93,8 @@ func TestNotReady(t *testing.T) {
 	_, list := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
 	_, get := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "a"})
 	for of, err := range map[string]error{"list": list, "get": get, "watch": watch()} {
-		if got := status.Convert(err); got.Code() != codes.FailedPrecondition || got.Message() != "Kubelet is initializing" {
-			t.Errorf("A-NODE-8 %s: %v", of, err)
-		}
+		got := status.Convert(err)
+		assert.True(t, got.Code() == codes.FailedPrecondition && got.Message() == "Kubelet is initializing", "A-NODE-8 %s: %v", of, err)
 	}
 	close(n.heard)
 	assert.NoError(t, assert.ErrorOf(n.client.ListPods(t.Context(), &api.ListPodsRequest{})), "A-NODE-8")

@@ -146,9 +146,8 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	target := m.use("a", false)
 	entries, err := os.ReadDir(target)
 	assert.True(t, err == nil && len(entries) == 0, "a new volume has %v (%v)", entries, err)
-	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o777 {
-		t.Errorf("root of a new volume: %v (%v)", info.Mode(), err)
-	}
+	info, err := os.Stat(target)
+	assert.True(t, err == nil && info.Mode().Perm() == 0o777, "root of a new volume: %v (%v)", info.Mode(), err)
 	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
 	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
 	assert.ErrorIs(t, unix.ENOSPC, err, "writing more than was claimed")
@@ -160,9 +159,8 @@ func TestRootStaysAsItIs(t *testing.T) {
 	m.create("a", 32*megabyte, false, nil)
 	assert.Must(t, os.Chmod(m.use("a", false), 0o710))
 	m.stopUsing("a")
-	if info, err := os.Stat(m.use("a", false)); err != nil || info.Mode().Perm() != 0o710 {
-		t.Errorf("root of the volume: %v (%v)", info.Mode(), err)
-	}
+	info, err := os.Stat(m.use("a", false))
+	assert.True(t, err == nil && info.Mode().Perm() == 0o710, "root of the volume: %v (%v)", info.Mode(), err)
 }
 
 // A volume that has grown while nobody used it has a larger file system when it is mounted,
@@ -267,9 +265,8 @@ func TestBlock(t *testing.T) {
 	contains(t, m.use("b", true), "content")
 	m.expand("a", 64*megabyte)
 	assert.Must(t, assert.ErrorOf(m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})))
-	if end, err := device.Seek(0, 2); err != nil || end != 64*megabyte {
-		t.Errorf("the device has %d bytes (%v), want 64 MiB", end, err)
-	}
+	end, err := device.Seek(0, 2)
+	assert.True(t, err == nil && end == 64*megabyte, "the device has %d bytes (%v), want 64 MiB", end, err)
 	assert.NoError(t, device.Close())
 }
 
@@ -315,9 +312,8 @@ func TestCapacity(t *testing.T) {
 	half := free/unit/2*unit + 1024*megabyte
 	m.create("a", half, true, nil)
 	request := &csi.CreateVolumeRequest{Name: "b", CapacityRange: &csi.CapacityRange{RequiredBytes: half}, VolumeCapabilities: []*csi.VolumeCapability{writer(true)}}
-	if _, err := m.CreateVolume(t.Context(), request); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("more than is free: %v, want ResourceExhausted", err)
-	}
+	_, err = m.CreateVolume(t.Context(), request)
+	assert.True(t, status.Code(err) == codes.ResourceExhausted, "more than is free: %v, want ResourceExhausted", err)
 	assert.Must(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
 	assert.NoError(t, assert.ErrorOf(m.CreateVolume(t.Context(), request)), "after a deletion")
 }
@@ -333,9 +329,8 @@ func TestCopyKeepsHoles(t *testing.T) {
 	assert.Must(t, assert.ErrorOf(file.WriteAt(content, 5*megabyte)))
 	assert.Must(t, assert.ErrorOf(copyImage(from, to, nil)))
 	got, err := os.ReadFile(to)
-	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
-		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)
-	}
+	assert.True(t, err == nil && len(got) == 64*megabyte && bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content),
+		"the copy has %d bytes, or another content (%v)", len(got), err)
 	used := allocated(to)
 	assert.True(t, used <= megabyte, "the copy takes up %d bytes, want about %d", used, len(content))
 }

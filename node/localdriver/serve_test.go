@@ -55,9 +55,8 @@ func TestServe(t *testing.T) {
 	assert.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
-	if err != nil || info.GetNodeId() != "node-a" || info.GetAccessibleTopology().GetSegments()[TopologyKey] != "node-a" {
-		t.Errorf("node: %v (%v)", info, err)
-	}
+	assert.True(t, err == nil && info.GetNodeId() == "node-a" && info.GetAccessibleTopology().GetSegments()[TopologyKey] == "node-a",
+		"node: %v (%v)", info, err)
 	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
 	m.calls.Go(func() {
 		<-m.ending
@@ -70,9 +69,8 @@ func TestServe(t *testing.T) {
 	default:
 		t.Error("the driver ended before a call that was under way")
 	}
-	if _, err := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
-		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
-	}
+	_, err = m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()})
+	assert.True(t, status.Code(err) == codes.Unavailable, "a call to a driver that has ended: %v, want Unavailable", err)
 	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
 }
 
@@ -92,14 +90,12 @@ func TestUnused(t *testing.T) {
 	}
 	m.create("a", 16*megabyte, false, nil)
 	m.create("b", 16*megabyte, true, nil)
-	if got := unused(); !slices.Equal(got, []string{"node-a:a", "node-a:b"}) {
-		t.Errorf("unused at first: %q", got)
-	}
+	got := unused()
+	assert.True(t, slices.Equal(got, []string{"node-a:a", "node-a:b"}), "unused at first: %q", got)
 	m.use("a", false)
 	m.use("b", true)
 	m.create("c", 16*megabyte, false, m.snapshot("s", "a"))
 	m.restart()
-	if got := unused(); !slices.Equal(got, []string{"node-a:c"}) {
-		t.Errorf("unused then: %q, want the copy", got)
-	}
+	got = unused()
+	assert.True(t, slices.Equal(got, []string{"node-a:c"}), "unused then: %q, want the copy", got)
 }

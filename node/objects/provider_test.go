@@ -135,9 +135,8 @@ func TestPluginFails(t *testing.T) {
 			got := n.Logins(t.Context(), "eu.r.io/a", nil)
 			assert.True(t, got == nil, "logins %v", got)
 			text := n.log.String()
-			if !strings.Contains(text, tc.want) || strings.Contains(text, "secret") || strings.Count(text, "\n") != 1 {
-				t.Errorf("told:\n%s\nwant %q", text, tc.want)
-			}
+			assert.True(t, strings.Contains(text, tc.want) && !strings.Contains(text, "secret") && strings.Count(text, "\n") == 1,
+				"told:\n%s\nwant %q", text, tc.want)
 		})
 	}
 }

@@ -197,9 +197,8 @@ func TestUnreadable(t *testing.T) {
 	assert.True(t, !r.MustPull(app, id, of()), "A-IMG-8: the record was not made anew")
 	first := pullsecretSecret("first", "h")
 	r.Pulled("r.io/private:1", "sha256:3", &first)
-	if !r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }) {
-		t.Error("A-IMG-8: a pod whose secrets can't be read may use the image")
-	}
+	assert.True(t, r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }),
+		"A-IMG-8: a pod whose secrets can't be read may use the image")
 }
 
 // A restart after a power cut may find no API server to read Services from.

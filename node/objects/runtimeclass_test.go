@@ -27,18 +27,14 @@ func TestHandler(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); classes.Run(ctx) }()
 	defer func() { cancel(); <-done }()
-	if handler, err := classes.Handler(""); handler != "" || err != nil {
-		t.Errorf("no class: %q, %v", handler, err)
-	}
+	handler, err := classes.Handler("")
+	assert.True(t, handler == "" && err == nil, "no class: %q, %v", handler, err)
 	got := len(client.Actions())
 	assert.True(t, got == 0, "%d requests before a class was named", got)
-	if handler, err := classes.Handler("sandboxed"); handler != "runsc" || err != nil {
-		t.Errorf("A-CRI-13: %q, %v", handler, err)
-	}
+	handler, err = classes.Handler("sandboxed")
+	assert.True(t, handler == "runsc" && err == nil, "A-CRI-13: %q, %v", handler, err)
 	_, err = classes.Handler("none")
-	if !apierrors.IsNotFound(err) || err.Error() != `runtimeclass.node.k8s.io "none" not found` {
-		t.Errorf("A-CRI-13 a class that is not there: %v", err)
-	}
+	assert.True(t, apierrors.IsNotFound(err) && err.Error() == `runtimeclass.node.k8s.io "none" not found`, "A-CRI-13 a class that is not there: %v", err)
 }
 
 // TestUnreached: a lookup ends although the API server never answers.

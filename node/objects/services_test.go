@@ -134,9 +134,8 @@ func TestUnread(t *testing.T) {
 		}
 		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-		if got, err := s.Variables(ctx, static); err != nil || got != nil {
-			t.Errorf("A-ENV-1 of a static pod: %v, error %v", got, err)
-		}
+		got, err := s.Variables(ctx, static)
+		assert.True(t, err == nil && got == nil, "A-ENV-1 of a static pod: %v, error %v", got, err)
 		cancel()
 		<-done
 		n := bytes.Count(log.Bytes(), []byte("\n"))
@@ -189,9 +188,8 @@ func TestKept(t *testing.T) {
 		})
 		third := agent(fake.NewSimpleClientset(clusterServices[0]))
 		run(third, func() {
-			if got, err := third.Variables(t.Context(), pod); err != nil || len(got) >= len(want) {
-				t.Errorf("services that are gone: %v, error %v", got, err)
-			}
+			got, err := third.Variables(t.Context(), pod)
+			assert.True(t, err == nil && len(got) < len(want), "services that are gone: %v, error %v", got, err)
 		})
 		assert.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 		fourth := agent(away())

@@ -226,13 +226,11 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 			return status
 		}(), nil)
 		after(5 * time.Second)
-		if n := s.api.count("PATCH"); n != 1 {
-			t.Errorf("%d patches before three times as long as the last one took", n)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n == 1, "%d patches before three times as long as the last one took", n)
 		after(2 * time.Second)
-		if n := s.api.count("PATCH"); n != 2 {
-			t.Errorf("%d patches in the end, want 2", n)
-		}
+		n = s.api.count("PATCH")
+		assert.True(t, n == 2, "%d patches in the end, want 2", n)
 	})
 }
 

@@ -147,9 +147,8 @@ func TestFinalContainers(t *testing.T) {
 		Name: "debug", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}},
 	}}}}
 	ours := &v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{{Name: "debug"}}}
-	if merge(ephemeral, ours, nil, at(30).Time).EphemeralContainerStatuses[0].State.Terminated == nil {
-		t.Error("an ephemeral container is shown as started again")
-	}
+	assert.True(t, merge(ephemeral, ours, nil, at(30).Time).EphemeralContainerStatuses[0].State.Terminated != nil,
+		"an ephemeral container is shown as started again")
 }
 
 // TestTransitionTimes: after a restart, or when a pod is taken over, a condition

@@ -31,15 +31,13 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	}
 	b.object.publish(node("b", "7"), false) // as registered
 	try(store.Replace([]any{node("a", "3"), node("c", "4")}, "5"))
-	if got := a.object.newest.Load(); got == nil || got.ResourceVersion != "3" {
-		t.Errorf("the list has not told a: %v", got)
-	}
+	got := a.object.newest.Load()
+	assert.True(t, got != nil && got.ResourceVersion == "3", "the list has not told a: %v", got)
 	assert.True(t, !b.calls.absent(), "b is gone, which is newer than the list")
 	assert.True(t, !a.calls.take().back && !a.link.over.isGiven(), "the first list ends an outage")
 	try(store.Update(node("a", "8")))
-	if got := a.object.newest.Load(); got.ResourceVersion != "8" {
-		t.Errorf("a is %s after an update", got.ResourceVersion)
-	}
+	got = a.object.newest.Load()
+	assert.True(t, got.ResourceVersion == "8", "a is %s after an update", got.ResourceVersion)
 	try(store.Delete(node("b", "9")))
 	if !b.calls.absent() || a.calls.absent() {
 		t.Errorf("b was deleted: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
@@ -85,7 +83,6 @@ func TestSharedCutsANodeOff(t *testing.T) {
 	}
 	s.Cut("a")
 	assert.Must(t, client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	if s.Join(t.Context(), "a"); !f.calls.absent() {
-		t.Error("the Node was deleted meanwhile, and it has not heard")
-	}
+	s.Join(t.Context(), "a")
+	assert.True(t, f.calls.absent(), "the Node was deleted meanwhile, and it has not heard")
 }

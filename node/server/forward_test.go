@@ -97,9 +97,8 @@ func TestOneConnectionFails(t *testing.T) {
 		{80, "out for in", ""}, {reset, "", ""}, {refused, "", ""}, {80, "out for in", ""}, {broken, "", "error forwarding port 9003 to pod web_default, uid u1: socat was not found"}, {gone, "", "broken pipe"},
 	} {
 		out, said := connectTo(t, conn, i, tc.port)
-		if out != tc.out || !strings.Contains(said, tc.said) || tc.said == "" && said != "" {
-			t.Errorf("port %d: %q, said %q; want %q and %q", tc.port, out, said, tc.out, tc.said)
-		}
+		assert.True(t, out == tc.out && strings.Contains(said, tc.said) && (tc.said != "" || said == ""),
+			"port %d: %q, said %q; want %q and %q", tc.port, out, said, tc.out, tc.said)
 	}
 }
 

@@ -114,7 +114,6 @@ func TestConditions(t *testing.T) {
 	n := NewPressure(PressureConfig{Conditions: &Conditions{}, Changed: func() { changed++ }})
 	assert.True(t, !n.Conditions.Under(v1.NodeDiskPressure), "a node that was not measured is under pressure")
 	n.SetConditions([]v1.NodeConditionType{v1.NodeDiskPressure})
-	if !n.Conditions.Under(v1.NodeDiskPressure) || n.Conditions.Under(v1.NodeMemoryPressure) || changed != 1 {
-		t.Errorf("changed %d times, conditions are not those that were set", changed)
-	}
+	assert.True(t, n.Conditions.Under(v1.NodeDiskPressure) && !n.Conditions.Under(v1.NodeMemoryPressure) && changed == 1,
+		"changed %d times, conditions are not those that were set", changed)
 }

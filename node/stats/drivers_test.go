@@ -141,15 +141,13 @@ func TestDriverThatHangs(t *testing.T) {
 		})
 		for _, waits := range []time.Duration{sizePatience, 0, 0} {
 			began := time.Now()
-			if list := s.ofPod(t.Context()); len(list) != 1 || list[0].Name != "own" {
-				t.Errorf("volumes: %+v", list)
-			}
+			list := s.ofPod(t.Context())
+			assert.True(t, len(list) == 1 && list[0].Name == "own", "volumes: %+v", list)
 			assert.Equal(t, waits, time.Since(began), "the answer took")
 		}
 		close(released)
 		synctest.Wait()
-		if list := s.ofPod(t.Context()); len(list) != 2 {
-			t.Errorf("volumes: %+v", list)
-		}
+		list := s.ofPod(t.Context())
+		assert.True(t, len(list) == 2, "volumes: %+v", list)
 	})
 }

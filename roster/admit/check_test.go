@@ -127,13 +127,11 @@ func TestCheckOnABetterHost(t *testing.T) {
 		p.Spec.SecurityContext.SupplementalGroupsPolicy = ptr.To(v1.SupplementalGroupsPolicyStrict)
 		p.Spec.SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}
 	})
-	if got := Check(pod, host); got != nil {
-		t.Errorf("refused: %v", got)
-	}
+	got := Check(pod, host)
+	assert.True(t, got == nil, "refused: %v", got)
 	pod.Annotations["kubernetes.io/config.source"] = "file"
-	if got := Check(pod, host); got == nil || got.Reason != "PodFeatureUnsupported" {
-		t.Errorf("a static pod with claims: %v (A-DRA-1)", got)
-	}
+	got = Check(pod, host)
+	assert.True(t, got != nil && got.Reason == "PodFeatureUnsupported", "a static pod with claims: %v (A-DRA-1)", got)
 }
 
 func TestUnenforced(t *testing.T) {

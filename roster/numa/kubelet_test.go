@@ -258,9 +258,7 @@ func TestAsTheKubelet(t *testing.T) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			r, err := s.resources()
 			if err != nil || s.Error != "" && len(s.Ops) == 0 {
-				if err == nil || s.Error == "" {
-					t.Fatalf("error %v, the kubelet's %q", err, s.Error)
-				}
+				assert.Require(t, err != nil && s.Error != "", "error %v, the kubelet's %q", err, s.Error)
 				return
 			}
 			s.play(t, r)
@@ -290,8 +288,7 @@ func (s scenario) compareFiles(t *testing.T, r *numa.Resources) {
 		if who != whoRead || nodes != nodesRead || !ofCPUs.Equal(r.CPUs.State()) {
 			t.Errorf("A-NUMA-14: read from %s: %s %s %s", dir, shownCPUs(ofCPUs), whoRead, nodesRead)
 		}
-		if err := cmp.Or(again.CPUs.Restore(ofCPUs), again.Memory.Restore(ofMemory)); (err == nil) != (s.Error == "") {
-			t.Errorf("A-NUMA-15: it goes on with error %v, the kubelet with %q", err, s.Error)
-		}
+		err = cmp.Or(again.CPUs.Restore(ofCPUs), again.Memory.Restore(ofMemory))
+		assert.True(t, (err == nil) == (s.Error == ""), "A-NUMA-15: it goes on with error %v, the kubelet with %q", err, s.Error)
 	}
 }

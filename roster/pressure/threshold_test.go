@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -35,8 +34,7 @@ func TestParseThresholds(t *testing.T) {
 		"memory.available hard 100Mi 0s +0", "allocatableMemory.available hard 100Mi 0s +0", "nodefs.available hard 100 0s +500Mi",
 		"memory.available soft 1536Mi 1m30s +0",
 	}
-	diff := cmp.Diff(want, got)
-	assert.True(t, diff == "", "%v", diff)
+	assert.Deep(t, "", want, got)
 }
 
 func TestWrongThresholds(t *testing.T) {
@@ -87,10 +85,8 @@ func TestOldFiguresDoNotAct(t *testing.T) {
 	assert.Must(t, err)
 	config, state, now := &Config{Thresholds: list, Transition: time.Minute}, State{}, time.Unix(1000, 0)
 	seen := Observations{Memory: {Available: 1 << 20, Capacity: 4 << 30, At: now}}
-	if v := state.Look(config, now, seen, Disks{}); len(v.Acts) != 1 {
-		t.Errorf("acts %v, want one", v.Acts)
-	}
-	if v := state.Look(config, now.Add(time.Second), seen, Disks{}); len(v.Acts) != 0 || len(v.Conditions) != 1 {
-		t.Errorf("acts %v under %v, want none under one", v.Acts, v.Conditions)
-	}
+	v := state.Look(config, now, seen, Disks{})
+	assert.True(t, len(v.Acts) == 1, "acts %v, want one", v.Acts)
+	v = state.Look(config, now.Add(time.Second), seen, Disks{})
+	assert.True(t, len(v.Acts) == 0 && len(v.Conditions) == 1, "acts %v under %v, want none under one", v.Acts, v.Conditions)
 }

@@ -44,9 +44,7 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 			assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
 		}
 	}
-	if sessions < 25 {
-		t.Fatalf("the documentation has %d sessions", sessions)
-	}
+	assert.Require(t, sessions >= 25, "the documentation has %d sessions", sessions)
 }
 
 // words are those of a command line; those in quotes are one.

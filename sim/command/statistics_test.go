@@ -49,9 +49,8 @@ func TestFailedAssertionsInJSON(t *testing.T) {
 	assert.True(t, s.RestartCount != nil && len(s.RestartCount.Histogram) == 1 && s.RestartCount.Histogram[0].Lives == 4,
 		"restarts are %+v", s.RestartCount)
 	_, stderr, _ = simulate(t, append(args, "--runs", "4")...)
-	if end := "lifepod: 3 more failures: -o json lists all of them with their seeds\nlifepod: assertions fail in 4 of 4 lives; --seed N shows one of them\n"; !strings.HasSuffix(stderr, end) || strings.Count(stderr, "lifepod: assertion \"") != 5 {
-		t.Errorf("want five failures and %s\ngot %s", end, stderr)
-	}
+	end := "lifepod: 3 more failures: -o json lists all of them with their seeds\nlifepod: assertions fail in 4 of 4 lives; --seed N shows one of them\n"
+	assert.True(t, strings.HasSuffix(stderr, end) && strings.Count(stderr, "lifepod: assertion \"") == 5, "want five failures and %s\ngot %s", end, stderr)
 }
 
 // Assertions that can't be read are errors that say where they are.

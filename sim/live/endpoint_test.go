@@ -114,21 +114,18 @@ calls: [{call: CreateSandbox, times: 1, fail: no room}]
 		run := func() (*runtimeapi.ExecSyncResponse, error) {
 			return r.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"check"}, Timeout: 1})
 		}
-		if out, err := run(); err != nil || out.ExitCode != 0 {
-			t.Errorf("at first: %v, %v", out, err)
-		}
+		out, err := run()
+		assert.True(t, err == nil && out.ExitCode == 0, "at first: %v, %v", out, err)
 		time.Sleep(11 * time.Second)
-		if out, err := run(); err != nil || out.ExitCode != 1 || string(out.Stdout) != "sick" {
-			t.Errorf("after 10s: %v, %v", out, err)
-		}
+		out, err = run()
+		assert.True(t, err == nil && out.ExitCode == 1 && string(out.Stdout) == "sick", "after 10s: %v, %v", out, err)
 		time.Sleep(10 * time.Second)
-		if out, err := run(); err == nil {
-			t.Errorf("after 20s: %v", out)
-		}
+		out, err = run()
+		assert.True(t, err != nil, "after 20s: %v", out)
 
 		spec := &runtimeapi.ImageSpec{Image: "app:latest"}
 		began := time.Now()
-		_, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
+		_, err = r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
 		assert.True(t, err != nil && strings.Contains(err.Error(), "no such image") && time.Since(began) >= time.Second,
 			"the first pull: %v after %v", err, time.Since(began))
 		assert.NoError(t, assert.ErrorOf(r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec})), "the second pull")

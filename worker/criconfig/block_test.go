@@ -114,9 +114,8 @@ func TestOfWithADamagedRecord(t *testing.T) {
 			assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 			podFolder(t, podsDir, "b")
 			for _, uid := range []types.UID{"a", "b"} { // b: what is free can't be told
-				if got, err := (UserNamespaceBlocks{}).Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {
-					t.Errorf("A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
-				}
+				got, err := (UserNamespaceBlocks{}).Of(podsDir, uid)
+				assert.True(t, err != nil && strings.Contains(err.Error(), path), "A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
 			}
 		})
 	}

@@ -61,9 +61,8 @@ func TestMemoryQoSOfContainer(t *testing.T) {
 	got := Resources(node, pod, &container).Unified
 	assert.True(t, got["memory.high"] == "1610612736" && got["memory.min"] == "0" && got["memory.oom.group"] == "1", "A-RES-7 %v", got)
 	node.CgroupV2 = false
-	if got := Resources(node, pod, &container).Unified; got != nil {
-		t.Errorf("A-RES-7 cgroup v1: %v", got)
-	}
+	got = Resources(node, pod, &container).Unified
+	assert.True(t, got == nil, "A-RES-7 cgroup v1: %v", got)
 }
 
 // A folder of logs that can't exist is gone, or its pod would never be (A-ADM-9).

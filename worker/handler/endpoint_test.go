@@ -88,9 +88,8 @@ func TestRequest(t *testing.T) {
 			if host == "" {
 				host = r.URL.Host
 			}
-			if r.Method != http.MethodGet || r.URL.String() != tc.wantURL || host != tc.wantHost {
-				t.Errorf("%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
-			}
+			assert.True(t, r.Method == http.MethodGet && r.URL.String() == tc.wantURL && host == tc.wantHost,
+				"%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
 			assert.Deep(t, "headers", tc.wantHeaders, r.Header)
 		})
 	}
@@ -141,9 +140,7 @@ func TestRedirects(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)
 			assert.Must(t, err)
 			answer, err := HTTPClient(time.Minute).Do(r)
-			if !strings.Contains(endpointText(err), tc.wantErr) || (err == nil) != (tc.wantErr == "") {
-				t.Fatalf("error %v, want %q", err, tc.wantErr)
-			}
+			assert.Require(t, strings.Contains(endpointText(err), tc.wantErr) && (err == nil) == (tc.wantErr == ""), "error %v, want %q", err, tc.wantErr)
 			if err != nil {
 				return
 			}

@@ -177,9 +177,8 @@ func TestHookHTTPGet(t *testing.T) {
 	r.Log = slog.New(slog.NewTextHandler(&log, nil))
 	warnings, err := r.Await(t.Context(), time.Now().Add(time.Minute))
 	assert.True(t, err == nil && len(warnings) == 0, "%v, %v", warnings, err)
-	if seen.UserAgent() != "kube-lifecycle/1.37" || seen.URL.Path != "/bye" || seen.Header.Get("Authorization") != "secret" {
-		t.Errorf("the server was asked for %s with %v", seen.URL, seen.Header)
-	}
+	assert.True(t, seen.UserAgent() == "kube-lifecycle/1.37" && seen.URL.Path == "/bye" && seen.Header.Get("Authorization") == "secret",
+		"the server was asked for %s with %v", seen.URL, seen.Header)
 	assert.True(t, strings.Contains(log.String(), "status=500"), "log %q", log.String())
 }
 

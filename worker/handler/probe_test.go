@@ -34,9 +34,8 @@ type want struct {
 
 func (w want) check(t *testing.T, got ProbeResult) {
 	t.Helper()
-	if got.Outcome != w.outcome || !regexp.MustCompile(`^(?s:`+w.output+`)$`).MatchString(got.Output) {
-		t.Errorf("outcome %d, output %q, want %d, %q", got.Outcome, got.Output, w.outcome, w.output)
-	}
+	assert.True(t, got.Outcome == w.outcome && regexp.MustCompile(`^(?s:`+w.output+`)$`).MatchString(got.Output),
+		"outcome %d, output %q, want %d, %q", got.Outcome, got.Output, w.outcome, w.output)
 }
 
 // on is an attempt of a probe of a pod at 127.0.0.1.

@@ -178,9 +178,8 @@ func TestLastCancelAbortsPull(t *testing.T) {
 	cancel()
 	<-gate.cancelled
 	var pullErr *PullError
-	if err := <-done; !errors.Is(err, context.Canceled) || errors.As(err, &pullErr) {
-		t.Errorf("want only the context's error, got %#v", err)
-	}
+	err := <-done
+	assert.True(t, errors.Is(err, context.Canceled) && !errors.As(err, &pullErr), "want only the context's error, got %#v", err)
 	close(gate.open)
 	assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"})), "the next pull starts anew")
 }

@@ -80,9 +80,7 @@ func TestMayUse(t *testing.T) {
 		request := PullRequest{Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret(name, `"r.io":{"username":"u","password":"p"}`)}}
 		assert.Equal(t, want, store.MayUse(t.Context(), "r.io/app:1", found, func() PullRequest { return request }), "with secret %s: may use", name)
 	}
-	if !newStore(t, &fakeRuntime{}, Options{}).MayUse(t.Context(), "r.io/app:1", found, nil) {
-		t.Error("without records not everybody may use an image")
-	}
+	assert.True(t, newStore(t, &fakeRuntime{}, Options{}).MayUse(t.Context(), "r.io/app:1", found, nil), "without records not everybody may use an image")
 }
 
 type fakeProviders struct{ asked []string }

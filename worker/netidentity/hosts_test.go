@@ -71,9 +71,7 @@ func TestHostnameOf(t *testing.T) {
 				pod.Name = tc.podName
 			}
 			got, err := HostnameOf(pod, "cluster.local")
-			if (err == nil) != (tc.wantErr == "") || err != nil && err.Error() != tc.wantErr {
-				t.Fatalf("error = %v, want %q", err, tc.wantErr)
-			}
+			assert.Require(t, (err == nil) == (tc.wantErr == "") && (err == nil || err.Error() == tc.wantErr), "error = %v, want %q", err, tc.wantErr)
 			assert.Deep(t, "hostname", tc.want, got)
 		})
 	}

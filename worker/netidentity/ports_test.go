@@ -74,7 +74,6 @@ func TestReleaseWaitsForTheStore(t *testing.T) {
 	}()
 	assert.NoError(t, <-seen, "the record was gone while the store was locked")
 	assert.Must(t, <-released)
-	if _, err := os.Stat(record); !os.IsNotExist(err) {
-		t.Errorf("the record is still there: %v", err)
-	}
+	_, err = os.Stat(record)
+	assert.True(t, os.IsNotExist(err), "the record is still there: %v", err)
 }

@@ -32,17 +32,14 @@ func TestEnforceReserved(t *testing.T) {
 	}
 	before := values()
 	assert.Must(t, d.EnforceReserved(d.Parent, reserved, true))
-	if got := values(); got[0] == before[0] || got[1] != before[1] || got[2] != before[2] {
-		t.Errorf("A-RES-6 compressible: %v, before %v", got, before)
-	}
+	got := values()
+	assert.True(t, got[0] != before[0] && got[1] == before[1] && got[2] == before[2], "A-RES-6 compressible: %v, before %v", got, before)
 	assert.Must(t, d.EnforceReserved(d.Parent, reserved, false))
-	if got := values(); got[1] != "67108864" || got[2] != "99" {
-		t.Errorf("A-RES-6 all of it: %v", got)
-	}
+	got = values()
+	assert.True(t, got[1] == "67108864" && got[2] == "99", "A-RES-6 all of it: %v", got)
 	assert.Must(t, d.Enforce(reserved))
-	if got := values(); got[1] != "67108864" || got[2] != "99" {
-		t.Errorf("A-RES-6 all pods: %v", got)
-	}
+	got = values()
+	assert.True(t, got[1] == "67108864" && got[2] == "99", "A-RES-6 all pods: %v", got)
 }
 
 // With systemd a reserved cgroup is named by its slice (A-RES-6).

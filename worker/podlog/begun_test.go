@@ -56,9 +56,8 @@ func TestKeepBegun(t *testing.T) {
 			}
 			assert.Deep(t, "", tc.want, readRecords(t, log))
 			assert.NoError(t, RemoveAll(log))
-			if left, err := os.ReadDir(filepath.Dir(log)); err != nil || len(left) > 0 {
-				t.Errorf("left: %v, %v", left, err)
-			}
+			left, err := os.ReadDir(filepath.Dir(log))
+			assert.True(t, err == nil && len(left) == 0, "left: %v, %v", left, err)
 		})
 	}
 }
@@ -77,12 +76,10 @@ func TestKeepBegunFollowsNoLinks(t *testing.T) {
 	assert.Must(t, os.Symlink(victim, link))
 	assert.Equal(t, record, readRecords(t, log), "read")
 	assert.NoError(t, KeepBegun(log, log+".20260101-000001", log+".20260101-000002"))
-	if text, err := os.ReadFile(victim); err != nil || string(text) != "20260101-000001\n"+record {
-		t.Errorf("written: %q, %v", text, err)
-	}
-	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
-		t.Errorf("%v, %v", info, err)
-	}
+	text, err := os.ReadFile(victim)
+	assert.True(t, err == nil && string(text) == "20260101-000001\n"+record, "written: %q, %v", text, err)
+	info, err := os.Lstat(link)
+	assert.True(t, err == nil && info.Mode().IsRegular(), "%v, %v", info, err)
 }
 
 // readRecords is what a reader of the whole log gets that is a record.

@@ -127,14 +127,12 @@ func TestFilesThatAreNone(t *testing.T) {
 					t.Errorf("got %v, missed %v", err, f.Missed())
 				}
 				for _, file := range files {
-					if text, _ := io.ReadAll(file); string(text) != "1" {
-						t.Errorf("read %q", text)
-					}
+					text, _ := io.ReadAll(file)
+					assert.True(t, string(text) == "1", "read %q", text)
 					_ = file.File.Close()
 				}
-				if text, err := Tail(path, 100); err == nil || strings.Contains(text, "secret") {
-					t.Errorf("the end of it is %q, %v", text, err)
-				}
+				text, err := Tail(path, 100)
+				assert.True(t, err != nil && !strings.Contains(text, "secret"), "the end of it is %q, %v", text, err)
 			})
 		}
 	}

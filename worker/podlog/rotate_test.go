@@ -134,9 +134,8 @@ func TestRotateReopenUncertain(t *testing.T) {
 	})
 	assert.True(t, errors.Is(err, lost) && !errors.Is(err, os.ErrExist), "error %v, want %v only", err, lost)
 	assert.Deep(t, "files", []string{"0.log", "0.log.NOW"}, namesOf(t, log))
-	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
-		t.Errorf("log %q, %v: the new file was overwritten", text, err)
-	}
+	text, err := os.ReadFile(log)
+	assert.True(t, err == nil && string(text) == "new", "log %q, %v: the new file was overwritten", text, err)
 }
 
 // Two rotations in one second have two names, in order.
@@ -155,9 +154,8 @@ func TestNextName(t *testing.T) {
 		}
 		log := logWith(t, files...)
 		got, err := nextName(log, now)
-		if want := log + "." + test.want; err != nil || got != want {
-			t.Errorf("after %q: %q, %v, want %q", test.newest, got, err, want)
-		}
+		want := log + "." + test.want
+		assert.True(t, err == nil && got == want, "after %q: %q, %v, want %q", test.newest, got, err, want)
 	}
 }
 
@@ -174,9 +172,8 @@ func TestCompressOlder(t *testing.T) {
 	defer func() { _ = f.Close() }()
 	unpacked, err := gzip.NewReader(f)
 	assert.Must(t, err)
-	if text, err := io.ReadAll(unpacked); err != nil || string(text) != "0.log.20260101-000002" {
-		t.Errorf("unpacked %q, %v", text, err)
-	}
+	text, err := io.ReadAll(unpacked)
+	assert.True(t, err == nil && string(text) == "0.log.20260101-000002", "unpacked %q, %v", text, err)
 }
 
 // A compression that is given up leaves the plain file and nothing else.
@@ -198,9 +195,8 @@ func TestCompressOnFullDisk(t *testing.T) {
 	for _, path := range []string{log, log + ".20260101-000001", log + ".20260101-000002"} {
 		assert.Must(t, os.WriteFile(path, text, 0o640))
 	}
-	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
+	assert.Require(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
 	info, err := os.Stat(ballast)
 	assert.Must(t, err)
 	assert.Must(t, os.Truncate(ballast, info.Size()-int64(os.Getpagesize()))) // room for the beginning
@@ -241,9 +237,8 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 			assert.Must(t, os.Symlink(outside, filepath.Join(dir, link)))
 			err := compressOlder(t.Context(), log)
 			assert.True(t, (err != nil) == (name == "read"), "compressed with %v", err)
-			if text, err := os.ReadFile(outside); err != nil || string(text) != secret {
-				t.Errorf("outside there is %q, %v", text, err)
-			}
+			text, err := os.ReadFile(outside)
+			assert.True(t, err == nil && string(text) == secret, "outside there is %q, %v", text, err)
 			info, err := os.Lstat(log + ".20260101-000001.gz")
 			made := err == nil
 			assert.True(t, made == (name == "written") && (!made || info.Mode().IsRegular()), "compressed file: %v, %v", info, err)

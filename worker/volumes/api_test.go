@@ -179,17 +179,15 @@ func TestCertificateOfBefore(t *testing.T) {
 	pod, dir := podWith(podCertificate()), testPodDir(t)
 	waiting := api{err: errors.New("credential bundle is not issued yet")}
 	_, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
-	if want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`; err == nil || err.Error() != want {
-		t.Errorf("A-CERT-2 error = %v, want %s", err, want)
-	}
+	want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`
+	assert.True(t, err != nil && err.Error() == want, "A-CERT-2 error = %v, want %s", err, want)
 	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}})))
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
 	assert.Require(t, err == nil, "A-CERT-3 after a restart of the agent: %v", err)
 	path, _ := m.Path("all")
 	_, err = Prepare(t.Context(), pod, dir, Sources{API: api{err: &RefusedError{Why: "denied"}}})
-	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {
-		t.Errorf("A-CERT-5 error = %v, want %s", err, want)
-	}
+	want = `MountVolume.SetUp failed for volume "all" : denied`
+	assert.True(t, err != nil && err.Error() == want, "A-CERT-5 error = %v, want %s", err, want)
 	assert.Equal(t, "KEY", contents(t, path, "both.pem")["both.pem"], "A-CERT-5 containers see")
 }
 
@@ -204,9 +202,8 @@ func TestEmptySource(t *testing.T) {
 			m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
 			assert.Must(t, err)
 			path, _ := m.Path("all")
-			if text, err := os.ReadFile(filepath.Join(path, "file")); err != nil || string(text) != "text" {
-				t.Errorf("A-VOL-5: the other source has %q, %v", text, err)
-			}
+			text, err := os.ReadFile(filepath.Join(path, "file"))
+			assert.True(t, err == nil && string(text) == "text", "A-VOL-5: the other source has %q, %v", text, err)
 		})
 	}
 }
@@ -235,9 +232,8 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 	before := mountPoints(t, dir)
 	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})
 	assert.Must(t, err)
-	if got, err := seen.ReadFile("token"); err != nil || string(got) != "new for web to " {
-		t.Errorf("a container sees %q, %v", got, err)
-	}
+	got, err := seen.ReadFile("token")
+	assert.True(t, err == nil && string(got) == "new for web to ", "a container sees %q, %v", got, err)
 	if got := mountPoints(t, dir); got != before {
 		t.Errorf("%d mounts, want the %d of before", got, before)
 	}

@@ -103,9 +103,8 @@ func TestFound(t *testing.T) {
 			pod := podWith(claimVolume("a", false), claimVolume("b", false), claimVolume("c", false), claimVolume("odd", false))
 			m, err := Prepare(t.Context(), pod, podDir, tc.sources)
 			assert.True(t, (err == nil) == (tc.want != "") && got == tc.want, "told %q, error %v; want %q", got, err, tc.want)
-			if groups := m.Groups(); err == nil && !strings.HasPrefix(got, fmt.Sprint(groups)) {
-				t.Errorf("mounted with groups %v, told %q", groups, got)
-			}
+			groups := m.Groups()
+			assert.True(t, err != nil || strings.HasPrefix(got, fmt.Sprint(groups)), "mounted with groups %v, told %q", groups, got)
 		})
 	}
 }

@@ -68,9 +68,8 @@ func TestLocalVolume(t *testing.T) {
 	}
 	path, _ := m.Path("data")
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), path, "A-VOL-1 path")
-	if got := mountPoints(t, real(t, path)); got != 1 {
-		t.Errorf("%d mounts after two times Prepare, want 1", got)
-	}
+	got := mountPoints(t, real(t, path))
+	assert.True(t, got == 1, "%d mounts after two times Prepare, want 1", got)
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Flags&(unix.ST_NOEXEC|unix.ST_NODEV|unix.ST_RDONLY) != unix.ST_NOEXEC|unix.ST_NODEV {
 		t.Errorf("mount flags %x, %v, want noexec and nodev", stat.Flags, err)
@@ -83,17 +82,14 @@ func TestLocalVolume(t *testing.T) {
 	inner := filepath.Join(disk, "sub", "inner") // mounted on the host later, seen in the pod's mounts
 	mountTmpfs(t, inner)
 	assert.Must(t, os.WriteFile(filepath.Join(inner, "precious"), []byte("y"), 0o600))
-	if got := mountPoints(t, real(t, dir)); got != 4 {
-		t.Fatalf("%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
-	}
+	got = mountPoints(t, real(t, dir))
+	assert.Require(t, got == 4, "%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
 	assert.Must(t, Remove(dir))
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the pod's folder is left: %v", err)
-	}
+	_, err = os.Stat(dir)
+	assert.True(t, os.IsNotExist(err), "the pod's folder is left: %v", err)
 	assert.Deep(t, "B-RST-20", map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious"))
-	if got := mountPoints(t, disk); got != 2 {
-		t.Errorf("%d mounts at the disk, want it and the inner one", got)
-	}
+	got = mountPoints(t, disk)
+	assert.True(t, got == 2, "%d mounts at the disk, want it and the inner one", got)
 }
 
 // TestLocalVolumeFSGroup: the first pod that mounts a volume gives it to its group.
@@ -137,9 +133,8 @@ func TestReadOnlyClaims(t *testing.T) {
 		{ContainerPath: "/l", HostPath: filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), Readonly: true},
 		{ContainerPath: "/h", HostPath: disk, Readonly: true},
 	}
-	if err != nil || mounts[0].String() != want[0].String() || mounts[1].String() != want[1].String() {
-		t.Errorf("A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
-	}
+	assert.True(t, err == nil && mounts[0].String() == want[0].String() && mounts[1].String() == want[1].String(),
+		"A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
 	path, _ := m.Path("local")
 	assert.ErrorIs(t, unix.EROFS, os.WriteFile(filepath.Join(path, "x"), nil, 0o600), "a write to the mount")
 }

@@ -64,9 +64,8 @@ func TestDownwardAPI(t *testing.T) {
 	}
 	assert.Deep(t, "A-ENV-8 A-VOL-5 contents", want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes"))
 	for name, mode := range map[string]os.FileMode{"deep/name": 0o400, "uid": 0o640} {
-		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode() != mode {
-			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
-		}
+		info, err := os.Stat(filepath.Join(path, name))
+		assert.True(t, err == nil && info.Mode() == mode, "%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
 	}
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~downward-api/info"), path, "A-VOL-1 path")
 

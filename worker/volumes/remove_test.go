@@ -44,23 +44,17 @@ func TestRemove(t *testing.T) {
 		assert.Must(t, unix.Mount(outside, bound, "", unix.MS_BIND, ""))
 	}
 	assert.Must(t, os.Symlink(outside, filepath.Join(cache, "link")))
-	if got := mountPoints(t, dir); got != 4 {
-		t.Fatalf("%d mounts before Remove, want the secret, the sub path and two binds", got)
-	}
+	got := mountPoints(t, dir)
+	assert.Require(t, got == 4, "%d mounts before Remove, want the secret, the sub path and two binds", got)
 
 	assert.Must(t, Remove(dir))
-	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there: %v", err)
-	}
-	if got := mountPoints(t, dir); got != 0 {
-		t.Errorf("%d mounts left", got)
-	}
-	if got := mountPoints(t, sibling); got != 1 {
-		t.Errorf("the mount of another pod whose name begins alike is gone")
-	}
-	if content, err := os.ReadFile(precious); err != nil || string(content) != "x" {
-		t.Errorf("the host's file: %q, %v", content, err)
-	}
+	_, err := os.Lstat(dir)
+	assert.True(t, os.IsNotExist(err), "the folder is still there: %v", err)
+	got = mountPoints(t, dir)
+	assert.True(t, got == 0, "%d mounts left", got)
+	assert.True(t, mountPoints(t, sibling) == 1, "the mount of another pod whose name begins alike is gone")
+	content, err := os.ReadFile(precious)
+	assert.True(t, err == nil && string(content) == "x", "the host's file: %q, %v", content, err)
 	assert.NoError(t, Remove(dir), "removing what is absent")
 	assert.NoError(t, Remove(filepath.Join(dir, "none", "uid")), "removing below what is absent")
 }
@@ -80,9 +74,8 @@ func TestClear(t *testing.T) {
 			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
 		}
 	}
-	if text, err := os.ReadFile(message); err != nil || string(text) != "bye" {
-		t.Errorf("the message: %q, %v", text, err)
-	}
+	text, err := os.ReadFile(message)
+	assert.True(t, err == nil && string(text) == "bye", "the message: %q, %v", text, err)
 	assert.NoError(t, Clear(filepath.Join(dir, "none"), "containers"), "clearing what is absent")
 }
 

@@ -30,9 +30,8 @@ func TestUsage(t *testing.T) {
 	assert.Must(t, os.MkdirAll(deep, 0o700))
 	assert.Must(t, os.WriteFile(filepath.Join(deep, "data"), make([]byte, 256<<10), 0o600))
 	written := usage()
-	if grown := written - empty; grown < 256<<10 || grown > 300<<10 {
-		t.Errorf("B-LST-1 a file of 256 KiB adds %d bytes", grown)
-	}
+	grown := written - empty
+	assert.True(t, grown >= 256<<10 && grown <= 300<<10, "B-LST-1 a file of 256 KiB adds %d bytes", grown)
 	// What adds nothing: a second name, holes, links out, another file system, special files.
 	errs := []error{
 		os.Link(filepath.Join(deep, "data"), filepath.Join(dir, "again")),
@@ -44,12 +43,10 @@ func TestUsage(t *testing.T) {
 	}
 	defer func() { _ = unix.Unmount(filepath.Join(dir, "mount"), unix.MNT_DETACH) }()
 	assert.Must(t, errors.Join(errs...))
-	if grown := usage() - written; grown > 32<<10 {
-		t.Errorf("links, holes and mounts add %d bytes", grown)
-	}
-	if got, err := Usage(t.Context(), filepath.Join(dir, "none")); got != 0 || err != nil {
-		t.Errorf("a folder that is not there: %d, %v", got, err)
-	}
+	grown = usage() - written
+	assert.True(t, grown <= 32<<10, "links, holes and mounts add %d bytes", grown)
+	got, err := Usage(t.Context(), filepath.Join(dir, "none"))
+	assert.True(t, got == 0 && err == nil, "a folder that is not there: %d, %v", got, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(Usage(ended, dir)), "cancelled")
