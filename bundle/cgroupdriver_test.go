@@ -52,8 +52,7 @@ func TestDriverOfRoot(t *testing.T) {
 func TestDriverInUse(t *testing.T) {
 	r := openRoot(t)
 	has(Cgroupfs)(t, r.paths)
-	other, err := tryLock(r.paths.usersLock(), unix.LOCK_SH)
-	assert.Must(t, err)
+	other := assert.Get(tryLock(r.paths.usersLock(), unix.LOCK_SH)).Must(t)
 	defer other.Close()
 	assert.ErrorContains(t, "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them", assert.ErrorOf(r.driverOf(Systemd)))
 	assert.True(t, !r.paths.usesSystemd(), "the driver has changed under the pods")

@@ -14,8 +14,7 @@ import (
 
 func locate(t *testing.T, root string) Paths {
 	t.Helper()
-	p, err := Locate(root, "")
-	assert.Must(t, err)
+	p := assert.Get(Locate(root, "")).Must(t)
 	return p
 }
 
@@ -34,8 +33,7 @@ func TestContainerdConfig(t *testing.T) {
 	p := locate(t, `/srv/life "pod`)
 	p.Bundle = "/srv/life/bundle/0123"
 	for _, snapshotter := range []string{overlayfs, native} {
-		text, err := containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})
-		assert.Must(t, err)
+		text := assert.Get(containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})).Must(t)
 		var got map[string]any
 		assert.Must(t, toml.Unmarshal(text, &got))
 		runtime := at(t, got, "plugins", "io.containerd.cri.v1.runtime")
@@ -67,8 +65,7 @@ func TestContainerdConfig(t *testing.T) {
 func TestCNIConfig(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	n := network{Subnet: prefix("10.5.0.0/16"), Filter: iptables}
-	text, err := cniConfig(p, n)
-	assert.Must(t, err)
+	text := assert.Get(cniConfig(p, n)).Must(t)
 	var got struct {
 		Name    string
 		Plugins []map[string]any

@@ -18,8 +18,7 @@ import (
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := tryLock(path, unix.LOCK_SH)
-	assert.Must(t, err)
+	first := assert.Get(tryLock(path, unix.LOCK_SH)).Must(t)
 	second, err := tryLock(path, unix.LOCK_SH)
 	assert.Require(t, err == nil, "a second shared lock: %v", err)
 	assert.ErrorIs(t, errLocked, assert.ErrorOf(tryLock(path, unix.LOCK_EX)), "exclusive beside shared")
@@ -36,8 +35,7 @@ func TestLock(t *testing.T) {
 
 func TestExclude(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
-	release, err := p.Exclude()
-	assert.Must(t, err)
+	release := assert.Get(p.Exclude()).Must(t)
 	assert.ErrorIs(t, ErrInUse, assert.ErrorOf(p.Exclude()), "twice")
 	assert.Must(t, release())
 	assert.NoError(t, assert.ErrorOf(p.Exclude()), "after the release")
@@ -46,8 +44,7 @@ func TestExclude(t *testing.T) {
 // A stopped process that has a lock is named, not waited for.
 func TestLockOfStoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := tryLock(path, unix.LOCK_EX)
-	assert.Must(t, err)
+	held := assert.Get(tryLock(path, unix.LOCK_EX)).Must(t)
 	defer held.Close()
 	assert.Deep(t, "holder", os.Getpid(), holder(path))
 	stopped := exec.Command("sleep", "600")

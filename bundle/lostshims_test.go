@@ -61,8 +61,7 @@ func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContai
 // serveContainerd answers on the root's socket.
 func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more ...func(*grpc.Server)) {
 	t.Helper()
-	listener, err := net.Listen("unix", p.Socket())
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", p.Socket())).Must(t)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
 	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})

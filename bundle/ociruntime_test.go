@@ -15,8 +15,7 @@ import (
 func TestCrunHandler(t *testing.T) {
 	p := locate(t, t.TempDir())
 	p.Bundle = "/b"
-	text, err := containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})
-	assert.Must(t, err)
+	text := assert.Get(containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})).Must(t)
 	var got map[string]any
 	assert.Must(t, toml.Unmarshal(text, &got))
 	handlers := at(t, got, "plugins", runtimePlugin, "containerd")

@@ -73,8 +73,7 @@ func TestStartAgain(t *testing.T) {
 			t.Parallel()
 			d := &daemon{paths: shortPaths(t), log: slog.New(slog.DiscardHandler)}
 			d.paths.Bundle = t.TempDir()
-			self, err := os.Executable()
-			assert.Must(t, err)
+			self := assert.Get(os.Executable()).Must(t)
 			assert.Must(t, os.Mkdir(filepath.Dir(d.paths.Containerd()), 0o700))
 			assert.Must(t, os.Symlink(self, d.paths.Containerd()))
 			assert.Must(t, os.WriteFile(d.paths.config(), []byte(strconv.Itoa(test.ends)), 0o600))

@@ -66,8 +66,7 @@ func TestAwaitCleanups(t *testing.T) {
 func startShim(t *testing.T, program string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	c := &exec.Cmd{Path: "/bin/sh", Args: append([]string{program, "-c", "read line", "x"}, arguments...)}
-	input, err := c.StdinPipe()
-	assert.Must(t, err)
+	input := assert.Get(c.StdinPipe()).Must(t)
 	t.Cleanup(func() { _ = input.Close() })
 	assert.Must(t, c.Start())
 	return c

@@ -21,8 +21,7 @@ import (
 func TestStation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "news.sock")
 	assert.Must(t, os.WriteFile(path, []byte("stale"), 0o600))
-	st, err := openNewsServer(path)
-	assert.Must(t, err)
+	st := assert.Get(openNewsServer(path)).Must(t)
 	early := listenTo(t, path)
 	st.waitConns(1)
 	first, second := news{ID: pidfd.ID{PID: 1, StartTicks: 7}}, news{ID: pidfd.ID{PID: 2, StartTicks: 8}}
@@ -46,8 +45,7 @@ func TestStation(t *testing.T) {
 
 func listenTo(t *testing.T, path string) *bufio.Scanner {
 	t.Helper()
-	conn, err := net.Dial("unix", path)
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("unix", path)).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewScanner(conn)
 }
@@ -83,11 +81,9 @@ func TestRestarts(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify.sock")
-	ready, err := listenReady(path)
-	assert.Must(t, err)
+	ready := assert.Get(listenReady(path)).Must(t)
 	defer ready.close()
-	conn, err := net.Dial("unixgram", path)
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("unixgram", path)).Must(t)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
 		assert.Must(t, assert.ErrorOf(conn.Write([]byte(message))))

@@ -93,8 +93,7 @@ func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 	const text = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default"},"spec":{
 		"initContainers":[{"name":"prep","image":"i"},{"name":"side","image":"i","restartPolicy":"Always"}],
 		"containers":[{"name":"main","image":"i","resources":{"limits":{"cpu":"100m","memory":"64Mi"}}},{"name":"other","image":"i"}]}}`
-	set, err := manifest.Read([]manifest.Source{{Name: "pod", Data: []byte(text)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod", Data: []byte(text)}}, manifest.Options{})).Must(t)
 	set.Pod.Status = v1.PodStatus{Phase: v1.PodRunning}
 	var facts []lifecycle.Fact
 	return &Server{Config: Config{

@@ -67,13 +67,10 @@ func (fakeAdmission) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 // ask sends a request and returns the HTTP status with the message of an error.
 func (s *served) ask(method, path, body string) string {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	assert.Must(s.t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(s.t, err)
+	request := assert.Get(http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))).Must(s.t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(s.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(s.t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(s.t)
 	if response.StatusCode < 400 {
 		return fmt.Sprint(response.StatusCode)
 	}
@@ -161,10 +158,8 @@ func TestChangesAreSeen(t *testing.T) {
 // A watch is Kubernetes' own: an event a line, until the pod is gone.
 func TestWatchRequest(t *testing.T) {
 	s := serveTest(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/namespaces/default/pods/web?watch=true", nil)
-	assert.Must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/namespaces/default/pods/web?watch=true", nil)).Must(t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(t)
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Scan()

@@ -53,10 +53,9 @@ func statusAt(path string) string {
 func startServer(t *testing.T) (*Server, string) {
 	t.Helper()
 	folder := Folder(filepath.Join(t.TempDir(), "run"))
-	s, err := Serve(Config{
+	s := assert.Get(Serve(Config{
 		Folder: folder, Object: NewObject(testPod()), Post: func(lifecycle.Fact) {}, Log: slog.New(slog.DiscardHandler),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	t.Cleanup(func() {
 		s.Object.Gone()
 		s.Close()
@@ -94,8 +93,7 @@ func TestSocketIsRootsOnly(t *testing.T) {
 // a copy of this program that everybody may start.
 func openTo(t *testing.T, folder, socket string) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/exe")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("/proc/self/exe")).Must(t)
 	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
 	assert.Must(t, os.WriteFile(program, text, 0o755))
 	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
@@ -109,8 +107,7 @@ func openTo(t *testing.T, folder, socket string) string {
 func TestDeadSocket(t *testing.T) {
 	s, folder := startServer(t)
 	dead := filepath.Join(folder, "dead.sock")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	assert.Must(t, err)
+	l := assert.Get(net.ListenUnix("unix", &net.UnixAddr{Name: dead})).Must(t)
 	l.SetUnlinkOnClose(false)
 	assert.Must(t, l.Close())
 	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {

@@ -40,10 +40,8 @@ containers:
 			assert.True(t, got.stdout+got.stderr == step.want, "cp %s:\n%s%s, want\n%s", step.args, got.stdout, got.stderr, step.want)
 		}
 		for path, want := range map[string]string{"d/e/f": "-rwxr-xr-x one\n", "d/l": "-rwxr-xr-x one\n", "x": "-rwxr-xr-x one\n"} {
-			info, err := os.Stat(filepath.Join(local, path))
-			assert.Must(t, err)
-			text, err := os.ReadFile(filepath.Join(local, path))
-			assert.Must(t, err)
+			info := assert.Get(os.Stat(filepath.Join(local, path))).Must(t)
+			text := assert.Get(os.ReadFile(filepath.Join(local, path))).Must(t)
 			assert.Deep(t, path, want, info.Mode().String()+" "+string(text))
 		}
 		inside := shared.lifepod(t, "", "exec", name, "-c", "main", "--", "sh", "-c", "stat -c '%n %u:%g %a' /v/mine /v/mine/g /d/e/f; cat /v/mine/g /d/e/f; ls /d/e")

@@ -17,8 +17,7 @@ import (
 // somebody has open is detached when that ends.
 func TestLoopDeviceNumbersAreOurOwn(t *testing.T) {
 	const first, numbers = 1 << 13, 1 << 13
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	assert.Must(t, err)
+	file := assert.Get(os.Create(filepath.Join(t.TempDir(), "file"))).Must(t)
 	defer file.Close()
 	assert.Must(t, file.Truncate(1<<20))
 	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})

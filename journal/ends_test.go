@@ -65,8 +65,7 @@ func TestChain(t *testing.T) {
 	at := time.Unix(1, 0)
 	step := func(fact lifecycle.Fact, effects ...lifecycle.Effect) []Entry {
 		t.Helper()
-		entries, err := w.Step(at, fact, effects)
-		assert.Must(t, err)
+		entries := assert.Get(w.Step(at, fact, effects)).Must(t)
 		return entries
 	}
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})

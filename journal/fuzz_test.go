@@ -39,8 +39,7 @@ func FuzzFolder(f *testing.F) {
 // BenchmarkStep is what a milestone costs the worker: its entries in the file. The budget is
 // 1 ms.
 func BenchmarkStep(b *testing.B) {
-	w, err := Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})
-	assert.Must(b, err)
+	w := assert.Get(Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})).Must(b)
 	defer func() { _ = w.Close() }() // the folder goes
 	report := lifecycle.Report{
 		Subject: "main", Kind: lifecycle.KindExited, Code: 1, Reason: "Error", Outcome: lifecycle.ThenRestart, Span: 10 * time.Second,

@@ -16,8 +16,7 @@ import (
 // openFiles is how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
-	files, err := os.ReadDir("/proc/self/fd")
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir("/proc/self/fd")).Must(t)
 	return len(files)
 }
 
@@ -28,8 +27,7 @@ func TestOneFile(t *testing.T) {
 	before := openFiles(t)
 	var list []*Writer
 	for i := range 200 {
-		w, err := writers.Create(Pod{UID: strconv.Itoa(i)})
-		assert.Must(t, err)
+		w := assert.Get(writers.Create(Pod{UID: strconv.Itoa(i)})).Must(t)
 		list = append(list, w)
 	}
 	files := openFiles(t) - before
@@ -51,8 +49,7 @@ func TestOneFile(t *testing.T) {
 func TestSecondWriter(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
 	writers := folder.Writers()
-	first, err := writers.Create(Pod{UID: "u"})
-	assert.Must(t, err)
+	first := assert.Get(writers.Create(Pod{UID: "u"})).Must(t)
 	for name, other := range map[string]*Writers{"same file": writers, "another file": folder.Writers()} {
 		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(other.Create(Pod{UID: "u"})), name)
 	}

@@ -15,8 +15,7 @@ import (
 func TestSeveral(t *testing.T) {
 	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
-		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
-		assert.Must(t, err)
+		w := assert.Get(in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})).Must(t)
 		assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 		assert.Must(t, w.Close())
 	}

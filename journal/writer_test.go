@@ -24,8 +24,7 @@ import (
 
 func create(t *testing.T, dir, uid string) *Writer {
 	t.Helper()
-	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})
-	assert.Must(t, err)
+	w := assert.Get(Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})).Must(t)
 	t.Cleanup(func() { _ = w.Close() }) // may be closed already
 	return w
 }
@@ -40,8 +39,7 @@ func report(w *Writer, length int) error {
 
 func read(t *testing.T, dir, uid string) *Record {
 	t.Helper()
-	r, err := Folder{Dir: dir}.Read(uid)
-	assert.Must(t, err)
+	r := assert.Get(Folder{Dir: dir}.Read(uid)).Must(t)
 	return r
 }
 

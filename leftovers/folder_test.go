@@ -18,8 +18,7 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 	} {
 		write(t, filepath.Join(root, path), "x")
 	}
-	found, err := findInFolders(Place{Root: root})
-	assert.Must(t, err)
+	found := assert.Get(findInFolders(Place{Root: root})).Must(t)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(root, leftover.Name)
@@ -42,8 +41,7 @@ func TestInUse(t *testing.T) {
 	write(t, path, "{}")
 	used, err := InUse(place)
 	assert.True(t, !used && err == nil, "nobody holds it: want false, got %v, %v", used, err)
-	record, err := os.Open(path)
-	assert.Must(t, err)
+	record := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = record.Close() }()
 	assert.Must(t, unix.Flock(int(record.Fd()), unix.LOCK_EX))
 	used, err = InUse(place)
@@ -61,8 +59,7 @@ func TestForeignPodsStay(t *testing.T) {
 	write(t, filepath.Join(place.Root, "runs/ours.json"), `{"endpoint":"unix:///run/lifepod/containerd.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/theirs.json"), `{"endpoint":"unix:///run/crio/crio.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/torn.json"), ``)
-	found, err := fakeSystem(t).find(t.Context(), place)
-	assert.Must(t, err)
+	found := assert.Get(fakeSystem(t).find(t.Context(), place)).Must(t)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(place.Root, leftover.Name)
@@ -73,7 +70,7 @@ func TestForeignPodsStay(t *testing.T) {
 		"pod record runs/ours.checkpoint", "pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
 	}
 	assert.Deep(t, "found", want, got)
-	err = Sweep(t.Context(), found)
+	err := Sweep(t.Context(), found)
 	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
 		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"
 	assert.Error(t, wantErr, err, "sweep")

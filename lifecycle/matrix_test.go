@@ -246,12 +246,10 @@ func TestEveryFactIsTried(t *testing.T) {
 // factTypes are the names of all types of facts.
 func factTypes(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	assert.Must(t, err)
+	files := assert.Get(filepath.Glob("*.go")).Must(t)
 	var names []string
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		assert.Must(t, err)
+		parsed := assert.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)).Must(t)
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "isFact" {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)

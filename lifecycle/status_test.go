@@ -256,8 +256,7 @@ func TestHostAddressChanges(t *testing.T) {
 	tr.settle(t, nil)
 	options := tr.m.options
 	options.HostIPs = []string{"192.0.2.9"}
-	next, err := Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))
-	assert.Must(t, err)
+	next := assert.Get(Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))).Must(t)
 	tr.m = next
 	tr.feed(Resumed{})
 	status := tr.m.Status()

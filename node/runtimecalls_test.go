@@ -63,8 +63,7 @@ func (imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) (
 // Images are asked for at an endpoint of their own, if there is one (A-RES-4).
 func TestImageServiceEndpoint(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, imageService{})
 	go func() { _ = server.Serve(listener) }()

@@ -33,8 +33,7 @@ func TestMatrix(t *testing.T) {
 			assert.True(t, seen[name], "%s %s is nowhere in the matrix", kind, name)
 		}
 	}
-	text, err := os.ReadFile(matrixFile)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(matrixFile)).Must(t)
 	for position := Unheard; position <= Over; position++ {
 		assert.True(t, strings.Contains(string(text), "\n# "+position.String()), "position %s has no place in the matrix", position)
 	}
@@ -45,15 +44,13 @@ func TestMatrix(t *testing.T) {
 
 // declaredWith are the types of the package that have a method of that name.
 func declaredWith(t *testing.T, method string) []string {
-	entries, err := os.ReadDir(".")
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(".")).Must(t)
 	var names []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		assert.Must(t, err)
+		file := assert.Get(parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)).Must(t)
 		for _, d := range file.Decls {
 			if f, is := d.(*ast.FuncDecl); is && f.Name.Name == method && f.Recv != nil {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)

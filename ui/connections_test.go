@@ -20,14 +20,12 @@ func TestManyConnections(t *testing.T) {
 	cookie, page := entered.Cookies()[0], entered.Header.Get("Location")
 	address := s.listener.Addr().String()
 	for range 2 * maxConnections {
-		silent, err := net.Dial("tcp", address)
-		assert.Must(t, err)
+		silent := assert.Get(net.Dial("tcp", address)).Must(t)
 		defer silent.Close()
 	}
 	answer, _ := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value)
 	assert.True(t, answer.StatusCode == http.StatusOK, "the browser beside many silent connections: %s", answer.Status)
-	refused, err := net.Dial("tcp", address)
-	assert.Must(t, err)
+	refused := assert.Get(net.Dial("tcp", address)).Must(t)
 	defer refused.Close()
 	assert.Must(t, assert.ErrorOf(io.WriteString(refused, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")))
 	text, err := io.ReadAll(refused)

@@ -17,10 +17,9 @@ import (
 func serve(t *testing.T, cluster *Cluster) (*Server, *http.Client) {
 	t.Helper()
 	folder := t.TempDir()
-	s, err := Listen(Config{
+	s := assert.Get(Listen(Config{
 		Pods: client.New(folder, folder), Journal: journal.Folder{Dir: folder}, Cluster: cluster, Log: slog.New(slog.DiscardHandler),
-	}, AnyPort)
-	assert.Must(t, err)
+	}, AnyPort)).Must(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(context.Background()) }()
 	t.Cleanup(func() {
@@ -33,8 +32,7 @@ func serve(t *testing.T, cluster *Cluster) (*Server, *http.Client) {
 // ask sends a request with headers NAME: VALUE, and returns its answer.
 func ask(t *testing.T, c *http.Client, method, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
-	assert.Must(t, err)
+	r := assert.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))).Must(t)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
@@ -42,11 +40,9 @@ func ask(t *testing.T, c *http.Client, method, url string, headers ...string) (*
 		}
 		r.Header.Set(name, value)
 	}
-	answer, err := c.Do(r)
-	assert.Must(t, err)
+	answer := assert.Get(c.Do(r)).Must(t)
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	assert.Must(t, err)
+	text := assert.Get(io.ReadAll(answer.Body)).Must(t)
 	return answer, string(text)
 }
 

@@ -53,8 +53,7 @@ func forged(t *testing.T, bytes []byte) bool {
 
 func overwrite(t *testing.T, path string, at int64, bytes []byte, length int64) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	assert.Must(t, err)
+	file := assert.Get(os.OpenFile(path, os.O_RDWR, 0)).Must(t)
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = file.WriteAt(bytes, min(at, size))

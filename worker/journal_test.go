@@ -46,8 +46,7 @@ var (
 // compareJournal compares what the journal has of a pod with a golden file.
 func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *journal.Record {
 	s.Helper()
-	record, err := in.Read(string(pod.UID))
-	assert.Must(s, err)
+	record := assert.Get(in.Read(string(pod.UID))).Must(s)
 	var lines strings.Builder
 	for _, e := range record.Entries {
 		line := containerIDs.ReplaceAllString(e.Line(s.start), "containerID=…")
@@ -57,8 +56,7 @@ func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *jou
 	if *update {
 		assert.Must(s, os.WriteFile(path, []byte(lines.String()), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(s, err)
+	want := assert.Get(os.ReadFile(path)).Must(s)
 	diff := cmp.Diff(string(want), lines.String())
 	assert.True(s, diff == "", "journal of %s (-want +got):\n%s", name, diff)
 	return record
@@ -111,8 +109,7 @@ func TestJournalOfPull(t *testing.T) {
 		time.Sleep(5500 * time.Millisecond)
 		pulls := func() []journal.Pull {
 			synctest.Wait()
-			record, err := in.Read(string(pod.UID))
-			assert.Must(t, err)
+			record := assert.Get(in.Read(string(pod.UID))).Must(t)
 			return record.Now.Pulls
 		}
 		got := pulls()

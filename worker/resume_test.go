@@ -58,11 +58,9 @@ func (m *mortal) begin(s *story, w *Worker) {
 // resume starts another lifepod, which goes on with the pod.
 func (m *mortal) resume() {
 	m.Helper()
-	from, err := LoadCheckpoint(m.path)
-	assert.Must(m, err)
+	from := assert.Get(LoadCheckpoint(m.path)).Must(m)
 	s := m.story
-	w, err := s.node.ResumeWorker(m.pod, m.newLife(s), from)
-	assert.Must(m, err)
+	w := assert.Get(s.node.ResumeWorker(m.pod, m.newLife(s), from)).Must(m)
 	m.begin(s, w)
 }
 

@@ -27,8 +27,7 @@ func TestServiceVariables(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
-	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)
-	assert.Must(t, err)
+	got := assert.Get(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)).Must(t)
 	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
 	assert.Deep(t, "environment", want, got.Env)
 	h.engine.API.Services = services{err: errors.New("unread")}

@@ -13,8 +13,7 @@ import (
 
 func TestGraceSeconds(t *testing.T) {
 	for grace, want := range map[time.Duration]int64{0: 0, time.Millisecond: 1, 10 * time.Second: 10, time.Minute + time.Millisecond: 61} {
-		got, err := graceSeconds(&grace, false)
-		assert.Must(t, err)
+		got := assert.Get(graceSeconds(&grace, false)).Must(t)
 		assert.Equal(t, want, *got, "%v", grace)
 	}
 	own, err := graceSeconds(nil, false)

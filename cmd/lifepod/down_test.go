@@ -62,10 +62,8 @@ func TestDownRefuses(t *testing.T) {
 	assert.True(t, err == nil && did == "There is nothing of lifepod in "+foreign+".", "%q, %v", did, err)
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(foreign, "pods"))))
 	root := usedFolder(t)
-	paths, err := bundle.Locate(root, "")
-	assert.Must(t, err)
-	release, err := paths.Exclude()
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(root, "")).Must(t)
+	release := assert.Get(paths.Exclude()).Must(t)
 	defer func() { _ = release() }()
 	_, err = endAll(t, root, true)
 	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first"), "in use: %v", err)
@@ -74,8 +72,7 @@ func TestDownRefuses(t *testing.T) {
 // TestDownWithoutPods: a lifepod run -d that has no pod at the moment is ended, too, and no other process with its log.
 func TestDownWithoutPods(t *testing.T) {
 	root := t.TempDir()
-	log, err := os.Create(filepath.Join(root, "run.log"))
-	assert.Must(t, err)
+	log := assert.Get(os.Create(filepath.Join(root, "run.log"))).Must(t)
 	defer log.Close()
 	start := func(environment string) *exec.Cmd {
 		command := exec.Command("sleep", "1000")
@@ -98,10 +95,8 @@ func TestDownWithoutPods(t *testing.T) {
 func TestDownOfDeletedFolder(t *testing.T) {
 	for _, below := range []string{"", "node"} { // a cluster has its pods in the second
 		root := filepath.Join(t.TempDir(), "lifepod")
-		paths, err := bundle.Locate(filepath.Join(root, below), "")
-		assert.Must(t, err)
-		release, err := paths.Exclude()
-		assert.Must(t, err)
+		paths := assert.Get(bundle.Locate(filepath.Join(root, below), "")).Must(t)
+		release := assert.Get(paths.Exclude()).Must(t)
 		assert.Must(t, os.Mkdir(paths.RunDir, 0o700))
 		t.Cleanup(func() { _ = os.Remove(paths.RunDir) })
 		assert.Must(t, os.RemoveAll(root))
@@ -125,8 +120,7 @@ func TestDownOfDeletedFolder(t *testing.T) {
 // Of a folder that was deleted in part, --purge removes the rest of what is lifepod's, and nothing of others.
 func TestDownOfFolderDeletedInPart(t *testing.T) {
 	root := t.TempDir()
-	paths, err := bundle.Locate(root, "")
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(root, "")).Must(t)
 	for _, folder := range []string{paths.RunDir, filepath.Join(root, "containerd"), filepath.Join(root, "letters")} {
 		assert.Must(t, os.Mkdir(folder, 0o700))
 		t.Cleanup(func() { _ = os.Remove(folder) })

@@ -257,8 +257,7 @@ func TestHostileImages(t *testing.T) {
 		oneLine(t, "image ls -o "+output, out.String())
 	}
 	load := func(context.Context, io.Reader) ([]string, error) { return []string{hostile}, nil }
-	text, err := runImage(t, &imageService{}, load, "load", "-")
-	assert.Must(t, err)
+	text := assert.Get(runImage(t, &imageService{}, load, "load", "-")).Must(t)
 	oneLine(t, "image load", text)
 }
 
@@ -268,8 +267,7 @@ func FuzzYAML(f *testing.F) {
 	f.Add("web\u202egnp \\u202e \x01202e \x01\x02\x03\x04\x05\x06\u2066\u200f")
 	f.Fuzz(func(t *testing.T, text string) {
 		object := map[string]string{"a": strings.ToValidUTF8(text, ""), strings.ToValidUTF8("k"+text, ""): "b"}
-		plain, err := json.Marshal(object)
-		assert.Must(t, err)
+		plain := assert.Get(json.Marshal(object)).Must(t)
 		got, err := harmlessYAML(plain)
 		if err != nil {
 			return // it has every control character

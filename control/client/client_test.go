@@ -38,8 +38,7 @@ func lifepods(t *testing.T, pods map[string]string) *Client {
 
 func serve(t *testing.T, path string, handle http.HandlerFunc) {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", path)).Must(t)
 	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }() // until the cleanup
 	t.Cleanup(func() { _ = server.Close() })
@@ -127,8 +126,7 @@ func TestWatchBreaksOff(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"type":"ADDED","object":{}}` + "\n"))
 	})
-	pod, err := c.Find(t.Context(), "web", "")
-	assert.Must(t, err)
+	pod := assert.Get(c.Find(t.Context(), "web", "")).Must(t)
 	assert.ErrorContains(t, "the connection was lost before the end of pod default/web", pod.Wait(t.Context()))
 	assert.NoError(t, os.Remove(path))
 }

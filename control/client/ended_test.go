@@ -20,12 +20,11 @@ import (
 // ended writes the journal of a pod that was restarted once and has failed.
 func ended(t *testing.T, f journal.Folder, uid string, created time.Time) {
 	t.Helper()
-	w, err := f.Writers().Create(journal.Pod{
+	w := assert.Get(f.Writers().Create(journal.Pod{
 		UID: uid, Namespace: "default", Name: "old", Created: created, Containers: []journal.Container{{Name: "main", Kind: "container", Image: "i"}},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	status := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed"}}}
-	_, err = w.Step(created, lifecycle.Woke{}, []lifecycle.Effect{
+	_, err := w.Step(created, lifecycle.Woke{}, []lifecycle.Effect{
 		lifecycle.Publish{Status: status}, lifecycle.RecordEvent{Type: "Normal", Reason: "Started", Message: "m", FieldPath: "spec.containers{main}"},
 	})
 	exit := &journal.Exit{Code: 4, Reason: "Error", FinishedAt: created}

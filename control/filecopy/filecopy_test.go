@@ -33,8 +33,7 @@ func newBoth(t *testing.T, script string) *both {
 	b := &both{t: t, dir: dir, inside: filepath.Join(dir, "c"), beside: filepath.Join(dir, "l")}
 	t.Cleanup(func() { _ = unix.Unmount(b.inside+"/proc", unix.MNT_DETACH) }) // if there is one
 	b.sh("umask 022; mkdir c l; " + script)
-	root, err := outside(b.inside, unix.O_PATH|unix.O_DIRECTORY)
-	assert.Must(t, err)
+	root := assert.Get(outside(b.inside, unix.O_PATH|unix.O_DIRECTORY)).Must(t)
 	t.Cleanup(func() { _ = root.Close() })
 	b.Tree = &Tree{root: root, uid: 1234, gid: 5678, Warn: func(format string, args ...any) { b.left = append(b.left, fmt.Sprintf(format, args...)) }}
 	return b
@@ -167,8 +166,7 @@ func TestUnfinished(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, context.DeadlineExceeded, b.CopyOut(ctx, "/f", b.beside+"/f"))
-	text, err := os.ReadFile(b.beside + "/f")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(b.beside + "/f")).Must(t)
 	assert.Deep(t, "what is left", "f\nold\n", b.sh("ls -A l")+string(text))
 }
 

@@ -161,8 +161,7 @@ func TestMirrorPods(t *testing.T) {
 
 	assert.Must(t, os.Remove(filepath.Join(dir, "web.yaml")))
 	n.until("end of the mirror pod", func() bool { return n.mirrors.Count() == 0 })
-	list, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
-	assert.Must(t, err)
+	list := assert.Get(pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})).Must(t)
 	assert.True(t, len(list.Items) == 0, "left: %v", list.Items)
 }
 

@@ -14,8 +14,7 @@ import (
 // here, as git has it.
 func TestForeignModule(t *testing.T) {
 	t.Parallel()
-	repository, err := filepath.Abs("../..")
-	assert.Must(t, err)
+	repository := assert.Get(filepath.Abs("../..")).Must(t)
 	run := func(dir string, environment []string, name string, args ...string) string {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), name, args...)

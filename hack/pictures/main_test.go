@@ -15,8 +15,7 @@ import (
 // TestPictures: they are as pictures.yaml has them; each stage of the machines is in its picture in the machine's order, each rule
 // is one of the contract, and each text is there in both languages.
 func TestPictures(t *testing.T) {
-	d, err := read()
-	assert.Must(t, err)
+	d := assert.Get(read()).Must(t)
 	stages := map[string][]string{"": {}}
 	for s := lifecycle.Syncing; s <= lifecycle.Gone; s++ {
 		stages["stage"] = append(stages["stage"], s.String())
@@ -24,8 +23,7 @@ func TestPictures(t *testing.T) {
 	for _, do := range []group.Do{group.Join, group.Wait, group.Start, group.Run, group.Leave} {
 		stages["do"] = append(stages["do"], do.String())
 	}
-	rules, err := contract.Rules()
-	assert.Must(t, err)
+	rules := assert.Get(contract.Rules()).Must(t)
 	for _, p := range d.Pictures {
 		shown := []string{}
 		for _, s := range p.Steps {

@@ -27,10 +27,8 @@ const glossary = "docs/zh/glossary.md"
 // page, so that it does not fall behind. TestLinks finds dead links of both.
 func TestChinese(t *testing.T) {
 	t.Chdir("../..")
-	pages, err := filepath.Glob("docs/zh/*.md")
-	assert.Must(t, err)
-	below, err := filepath.Glob("docs/zh/*/*.md")
-	assert.Must(t, err)
+	pages := assert.Get(filepath.Glob("docs/zh/*.md")).Must(t)
+	below := assert.Get(filepath.Glob("docs/zh/*/*.md")).Must(t)
 	for _, page := range append(pages, below...) {
 		if page == glossary {
 			continue
@@ -95,8 +93,7 @@ func englishOf(page string) string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(name)).Must(t)
 	return string(text)
 }
 

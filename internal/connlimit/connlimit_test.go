@@ -75,16 +75,14 @@ func TestFilesAreLeft(t *testing.T) {
 	}
 	few := syscall.Rlimit{Cur: 400, Max: 400}
 	assert.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	inner := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	l := New(inner, Share(4))
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	defer func() { _ = server.Close() }()
 	var idle []int // file descriptors of the clients, which this process has, too
 	for range 250 {
-		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-		assert.Must(t, err)
+		fd := assert.Get(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)).Must(t)
 		idle = append(idle, fd)
 		port := inner.Addr().(*net.TCPAddr).Port
 		assert.Must(t, syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
@@ -106,8 +104,7 @@ type tested struct {
 }
 
 func listen(t *testing.T, most int) tested {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	inner := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	t.Cleanup(func() { _ = inner.Close() })
 	l := tested{New(inner, most), make(chan string)}
 	l.patience = time.Hour
@@ -140,8 +137,7 @@ func (l tested) dial(t *testing.T, from string) net.Conn {
 func (l tested) try(t *testing.T, from string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	c, err := dialer.Dial("tcp", l.Addr().String())
-	assert.Must(t, err)
+	c := assert.Get(dialer.Dial("tcp", l.Addr().String())).Must(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

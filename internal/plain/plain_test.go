@@ -33,8 +33,7 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600 \u202e"} {
-		encoded, err := json.Marshal(text)
-		assert.Must(t, err)
+		encoded := assert.Get(json.Marshal(text)).Must(t)
 		encoded = JSON(encoded)
 		assert.True(t, !strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || changesDirection(r) }),
 			"%q has control characters", encoded)

@@ -66,15 +66,13 @@ func TestShout(t *testing.T) {
 		assert.Require(t, err == nil, "%v: %v", change, err)
 		mistakes = append(mistakes, m)
 	}
-	m, err := Replacing(root, "p/p.go", "return v", "panic(v)")
-	assert.Must(t, err)
+	m := assert.Get(Replacing(root, "p/p.go", "return v", "panic(v)")).Must(t)
 	assert.Fails(t, assert.ErrorOf(p.copyOf(m, 0)), "a function with type parameters can be copied")
 	const architecture = 386 // as a file's last word, that would keep its mistake out of the build
 	for len(mistakes) <= architecture {
 		mistakes = append(mistakes, mistakes[1])
 	}
-	b, err := p.Build(t.Context(), mistakes)
-	assert.Must(t, err)
+	b := assert.Get(p.Build(t.Context(), mistakes)).Must(t)
 	t.Cleanup(func() {
 		assert.NoError(t, b.Close())
 	})

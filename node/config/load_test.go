@@ -31,22 +31,19 @@ func write(t *testing.T, files map[string]string) string {
 // TestDefaultsAreTheKubelets holds the defaults against those that the kubelet
 // 1.37.2's own SetDefaults_KubeletConfiguration gives an empty configuration.
 func TestDefaultsAreTheKubelets(t *testing.T) {
-	data, err := os.ReadFile("testdata/defaults.json")
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile("testdata/defaults.json")).Must(t)
 	var want map[string]any
 	assert.Must(t, json.Unmarshal(data, &want))
 	is := &kubeletconfig.KubeletConfiguration{}
 	setDefaults(is)
-	got, err := generic(is)
-	assert.Must(t, err)
+	got := assert.Get(generic(is)).Must(t)
 	diff := cmp.Diff(want, got)
 	assert.True(t, diff == "", "defaults (-kubelet +lifepod):\n%s", diff)
 }
 
 // TestKubeadmNode proves that the file of a kubeadm node works without a warning.
 func TestKubeadmNode(t *testing.T) {
-	c, err := Load("testdata/kubeadm.yaml", "")
-	assert.Must(t, err)
+	c := assert.Get(Load("testdata/kubeadm.yaml", "")).Must(t)
 	assert.Equal(t, "", c.Warning(), "warning")
 	assert.Equal(t, "/etc/kubernetes/manifests", c.Kubelet.StaticPodPath, "staticPodPath")
 	assert.Equal(t, time.Minute, c.Kubelet.SyncFrequency.Duration, "syncFrequency of 0s")
@@ -130,8 +127,7 @@ func TestDropIns(t *testing.T) {
 			if _, err := os.Stat(dropIns); err != nil {
 				dropIns = ""
 			}
-			c, err := Load(filepath.Join(dir, "config.yaml"), dropIns)
-			assert.Must(t, err)
+			c := assert.Get(Load(filepath.Join(dir, "config.yaml"), dropIns)).Must(t)
 			test.check(t, c, dir)
 		})
 	}
@@ -140,8 +136,7 @@ func TestDropIns(t *testing.T) {
 // TestDropInsWithoutFile: the defaults are what the drop-ins are merged into.
 func TestDropInsWithoutFile(t *testing.T) {
 	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
-	c, err := Load("", dir)
-	assert.Must(t, err)
+	c := assert.Get(Load("", dir)).Must(t)
 	got := c.Kubelet.EvictionHard
 	assert.True(t, got["memory.available"] == "1Gi" && got["nodefs.available"] == "10%", "evictionHard %v", got)
 	assert.True(t, c.Set("evictionHard") && !c.Set("maxPods"), "set fields: %v", c.From)
@@ -200,8 +195,7 @@ func TestLoadOver(t *testing.T) {
 		"d/1.conf":   header + "podsPerCore: 3\n",
 	})
 	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
-	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
-	assert.Must(t, err)
+	c := assert.Get(LoadOver(below, above, filepath.Join(dir, "d"))).Must(t)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
 	assert.Deep(t, "", []any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)

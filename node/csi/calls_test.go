@@ -84,8 +84,7 @@ func TestCapabilities(t *testing.T) {
 	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	for _, tc := range []struct {
 		can  []csi.NodeServiceCapability_RPC_Type
 		want Capabilities
@@ -149,8 +148,7 @@ func TestFinal(t *testing.T) {
 	m.register("d", served)
 	hangs, hung := context.WithCancel(t.Context())
 	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	err = d.Unpublish(hangs, "v", "/p")
 	assert.True(t, status.Code(err) == codes.Canceled && !Final(err), "A-CSI-3 a call that was given up: %v", err)
 }

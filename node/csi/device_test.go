@@ -23,8 +23,7 @@ func TestStats(t *testing.T) {
 		"pv":     filepath.Join(m.config.PodsDir, "uid-pod/volumes/kubernetes.io~csi/pv/mount"),
 		"device": filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/device/uid-pod"),
 	} {
-		answer, err := m.volumes.Stats(t.Context(), pod.UID, name)
-		assert.Must(t, err)
+		answer := assert.Get(m.volumes.Stats(t.Context(), pod.UID, name)).Must(t)
 		asked := m.driver.figured
 		assert.True(t, answer.GetUsage()[0].Total == 7 && asked == at, "%s: %v of %s, want what is at %s", name, answer, asked, at)
 	}

@@ -55,8 +55,7 @@ func TestValidate(t *testing.T) {
 		}
 		assert.True(t, got == tc.want, "A-CSI-1 %s %v: %q\nwant %q", tc.name, tc.versions, got, tc.want)
 	}
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	assert.NoError(t, m.Validate("d", d.endpoint, []string{"1.0.0"}), "A-CSI-1 an older driver on the same socket")
 }
 

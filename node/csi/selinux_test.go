@@ -133,8 +133,7 @@ func TestSELinuxMount(t *testing.T) {
 			if test.modes != nil {
 				bound.Spec.AccessModes = test.modes
 			}
-			got, err := m.ask(pod, bound)
-			assert.Must(t, err)
+			got := assert.Get(m.ask(pod, bound)).Must(t)
 			m.wantOptions("", test.options...)
 			assert.Equal(t, len(test.options) == 1, got.Relabel, "the runtime labels the files")
 			assert.Deep(t, "counted", test.counted, m.counted)

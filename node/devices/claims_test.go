@@ -47,8 +47,7 @@ func (n *claimsNode) restart() {
 	if n.Claims != nil {
 		n.drivers.closeAll()
 	}
-	claims, err := NewClaims(n.config)
-	assert.Must(n.t, err)
+	claims := assert.Get(NewClaims(n.config)).Must(n.t)
 	n.Claims = claims
 }
 

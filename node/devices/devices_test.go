@@ -23,11 +23,10 @@ import (
 // A-DEV-2: who may register.
 func TestRegister(t *testing.T) {
 	dir := folder(t)
-	left, err := net.Listen("unix", filepath.Join(dir, "of-before.sock"))
-	assert.Must(t, err)
+	left := assert.Get(net.Listen("unix", filepath.Join(dir, "of-before.sock"))).Must(t)
 	defer func() { _ = left.Close() }()
 	n := begin(t, dir, func(c *Config) { c.Timeouts.Connect = 50 * time.Millisecond })
-	_, err = os.Stat(filepath.Join(dir, "of-before.sock"))
+	_, err := os.Stat(filepath.Join(dir, "of-before.sock"))
 	assert.True(t, os.IsNotExist(err), "A-DEV-2: the socket of a plugin that an agent before knew is there (%v): the plugin does not register again", err)
 	for want, request := range map[string]*api.RegisterRequest{
 		`requested API version "v1alpha" is not supported by kubelet. Supported version is ["v1beta1"]`: {Version: "v1alpha", ResourceName: gpu},

@@ -14,8 +14,7 @@ import (
 // twoNodes is a machine with two NUMA nodes.
 func twoNodes(t *testing.T, policy, scope string) numa.Policy {
 	t.Helper()
-	p, err := numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})
-	assert.Must(t, err)
+	p := assert.Get(numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})).Must(t)
 	return p
 }
 

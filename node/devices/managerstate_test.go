@@ -58,18 +58,15 @@ func TestManagerStateEnvelope(t *testing.T) {
 	for name, text := range map[string]string{"cpu_manager_state": cpusOf137, "memory_manager_state": memoryOf137} {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	cpus, err := managerstate.ReadCPUs(dir, "static")
-	assert.Must(t, err)
-	memory, err := managerstate.ReadMemory(dir, "static")
-	assert.Must(t, err)
+	cpus := assert.Get(managerstate.ReadCPUs(dir, "static")).Must(t)
+	memory := assert.Get(managerstate.ReadMemory(dir, "static")).Must(t)
 	got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free
 	assert.True(t, cpus.Shared.String() == "7-9" && got == "1-3" && free == 1024, "A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
 	assert.Must(t, errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)))
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} { // as a kubelet of before reads it
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(dir, name))).Must(t)
 		before, _, sealed := strings.Cut(string(text), `,"data":`)
-		err = os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600)
+		err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600)
 		assert.Require(t, err == nil && sealed && !strings.Contains(before, `"checksum":0`), "A-NUMA-14 wrote %s, %v", text, err)
 	}
 	again, err := managerstate.ReadCPUs(dir, "static")
@@ -88,8 +85,7 @@ func TestManagerStateMissing(t *testing.T) {
 // A-DEV-10: a kubelet of 1.36.3 has written the file, which is read, and written the same to the byte.
 func TestCheckpointOfTheKubelet(t *testing.T) {
 	const path = "testdata/" + checkpoint.File
-	content, err := checkpoint.Read(path)
-	assert.Must(t, err)
+	content := assert.Get(checkpoint.Read(path)).Must(t)
 	want := checkpoint.Content{
 		Entries: []checkpoint.PodDevicesEntry{
 			{PodUID: "7a1d0d8e-0f8c-4f3e-9d6a-2c6f1f0b9a11", ContainerName: "trainer", ResourceName: "example.com/gpu", DeviceIDs: checkpoint.DevicesPerNUMA{0: {"gpu-0"}, 1: {"gpu-2", "gpu-3"}}, AllocResp: []byte{10, 8, 10, 3, 71, 80, 85, 18, 1, 48}},
@@ -107,8 +103,7 @@ func TestCheckpointOfTheKubelet(t *testing.T) {
 
 // A damaged file is an error, and says which one it is.
 func TestCheckpointDamaged(t *testing.T) {
-	was, err := os.ReadFile("testdata/" + checkpoint.File)
-	assert.Must(t, err)
+	was := assert.Get(os.ReadFile("testdata/" + checkpoint.File)).Must(t)
 	for name, text := range map[string][]byte{
 		"cut off": was[:len(was)/2], "changed": bytes.Replace(was, []byte("gpu-3"), []byte("gpu-9"), 1), "empty": nil,
 	} {

@@ -58,8 +58,7 @@ func open(dir string, change func(*kubeletconfig.KubeletConfiguration)) (*Resour
 
 func mustOpen(t *testing.T, dir string, change func(*kubeletconfig.KubeletConfiguration)) *Resources {
 	t.Helper()
-	r, err := open(dir, change)
-	assert.Must(t, err)
+	r := assert.Get(open(dir, change)).Must(t)
 	return r
 }
 

@@ -122,8 +122,7 @@ func (r recorded) GetCacheInfo(cpu int, cache string) (c sysfs.CacheInfo, err er
 // unpack makes the files of a recording: lines of a path and its text.
 func unpack(t *testing.T, file string) recorded {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(file)).Must(t)
 	root := t.TempDir()
 	for line := range strings.Lines(string(data)) {
 		name, text, isFile := strings.Cut(strings.TrimSpace(line), " = ")
@@ -139,8 +138,7 @@ func unpack(t *testing.T, file string) recorded {
 
 // A-NUMA-1: where CPUs, caches, memory and huge pages are is what the kernel says.
 func TestRecorded(t *testing.T) {
-	got, err := read(unpack(t, "testdata/two-nodes.sys"))
-	assert.Must(t, err)
+	got := assert.Get(read(unpack(t, "testdata/two-nodes.sys"))).Must(t)
 	pages := []numa.HugePages{{PageBytes: 2 << 20, Count: 16}}
 	want := numa.Layout{Nodes: []numa.Node{
 		{
@@ -167,9 +165,7 @@ func TestUnknown(t *testing.T) {
 
 // This machine has the CPUs that the kernel has online.
 func TestRead(t *testing.T) {
-	l, err := ReadLayout()
-	assert.Must(t, err)
-	text, err := os.ReadFile("/sys/devices/system/cpu/online")
-	assert.Must(t, err)
+	l := assert.Get(ReadLayout()).Must(t)
+	text := assert.Get(os.ReadFile("/sys/devices/system/cpu/online")).Must(t)
 	assert.Equal(t, strings.TrimSpace(string(text)), l.CPUSet().String(), "CPUs")
 }

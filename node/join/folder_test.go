@@ -20,8 +20,7 @@ func TestFolder(t *testing.T) {
 	f := Folder{Dir: filepath.Join(t.TempDir(), "join"), Logs: "/logs"}
 	state := func(want State) {
 		t.Helper()
-		got, err := f.State()
-		assert.Must(t, err)
+		got := assert.Get(f.State()).Must(t)
 		assert.Deep(t, "", want, got)
 	}
 	state(State{})
@@ -33,8 +32,7 @@ func TestFolder(t *testing.T) {
 	state(State{Server: c.Server, Invited: true})
 	after, err := f.Network()
 	assert.True(t, err == nil && after == network, "network %v, error %v; want %v", after, err, network)
-	text, err := os.ReadFile(f.Configuration())
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(f.Configuration())).Must(t)
 	want := map[string]any{
 		"kind": "KubeletConfiguration", "clusterDNS": []any{"10.0.0.10"}, "rotateCertificates": true, "podLogsDir": "/logs",
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": f.Authority()}, "webhook": map[string]any{"enabled": true}},
@@ -77,8 +75,7 @@ func TestConfigurationRefused(t *testing.T) {
 // TestNameIsFree: a node of the name that is ready is another machine's.
 func TestNameIsFree(t *testing.T) {
 	s := newServer(t)
-	c, err := s.discover(Invitation{Unpinned: true})
-	assert.Must(t, err)
+	c := assert.Get(s.discover(Invitation{Unpinned: true})).Must(t)
 	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "no such node")
 	s.node = &v1.Node{}
 	s.node.APIVersion, s.node.Kind = "v1", "Node"

@@ -41,8 +41,7 @@ func runServing(t *testing.T, s *Serving) {
 
 func expectServed(t *testing.T, s *Serving, want string) {
 	t.Helper()
-	leaf, err := served(t, s, &tls.Config{})
-	assert.Must(t, err)
+	leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
 	assert.Equal(t, want, leaf.Subject.CommonName, "served")
 }
 
@@ -51,10 +50,8 @@ func TestSelfSigned(t *testing.T) {
 	dir := t.TempDir()
 	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
 	leafOfNew := func() *x509.Certificate {
-		s, err := NewServing(o)
-		assert.Must(t, err)
-		leaf, err := served(t, s, &tls.Config{})
-		assert.Must(t, err)
+		s := assert.Get(NewServing(o)).Must(t)
+		leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
 		return leaf
 	}
 	first := leafOfNew()
@@ -81,12 +78,11 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 		assert.Must(t, os.Symlink(target, link))
 	}
 	log := newMessages()
-	s, err := NewServing(ServingOptions{
+	s := assert.Get(NewServing(ServingOptions{
 		Log:     log.log(),
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
 		CertDir: t.TempDir(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	runServing(t, s)
 	expectServed(t, s, "old")
 	assert.Must(t, os.Symlink("..2", data+".new"))
@@ -97,11 +93,10 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 }
 
 func TestNoSignedCertificateYet(t *testing.T) {
-	s, err := NewServing(ServingOptions{
+	s := assert.Get(NewServing(ServingOptions{
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{})), "something is served")
 	assert.True(t, s.Expires().IsZero(), "nothing expires")
 }

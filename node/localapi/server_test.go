@@ -64,16 +64,13 @@ func dial(t *testing.T, socket string, listen func(dir string) (func(context.Con
 	dir, err := os.MkdirTemp("", "lp-api-") // a short one: the path of a socket has at most 107 bytes
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	left, err := net.Listen("unix", filepath.Join(dir, socket))
-	assert.Must(t, err)
+	left := assert.Get(net.Listen("unix", filepath.Join(dir, socket))).Must(t)
 	t.Cleanup(func() { _ = left.Close() })
-	serve, err := listen(dir)
-	assert.Must(t, err)
+	serve := assert.Get(listen(dir)).Must(t)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx) }()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(dir, socket), grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	t.Cleanup(func() {
 		_ = connection.Close()
 		end()
@@ -131,8 +128,7 @@ func TestServer(t *testing.T) {
 // A-DEV-13: a node whose containers have no CPUs and memory of their own tells of none.
 func TestNothingExclusive(t *testing.T) {
 	client := api.NewPodResourcesListerClient(dial(t, PodResourcesSocket, newServer(nil).Listen))
-	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})
-	assert.Must(t, err)
+	got := assert.Get(client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})).Must(t)
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	main := got.PodResources.Containers[1]
 	assert.True(t, err == nil && len(main.CpuIds)+len(main.Memory)+len(all.CpuIds)+len(all.Memory) == 0, "A-DEV-13: %v and %v, error %v", main, all, err)

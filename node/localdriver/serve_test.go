@@ -51,8 +51,7 @@ func TestServe(t *testing.T) {
 	})
 	served := make(chan error, 1)
 	go func() { served <- m.Serve(ctx, filepath.Join(folder, "local.sock")) }()
-	connection, err := grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
 	assert.True(t, err == nil && info.GetNodeId() == "node-a" && info.GetAccessibleTopology().GetSegments()[TopologyKey] == "node-a",
@@ -79,8 +78,7 @@ func TestServe(t *testing.T) {
 func TestUnused(t *testing.T) {
 	m := newMachine(t)
 	unused := func() (ids []string) {
-		list, err := m.ListVolumes(t.Context(), &csispec.ListVolumesRequest{})
-		assert.Must(t, err)
+		list := assert.Get(m.ListVolumes(t.Context(), &csispec.ListVolumesRequest{})).Must(t)
 		for _, entry := range list.GetEntries() {
 			if Unused(entry.GetVolume()) {
 				ids = append(ids, entry.GetVolume().GetVolumeId())

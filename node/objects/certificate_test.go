@@ -117,8 +117,7 @@ func (s *signer) wantShown(content string, request int) {
 	}
 	block, rest := pem.Decode(have.Key)
 	assert.Require(s.t, block != nil && block.Type == "PRIVATE KEY" && len(rest) == 0, "A-CERT-2 the key is %q", have.Key)
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	assert.Must(s.t, err)
+	key := assert.Get(x509.ParsePKCS8PrivateKey(block.Bytes)).Must(s.t)
 	proof, err := x509.ParseCertificateRequest(s.asked[request-1].Spec.StubPKCS10Request)
 	if err == nil {
 		err = proof.CheckSignature()

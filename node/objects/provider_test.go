@@ -54,8 +54,7 @@ func nodeWith(t *testing.T, answer string, accounts ServiceAccounts, change func
 	}
 	change(&p)
 	var log bytes.Buffer
-	providers, err := NewCredentialProviders([]config.CredentialProvider{p}, dir, accounts, slog.New(slog.NewTextHandler(&log, nil)))
-	assert.Must(t, err)
+	providers := assert.Get(NewCredentialProviders([]config.CredentialProvider{p}, dir, accounts, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 	return node{CredentialProviders: providers, requests: requests, log: &log}
 }
 

@@ -21,8 +21,7 @@ var (
 
 func policy(t *testing.T, name string, preloaded ...string) PullPolicy {
 	t.Helper()
-	p, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)
-	assert.Must(t, err)
+	p := assert.Get(NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)).Must(t)
 	return p
 }
 
@@ -157,8 +156,7 @@ func TestTwoPulls(t *testing.T) {
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	var out []string
 	for _, entry := range entries {
 		out = append(out, entry.Name())
@@ -177,8 +175,7 @@ func TestKubeletsRecords(t *testing.T) {
 		"credentialMapping":{"r.io/app":{"kubernetesSecrets":[{"uid":"u1","namespace":"ns","name":"first","credentialHash":"`+hash+`"}]}}}`)
 	r := open(t, root, policy(t, ""))
 	assert.True(t, !r.MustPull(app, id, of(pullsecretSecret("second", hash))), "A-IMG-8: the record of the kubelet does not count")
-	record, err := r.pulled.pulled(id)
-	assert.Must(t, err)
+	record := assert.Get(r.pulled.pulled(id)).Must(t)
 	want := []kubelet.ImagePullSecret{
 		{UID: "u1", Namespace: "ns", Name: "first", CredentialHash: hash}, {UID: "uid-second", Namespace: "ns", Name: "second", CredentialHash: hash},
 	}

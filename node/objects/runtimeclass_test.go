@@ -21,8 +21,7 @@ var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
 // a class.
 func TestHandler(t *testing.T) {
 	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
-	classes, err := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	classes := assert.Get(NewRuntimeClasses(client, slog.New(slog.DiscardHandler))).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); classes.Run(ctx) }()
@@ -40,9 +39,8 @@ func TestHandler(t *testing.T) {
 // TestUnreached: a lookup ends although the API server never answers.
 func TestUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		classes, err := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
-		assert.Must(t, err)
-		_, err = classes.Handler("sandboxed") // nobody runs it
+		classes := assert.Get(NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))).Must(t)
+		_, err := classes.Handler("sandboxed") // nobody runs it
 		assert.Error(t, "failed to lookup RuntimeClass sandboxed: the API server was not reached yet", err)
 	})
 }

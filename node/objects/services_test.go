@@ -48,8 +48,7 @@ func podIn(namespace string, links *bool) *v1.Pod {
 
 func started(t *testing.T, client *fake.Clientset, log *slog.Logger) *Services {
 	t.Helper()
-	s, err := NewServices(client, log)
-	assert.Must(t, err)
+	s := assert.Get(NewServices(client, log)).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
@@ -95,8 +94,7 @@ func TestVariables(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := s.Variables(t.Context(), tc.pod)
-			assert.Must(t, err)
+			got := assert.Get(s.Variables(t.Context(), tc.pod)).Must(t)
 			assert.Deep(t, "variables", tc.want, got)
 		})
 	}
@@ -124,8 +122,7 @@ func TestUnread(t *testing.T) {
 			return true, nil, errors.New("no route")
 		})
 		var log bytes.Buffer
-		s, err := NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))
-		assert.Must(t, err)
+		s := assert.Get(NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
@@ -150,8 +147,7 @@ func TestKept(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "of", "lifepod", "services.json")
 		pod := podIn("shop", new(true))
 		agent := func(client *fake.Clientset) *Services {
-			s, err := NewServices(client, slog.New(slog.DiscardHandler))
-			assert.Must(t, err)
+			s := assert.Get(NewServices(client, slog.New(slog.DiscardHandler))).Must(t)
 			if err := s.Keep(path); err != nil {
 				t.Log(err)
 			}

@@ -215,8 +215,7 @@ func TestPatch(t *testing.T) {
 	}
 	want.Phase = v1.PodRunning
 	want.Conditions[1].Status = v1.ConditionTrue
-	patch, err := patchStatus(pod, want, nil)
-	assert.Must(t, err)
+	patch := assert.Get(patchStatus(pod, want, nil)).Must(t)
 	const expected = `{"metadata":{"uid":"1"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"},{"type":"Ready"}],` +
 		`"conditions":[{"status":"True","type":"Ready"}],"phase":"Running"}}`
 	assert.Deep(t, "patch", expected, string(patch))

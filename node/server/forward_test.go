@@ -47,11 +47,9 @@ func connectTo(t *testing.T, conn httpstream.Connection, id, port int) (out, fai
 	headers.Set(v1.PortHeader, strconv.Itoa(port))
 	headers.Set(v1.PortForwardRequestIDHeader, strconv.Itoa(id))
 	headers.Set(v1.StreamType, v1.StreamTypeError)
-	said, err := conn.CreateStream(headers)
-	assert.Must(t, err)
+	said := assert.Get(conn.CreateStream(headers)).Must(t)
 	headers.Set(v1.StreamType, v1.StreamTypeData)
-	data, err := conn.CreateStream(headers)
-	assert.Must(t, err)
+	data := assert.Get(conn.CreateStream(headers)).Must(t)
 	_, _ = io.WriteString(data, "in") // a connection that is reset takes it, or not
 	_ = data.Close()
 	text, _ := io.ReadAll(data)

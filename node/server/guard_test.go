@@ -47,16 +47,13 @@ func securedWith(t *testing.T, change func(*Config)) (*Server, *authority, *revi
 
 func get(t *testing.T, client *http.Client, s *Server, path, token string) string {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)).Must(t)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := client.Do(request)
-	assert.Must(t, err)
+	response := assert.Get(client.Do(request)).Must(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(t)
 	return fmt.Sprintf("%d %s", response.StatusCode, text)
 }
 
@@ -126,12 +123,10 @@ func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
 func TestManyConnections(t *testing.T) {
 	s, ca, api, _ := secured(t, nil)
 	api.allowed["ann get healthz"] = true
-	first, err := net.Dial("tcp", s.Addr().String())
-	assert.Must(t, err)
+	first := assert.Get(net.Dial("tcp", s.Addr().String())).Must(t)
 	defer first.Close()
 	for range 1100 {
-		silent, err := net.Dial("tcp", s.Addr().String())
-		assert.Must(t, err)
+		silent := assert.Get(net.Dial("tcp", s.Addr().String())).Must(t)
 		defer silent.Close()
 	}
 	assert.Equal(t, "200 ok", get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""), "a user beside many silent connections")

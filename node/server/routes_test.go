@@ -150,8 +150,7 @@ func TestReadOnlyPort(t *testing.T) {
 	s := serveTest(t, c)
 	base := "http://" + s.listeners[1].Addr().String()
 	for path, want := range map[string]int{"/pods": 200, "/healthz": 200, "/exec/a/b/c": 405, "/logs/": 405, "/configz": 404} {
-		response, err := http.Get(base + path)
-		assert.Must(t, err)
+		response := assert.Get(http.Get(base + path)).Must(t)
 		response.Body.Close()
 		assert.Equal(t, want, response.StatusCode, "%s", path)
 	}

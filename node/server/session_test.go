@@ -71,8 +71,7 @@ func sessionOn(ctx context.Context, address, path string, o remotecommand.Stream
 func nodeWith(t *testing.T, c Config) (address string, end func()) {
 	t.Helper()
 	c.TLS = serving(t, newAuthority(t))
-	s, err := New(c)
-	assert.Must(t, err)
+	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -237,8 +236,7 @@ func TestNothingIsMissing(t *testing.T) {
 		address, end := nodeWith(t, c)
 		put(t, log, read)
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-		answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
-		assert.Must(t, err)
+		answer := assert.Get(client.Get("https://" + address + "/containerLogs/default/web/main")).Must(t)
 		text, err := io.ReadAll(answer.Body)
 		assert.True(t, err == nil && string(text) == "one\nerr\n", "the log: %q, %v", text, err)
 		_ = answer.Body.Close() // only read

@@ -76,8 +76,7 @@ func TestBusHangs(t *testing.T) {
 	bus.Stop()
 	path := strings.TrimPrefix(bus.Address(), "unix:path=")
 	assert.Must(t, os.Remove(path))
-	hangs, err := net.Listen("unix", path)
-	assert.Must(t, err)
+	hangs := assert.Get(net.Listen("unix", path)).Must(t)
 	w := New(Config{
 		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
 		Changed: func() {}, Log: slog.New(slog.DiscardHandler),

@@ -143,8 +143,7 @@ func TestFolderWriter(t *testing.T) {
 	path := filepath.Join(l.dir, "a.yaml")
 	text := manifestOf("a", "i", "") + "---\n" + manifestOf("b", "i", "")
 	half := len(manifestOf("a", "i", ""))
-	writer, err := os.Create(path)
-	assert.Must(t, err)
+	writer := assert.Get(os.Create(path)).Must(t)
 	if written, _ := pathwatch.IsWritten(openFile(t, path)); !written {
 		t.Log("this file system knows no leases: a file counts as written")
 	}
@@ -157,8 +156,7 @@ func TestFolderWriter(t *testing.T) {
 	assert.Must(t, writer.Close())
 	l.want("closed", "wanted file a-n", "wanted file b-n", "heard file")
 
-	writer, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	assert.Must(t, err)
+	writer = assert.Get(os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)).Must(t)
 	put(text[half:])
 	l.want("half again")
 	l.now = l.now.Add(writingUntil)
@@ -167,8 +165,7 @@ func TestFolderWriter(t *testing.T) {
 }
 
 func openFile(t *testing.T, path string) *os.File {
-	f, err := os.Open(path)
-	assert.Must(t, err)
+	f := assert.Get(os.Open(path)).Must(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }

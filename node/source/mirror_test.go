@@ -125,8 +125,7 @@ func changesLast(actions []string) (list []string) {
 }
 
 func (w *mirrorWorld) pod(name string) *v1.Pod {
-	pod, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
-	assert.Must(w.t, err)
+	pod := assert.Get(w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)).Must(w.t)
 	return pod.(*v1.Pod).DeepCopy()
 }
 

@@ -105,8 +105,7 @@ func (s *story) pull(names ...string) {
 
 // has are the images by their names.
 func (s *story) has() (names []string) {
-	answer, err := s.ListImages(s.Context(), nil)
-	assert.Must(s, err)
+	answer := assert.Get(s.ListImages(s.Context(), nil)).Must(s)
 	for _, image := range answer.Images {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(image.RepoTags[0], "r.io/"), ":1"))
 	}
@@ -138,10 +137,9 @@ func (s *story) uses(names ...string) {
 
 // container is one that the runtime has, with an image and image volumes.
 func (s *story) container(uid, image string, volumes ...string) {
-	sandbox, err := s.RunPodSandbox(s.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+	sandbox := assert.Get(s.RunPodSandbox(s.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: uid, Uid: uid, Namespace: "default"},
-	}})
-	assert.Must(s, err)
+	}})).Must(s)
 	config := &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: image},
 		Labels: map[string]string{"io.kubernetes.pod.uid": uid},
@@ -380,8 +378,7 @@ func TestLooksForWhatPodsHaveLeft(t *testing.T) {
 func TestReclaimedSpaceIsThere(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.container("ended", "r.io/0:1")
-		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
-		assert.Must(t, err)
+		answer := assert.Get(s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})).Must(t)
 		id := answer.Containers[0].Id
 		assert.Must(t, assert.ErrorOf(s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})))
 		s.Exit("ended/main", 0)

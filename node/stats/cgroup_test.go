@@ -47,8 +47,7 @@ func TestFiguresOfBothVersions(t *testing.T) {
 
 // TestRootIsRead: the machine's own cgroup, of whichever version.
 func TestRootIsRead(t *testing.T) {
-	c, err := read("/")
-	assert.Must(t, err)
+	c := assert.Get(read("/")).Must(t)
 	addPressure(c.Stats)
 	assert.True(t, c.CpuStats.CpuUsage.TotalUsage != 0 && c.workingSet() != 0 && c.workingSet() <= c.MemoryStats.Usage.Usage,
 		"cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)

@@ -27,15 +27,13 @@ import (
 func TestDrivers(t *testing.T) {
 	m := newMetrics()
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	healthapi.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
 	for _, option := range []grpc.DialOption{m.CSI("disk"), m.Claims("gpu")} {
-		conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), option)
-		assert.Must(t, err)
+		conn := assert.Get(grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), option)).Must(t)
 		for _, service := range []string{"", "other", "other"} {
 			_, _ = healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{Service: service}) // it does not know the other
 		}

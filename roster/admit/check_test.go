@@ -30,8 +30,7 @@ func quantities(texts map[v1.ResourceName]string) v1.ResourceList {
 }
 
 func testHost(t *testing.T) Host {
-	sysctls, err := AllowSysctls("6.18.0", []string{"net.core.*"})
-	assert.Must(t, err)
+	sysctls := assert.Get(AllowSysctls("6.18.0", []string{"net.core.*"})).Must(t)
 	return Host{
 		Allocatable: quantities(map[v1.ResourceName]string{"cpu": "2", "memory": "1Gi", "hugepages-2Mi": "4Mi"}),
 		Sysctls:     sysctls,

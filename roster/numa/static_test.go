@@ -19,8 +19,7 @@ func small() Layout {
 
 func static(t *testing.T, reserved cpuset.CPUSet, count int, o CPUOptions) *StaticCPUs {
 	t.Helper()
-	s, err := NewStaticCPUs(small(), reserved, count, o)
-	assert.Must(t, err)
+	s := assert.Get(NewStaticCPUs(small(), reserved, count, o)).Must(t)
 	return s
 }
 

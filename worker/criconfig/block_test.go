@@ -26,8 +26,7 @@ func podFolder(t *testing.T, podsDir string, uid types.UID) string {
 
 func of(t *testing.T, podsDir string, uid types.UID) uint32 {
 	t.Helper()
-	got, err := UserNamespaceBlocks{}.Of(podsDir, uid)
-	assert.Must(t, err)
+	got := assert.Get(UserNamespaceBlocks{}.Of(podsDir, uid)).Must(t)
 	return got.Uids[0].HostId
 }
 
@@ -35,8 +34,7 @@ func TestOf(t *testing.T) {
 	podsDir := filepath.Join(t.TempDir(), "root[1]*") // no pattern, whatever it looks like
 	dir := podFolder(t, podsDir, "a")
 	podFolder(t, podsDir, "b")
-	got, err := UserNamespaceBlocks{}.Of(podsDir, "a")
-	assert.Must(t, err)
+	got := assert.Get(UserNamespaceBlocks{}.Of(podsDir, "a")).Must(t)
 	first := got.Uids[0].HostId
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
 	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}

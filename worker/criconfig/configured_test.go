@@ -61,8 +61,7 @@ func TestOtherLength(t *testing.T) {
 	assert.True(t, err == nil && again.Uids[0].HostId == first.Uids[0].HostId && again.Uids[0].Length == 2*UserNamespaceLength,
 		"A-SEC-6 again: %v, %v", again, err)
 	for _, uid := range []types.UID{"b", "c"} {
-		got, err := short.Of(podsDir, uid)
-		assert.Must(t, err)
+		got := assert.Get(short.Of(podsDir, uid)).Must(t)
 		id := got.Uids[0].HostId
 		assert.True(t, id < first.Uids[0].HostId || id >= first.Uids[0].HostId+2*UserNamespaceLength, "A-SEC-6 pod %s has a part of another's block", uid)
 	}

@@ -196,8 +196,7 @@ func TestLabelsEachFile(t *testing.T) {
 		"covered by another":     {begin + "4 1 0:4 / /pods/u/each rw - nfs server:/ rw\n", "/pods/u/each", false},
 		"none":                   {"", "/pods", false},
 	} {
-		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))
-		assert.Must(t, err)
+		mounts := assert.Get(mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))).Must(t)
 		assert.Equal(t, test.want, labelsEachFile(mounts), "%s", name)
 	}
 }

@@ -82,8 +82,7 @@ func TestRequest(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r, err := HTTPRequest(t.Context(), &tc.get, container, tc.podIP, ProbeAgent)
-			assert.Must(t, err)
+			r := assert.Get(HTTPRequest(t.Context(), &tc.get, container, tc.podIP, ProbeAgent)).Must(t)
 			host := r.Host
 			if host == "" {
 				host = r.URL.Host
@@ -102,8 +101,7 @@ func TestClientIsPlain(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r }))
 	defer server.Close()
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	assert.Must(t, err)
+	r := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)).Must(t)
 	answer, err := HTTPClient(time.Minute).Do(r)
 	assert.Require(t, err == nil, "a certificate that nobody signed: %v", err)
 	_ = answer.Body.Close()
@@ -137,8 +135,7 @@ func TestRedirects(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)
-			assert.Must(t, err)
+			r := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)).Must(t)
 			answer, err := HTTPClient(time.Minute).Do(r)
 			assert.Require(t, strings.Contains(endpointText(err), tc.wantErr) && (err == nil) == (tc.wantErr == ""), "error %v, want %q", err, tc.wantErr)
 			if err != nil {

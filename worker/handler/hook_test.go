@@ -220,8 +220,7 @@ func TestFallback(t *testing.T) {
 		{"encrypted", encrypted, "secret", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			warnings, err := runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})
-			assert.Must(t, err)
+			warnings := assert.Get(runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})).Must(t)
 			assert.Deep(t, "warnings", tc.want, warnings)
 			assert.Equal(t, tc.auth, <-authorizations, "Authorization")
 		})

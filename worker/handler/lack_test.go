@@ -30,8 +30,7 @@ func TestFilesLack(t *testing.T) {
 	}
 	server := httptest.NewServer(nil)
 	defer server.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	go func() { _ = grpc.NewServer().Serve(listener) }()
 	port := portOf(server.Listener.Addr().String())
 	probes := map[string]v1.ProbeHandler{

@@ -104,11 +104,10 @@ func TestProvidersComeLast(t *testing.T) {
 		return nil
 	}}
 	providers := &fakeProviders{}
-	pulled, err := newStore(t, fake, Options{Providers: providers}).Pull(t.Context(), PullRequest{
+	pulled := assert.Get(newStore(t, fake, Options{Providers: providers}).Pull(t.Context(), PullRequest{
 		Image: "r.io/app:1", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		Secrets: []v1.Secret{jsonSecret("one", `"r.io":{"username":"secret","password":"p"}`)},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.Deep(t, "attempts", []string{"secret:p", "narrow:p"}, fake.attempts())
 	assert.Deep(t, "asked", []string{"r.io/app for web"}, providers.asked)
 	assert.True(t, pulled.Credential.ServiceAccount.Name == "robot", "credential %+v, want the service account's", pulled.Credential)

@@ -191,8 +191,7 @@ func TestHostResolver(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := hostResolver(tc.path, tc.systemd)
-			assert.Must(t, err)
+			got := assert.Get(hostResolver(tc.path, tc.systemd)).Must(t)
 			assert.Deep(t, "resolver", tc.want, got)
 		})
 	}

@@ -136,14 +136,11 @@ func TestMountsHosts(t *testing.T) {
 
 func TestWriteHostsKeepsTheInode(t *testing.T) {
 	dir := t.TempDir()
-	path, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)
-	assert.Must(t, err)
+	path := assert.Get(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)).Must(t)
 	assert.Equal(t, filepath.Join(dir, "etc-hosts"), path, "path")
-	before, err := os.Stat(path)
-	assert.Must(t, err)
+	before := assert.Get(os.Stat(path)).Must(t)
 	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
-	after, err := os.Stat(path)
-	assert.Must(t, err)
+	after := assert.Get(os.Stat(path)).Must(t)
 	if !os.SameFile(before, after) || after.Mode().Perm() != 0o644 {
 		t.Errorf("same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
 	}

@@ -21,8 +21,7 @@ func moved(t *testing.T) (m *Moves, times func() int64) {
 	assert.Must(t, os.WriteFile(path, nil, 0o600))
 	return &Moves{file: func() (string, error) { return path, nil }}, func() int64 {
 		synctest.Wait()
-		info, err := os.Stat(path)
-		assert.Must(t, err)
+		info := assert.Get(os.Stat(path)).Must(t)
 		return info.Size()
 	}
 }
@@ -93,9 +92,7 @@ func TestMovesWithoutFile(t *testing.T) {
 // This process is in the cgroup to which it would be moved.
 func TestOwnProcs(t *testing.T) {
 	t.Parallel()
-	path, err := ownProcs()
-	assert.Must(t, err)
-	text, err := os.ReadFile(path)
-	assert.Must(t, err)
+	path := assert.Get(ownProcs()).Must(t)
+	text := assert.Get(os.ReadFile(path)).Must(t)
 	assert.True(t, slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())), "%s lacks this process", path)
 }

@@ -62,19 +62,16 @@ func TestUsed(t *testing.T) {
 	d := testDriver(t)
 	pod := podOf(needs(list("100m", "64Mi"), list("100m", "64Mi")))
 	assert.Must(t, d.Ensure(pod))
-	m, err := d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})
-	assert.Must(t, err)
-	ready, err := os.CreateTemp(t.TempDir(), "")
-	assert.Must(t, err)
+	m := assert.Get(d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})).Must(t)
+	ready := assert.Get(os.CreateTemp(t.TempDir(), "")).Must(t)
 	defer func() { _ = ready.Close() }() // only its name counts
 	command := exec.Command("sh", "-c", "while [ -e "+ready.Name()+" ]; do sleep 0.01; done; head -c 8000000 /dev/zero | tail -c 8000000 > /dev/null")
 	assert.Must(t, command.Start())
-	err = m.Apply(command.Process.Pid)
+	err := m.Apply(command.Process.Pid)
 	_ = os.Remove(ready.Name())
 	if waited := command.Wait(); err != nil || waited != nil {
 		t.Fatal(err, waited)
 	}
-	used, err := d.Used(pod)
-	assert.Must(t, err)
+	used := assert.Get(d.Used(pod)).Must(t)
 	assert.True(t, used.MemoryLimit == 64<<20 && used.MemoryPeak >= 8_000_000 && used.CPU != 0, "used %+v", used)
 }

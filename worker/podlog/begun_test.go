@@ -47,8 +47,7 @@ func TestKeepBegun(t *testing.T) {
 				put(t, log+name, text)
 			}
 			for _, name := range tc.remove {
-				older, err := Rotated(log)
-				assert.Must(t, err)
+				older := assert.Get(Rotated(log)).Must(t)
 				assert.NoError(t, KeepBegun(log, older[0], older[1]))
 				before := readRecords(t, log)
 				assert.True(t, strings.Count(before, "stdout P 1\n") <= 1, "before the file is removed: %q", before)

@@ -72,11 +72,9 @@ func put(t *testing.T, path, text string) {
 // look is the content of the files that are new.
 func look(t *testing.T, f *Files) (texts []string) {
 	t.Helper()
-	files, err := f.Look()
-	assert.Must(t, err)
+	files := assert.Get(f.Look()).Must(t)
 	for _, file := range files {
-		text, err := io.ReadAll(file)
-		assert.Must(t, err)
+		text := assert.Get(io.ReadAll(file)).Must(t)
 		texts = append(texts, string(text))
 		_ = file.File.Close()
 	}

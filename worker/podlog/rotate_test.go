@@ -31,8 +31,7 @@ func logWith(t *testing.T, files ...string) string {
 // clock's, as NOW.
 func namesOf(t *testing.T, log string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(log))
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(filepath.Dir(log))).Must(t)
 	names := []string{}
 	for _, entry := range entries {
 		name := entry.Name()
@@ -167,11 +166,9 @@ func TestCompressOlder(t *testing.T) {
 	assert.Must(t, compressOlder(t.Context(), log))
 	want := []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003", "1.log.20260101-000001"}
 	assert.Deep(t, "files", want, namesOf(t, log))
-	f, err := os.Open(log + ".20260101-000002.gz")
-	assert.Must(t, err)
+	f := assert.Get(os.Open(log + ".20260101-000002.gz")).Must(t)
 	defer func() { _ = f.Close() }()
-	unpacked, err := gzip.NewReader(f)
-	assert.Must(t, err)
+	unpacked := assert.Get(gzip.NewReader(f)).Must(t)
 	text, err := io.ReadAll(unpacked)
 	assert.True(t, err == nil && string(text) == "0.log.20260101-000002", "unpacked %q, %v", text, err)
 }
@@ -197,8 +194,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 	}
 	err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
 	assert.Require(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
-	info, err := os.Stat(ballast)
-	assert.Must(t, err)
+	info := assert.Get(os.Stat(ballast)).Must(t)
 	assert.Must(t, os.Truncate(ballast, info.Size()-int64(os.Getpagesize()))) // room for the beginning
 	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
 	assert.Deep(t, "files", []string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log))
@@ -208,8 +204,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 func TestCompressAwaitsWriter(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
 	older := log + ".20260101-000001"
-	writer, err := os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)
-	assert.Must(t, err)
+	writer := assert.Get(os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)).Must(t)
 	defer func() { _ = writer.Close() }()
 	patient, cancel := context.WithTimeout(t.Context(), 2*rotatedWriterPeriod)
 	defer cancel()

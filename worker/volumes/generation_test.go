@@ -16,8 +16,7 @@ import (
 // runtimeMounts mounts what a runtime mounts when it starts a container, and returns what each file has.
 func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (contents []string) {
 	t.Helper()
-	mounts, err := m.Mounts(c, MountInput{})
-	assert.Must(t, err)
+	mounts := assert.Get(m.Mounts(c, MountInput{})).Must(t)
 	between()
 	for i, mount := range mounts {
 		at := filepath.Join(t.TempDir(), fmt.Sprint(i))
@@ -25,8 +24,7 @@ func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (co
 		if err := unix.Mount(mount.HostPath, at, "", unix.MS_BIND, ""); err != nil {
 			t.Fatalf("the runtime mounts %s: %v (A-VOL-5)", mount.HostPath, err)
 		}
-		content, err := os.ReadFile(at)
-		assert.Must(t, err)
+		content := assert.Get(os.ReadFile(at)).Must(t)
 		contents = append(contents, string(content))
 		assert.Must(t, unmount(at))
 	}

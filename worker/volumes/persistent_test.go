@@ -20,8 +20,7 @@ import (
 
 func owners(t *testing.T, path string) string {
 	t.Helper()
-	info, err := os.Stat(path)
-	assert.Must(t, err)
+	info := assert.Get(os.Stat(path)).Must(t)
 	stat := info.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("%v %d %d", info.Mode(), stat.Uid, stat.Gid)
 }
@@ -35,8 +34,7 @@ func mountTmpfs(t *testing.T, dir string) {
 
 func real(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(path)
-	assert.Must(t, err)
+	path = assert.Get(filepath.EvalSymlinks(path)).Must(t)
 	return path
 }
 
@@ -107,12 +105,10 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 		t.Cleanup(func() { _ = Remove(dir) })
 		return dir, err
 	}
-	first, err := podOf("1", 2000, nil)
-	assert.Must(t, err)
+	first := assert.Get(podOf("1", 2000, nil)).Must(t)
 	assert.Equal(t, "-rw-rw---- 0 2000", owners(t, file), "file")
 	assert.Equal(t, "dgrwxrwx--- 0 2000", owners(t, disk), "top")
-	second, err := podOf("2", 3000, nil)
-	assert.Must(t, err)
+	second := assert.Get(podOf("2", 3000, nil)).Must(t)
 	got := owners(t, file)
 	assert.True(t, got == "-rw-rw---- 0 2000", "file %s after a second pod that shares the volume", got)
 	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
@@ -126,8 +122,7 @@ func TestReadOnlyClaims(t *testing.T) {
 		PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: disk}},
 	}}
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"local": localVolume("pv-1", disk), "host": host}}}
-	m, err := Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)).Must(t)
 	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "local", MountPath: "/l"}, {Name: "host", MountPath: "/h"}}}, MountInput{})
 	want := []*runtimeapi.Mount{
 		{ContainerPath: "/l", HostPath: filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), Readonly: true},
@@ -143,8 +138,7 @@ func TestReadOnlyClaims(t *testing.T) {
 func TestEphemeralVolume(t *testing.T) {
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"web-scratch": localVolume("pv-1", t.TempDir())}}}
 	pod := podWith(v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
-	m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), sources)).Must(t)
 	path, found := m.Path("scratch")
 	assert.True(t, found && filepath.Base(path) == "pv-1", "path %s, %v", path, found)
 }
@@ -226,8 +220,7 @@ func TestBlockDevice(t *testing.T) {
 		pod := podWith(claimVolume("data", readOnly))
 		c := &pod.Spec.Containers[0]
 		c.VolumeMounts, c.VolumeDevices = nil, []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/xvda"}}
-		m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})
-		assert.Must(t, err)
+		m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})).Must(t)
 		devices, err := m.Devices(c)
 		want := &runtimeapi.Device{HostPath: device, ContainerPath: "/dev/xvda", Permissions: permissions}
 		assert.True(t, err == nil && len(devices) == 1 && devices[0].String() == want.String(), "A-VOL-4 devices %v, %v, want %v", devices, err, want)

@@ -83,8 +83,7 @@ func testPodDir(t testing.TB) string {
 
 func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 	t.Helper()
-	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: o})
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: o})).Must(t)
 	return m
 }
 
@@ -93,7 +92,7 @@ func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -111,8 +110,7 @@ func tree(t *testing.T, dir string) []string {
 		}
 		out = append(out, line)
 		return nil
-	})
-	assert.Must(t, err)
+	}))
 	return out
 }
 
@@ -309,8 +307,7 @@ func TestUnusedVolumesAreLeftOut(t *testing.T) {
 
 func TestHostPathTypesThatFit(t *testing.T) {
 	host := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(host, "sock"))
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", filepath.Join(host, "sock"))).Must(t)
 	defer func() { _ = listener.Close() }()
 	tests := []struct {
 		kind v1.HostPathType

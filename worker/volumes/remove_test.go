@@ -18,8 +18,7 @@ import (
 
 func mountPoints(t *testing.T, dir string) int {
 	t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	assert.Must(t, err)
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(dir))).Must(t)
 	return len(mounts)
 }
 
@@ -90,8 +89,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	assert.Must(t, os.MkdirAll(target, 0o700))
 	assert.Must(t, unix.Mount(outside, target, "", unix.MS_BIND, ""))
 	defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }()
-	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
-	assert.Must(t, err)
+	fd := assert.Get(unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)).Must(t)
 	defer func() { _ = unix.Close(fd) }()
 	assert.Fails(t, removeTree(fd, "pod"), "no error although something is mounted below")
 	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "deleted through the mount")

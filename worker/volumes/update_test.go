@@ -18,11 +18,9 @@ func TestUpdateSwapsTheVersion(t *testing.T) {
 	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
 	m := prepare(t, pod, dir, o)
 	path, _ := m.Path("conf")
-	first, err := os.Readlink(filepath.Join(path, "..data"))
-	assert.Must(t, err)
+	first := assert.Get(os.Readlink(filepath.Join(path, "..data"))).Must(t)
 	// An open handle of the volume, as a container's mount is one.
-	root, err := os.OpenRoot(path)
-	assert.Must(t, err)
+	root := assert.Get(os.OpenRoot(path)).Must(t)
 	defer func() { _ = root.Close() }()
 
 	prepare(t, pod, dir, o)

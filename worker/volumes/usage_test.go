@@ -21,8 +21,7 @@ func TestUsage(t *testing.T) {
 	assert.Must(t, os.WriteFile(file, make([]byte, 1<<20), 0o600))
 	usage := func() int64 {
 		t.Helper()
-		bytes, err := Usage(t.Context(), dir)
-		assert.Must(t, err)
+		bytes := assert.Get(Usage(t.Context(), dir)).Must(t)
 		return bytes
 	}
 	empty := usage()
@@ -83,13 +82,11 @@ func TestUsageOfDeepTree(t *testing.T) {
 		at = os.NewFile(uintptr(fd), "a")
 	}
 	defer func() { _ = at.Close() }()
-	fd, err := unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	assert.Must(t, err)
+	fd := assert.Get(unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)).Must(t)
 	data := os.NewFile(uintptr(fd), "data")
 	assert.Must(t, assert.ErrorOf(data.Write(make([]byte, 256<<10))))
 	assert.Must(t, data.Close())
-	want, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
-	assert.Must(t, err)
+	want := assert.Get(exec.Command("du", "-s", "--block-size=1", dir).Output()).Must(t)
 	before, most := openFiles(t), 0
 	got, err := Usage(counting{t.Context(), func() { most = max(most, openFiles(t)) }}, dir)
 	size, _, _ := strings.Cut(string(want), "\t")
@@ -110,7 +107,6 @@ func (c counting) Err() error {
 
 func openFiles(t *testing.T) int {
 	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	assert.Must(t, err)
+	open := assert.Get(os.ReadDir("/proc/self/fd")).Must(t)
 	return len(open)
 }
