@@ -143,9 +143,8 @@ const definition = `{
 // define returns when both descriptions of the APIs have a new resource.
 func (s serving) define(t *testing.T) {
 	t.Helper()
-	err := s.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
-		SetHeader("Content-Type", "application/json").Body([]byte(definition)).Do(t.Context()).Error()
-	assert.Must(t, err)
+	assert.Must(t, s.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
+		SetHeader("Content-Type", "application/json").Body([]byte(definition)).Do(t.Context()).Error())
 	for path, has := range map[string]string{"/openapi/v2": "dev.lifepod.test.v1.Lamp", "/openapi/v3": "apis/test.lifepod.dev/v1"} {
 		s.await(t, path, func() error {
 			answer, err := s.ask(t, path, "application/json")

@@ -30,8 +30,7 @@ func TestGuide(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			file := "../../docs/guide/" + page + ".md"
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			variables := ""
 			now := session.ReplaceAllStringFunc(string(text), func(block string) string {
 				var b strings.Builder
