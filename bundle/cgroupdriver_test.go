@@ -41,9 +41,8 @@ func TestDriverOfRoot(t *testing.T) {
 				test.before(t, r.paths)
 			}
 			got, err := r.driverOf(test.wanted)
-			if err != nil || got != test.want || r.paths.usesSystemd() != (test.want == Systemd) {
-				t.Errorf("%s, %v; by systemd: %v", got, err, r.paths.usesSystemd())
-			}
+			assert.True(t, err == nil && got == test.want && r.paths.usesSystemd() == (test.want == Systemd),
+				"%s, %v; by systemd: %v", got, err, r.paths.usesSystemd())
 		})
 	}
 }

@@ -95,9 +95,7 @@ func TestLocate(t *testing.T) {
 	} {
 		assert.Deep(t, what, pair[0], pair[1])
 	}
-	if len(other.Bridge()) > 15 {
-		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())
-	}
+	assert.True(t, len(other.Bridge()) <= 15, "bridge %q is longer than the kernel takes", other.Bridge())
 }
 
 // Nothing is run from a folder that others can change, whatever the command.

@@ -53,9 +53,8 @@ func TestLockOfStoppedProcess(t *testing.T) {
 	pid := stopped.Process.Pid
 	assert.Must(t, unix.Kill(pid, unix.SIGSTOP))
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("wait for the stop: %v, status %v", err, status)
-	}
+	_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
+	assert.Require(t, err == nil && status.Stopped(), "wait for the stop: %v, status %v", err, status)
 	assert.Must(t, os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock(t.Context(), path, unix.LOCK_SH)

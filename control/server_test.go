@@ -170,9 +170,8 @@ func TestWatchRequest(t *testing.T) {
 		got = append(got, word(t, lines.Bytes()))
 	}
 	want := []string{"ADDED Pod Running", "MODIFIED Pod Succeeded", "DELETED Pod Succeeded"}
-	if diff := cmp.Diff(want, got); diff != "" || lines.Err() != nil {
-		t.Errorf("%v (-want +got):\n%s", lines.Err(), diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && lines.Err() == nil, "%v (-want +got):\n%s", lines.Err(), diff)
 }
 
 func word(t *testing.T, line []byte) string {

@@ -129,9 +129,7 @@ func prefixes(t testing.TB, text string) []*transcript {
 			keep(Woke{})
 		}
 	}
-	if tr.m.Stage() != Gone {
-		t.Fatalf("the life does not end: %v", tr.m.Stage())
-	}
+	assert.Require(t, tr.m.Stage() == Gone, "the life does not end: %v", tr.m.Stage())
 	return list
 }
 

@@ -104,9 +104,8 @@ func TestStatusKeepsItsTimes(t *testing.T) {
 		v1.PodScheduled: 0, v1.PodInitialized: 0, v1.PodReadyToStartContainers: 20, v1.ContainersReady: 20, v1.PodReady: 20,
 	}
 	assert.Deep(t, "transition times", want, got)
-	if status.StartTime.Unix() != tr.start.Unix() || status.PodIP != "10.0.0.2" || tr.m.Stage() != Gone {
-		t.Errorf("start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
-	}
+	assert.True(t, status.StartTime.Unix() == tr.start.Unix() && status.PodIP == "10.0.0.2" && tr.m.Stage() == Gone,
+		"start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
 }
 
 // A status that says nothing new is not published (A-STAT-3).

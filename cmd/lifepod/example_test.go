@@ -43,7 +43,6 @@ func TestExample(t *testing.T) {
 			t.Errorf("%s is explained by\n%s", name, explained)
 		}
 	}
-	if out := lifepod("example", "show", "scenarios/hooks"); !strings.Contains(out, `no example "scenarios/hooks": lifepod example list`) {
-		t.Error(out)
-	}
+	out := lifepod("example", "show", "scenarios/hooks")
+	assert.True(t, strings.Contains(out, `no example "scenarios/hooks": lifepod example list`), "%s", out)
 }

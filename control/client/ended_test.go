@@ -85,8 +85,7 @@ func TestEnded(t *testing.T) {
 	pods, _, err := c.Pods(t.Context())
 	list := c.Ended(pods, nil)
 	assert.True(t, err == nil && len(list) == 2 && list[0].UID == "b", "%+v, %v", list, err)
-	if err := old.Forget(); err != nil || len(c.Ended(pods, nil)) != 1 {
-		t.Errorf("forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
-	}
+	err = old.Forget()
+	assert.True(t, err == nil && len(c.Ended(pods, nil)) == 1, "forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
 	assert.True(t, f.Remove("") != nil && len(c.Ended(pods, nil)) == 1, "the journal was removed with a pod of no name")
 }

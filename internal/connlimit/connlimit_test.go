@@ -127,9 +127,8 @@ func listen(t *testing.T, most int) tested {
 func (l tested) dial(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c := l.try(t, from)
-	if address := <-l.accepted; address != c.LocalAddr().String() {
-		t.Fatalf("accepted %s, want %s", address, c.LocalAddr())
-	}
+	address := <-l.accepted
+	assert.Require(t, address == c.LocalAddr().String(), "accepted %s, want %s", address, c.LocalAddr())
 	return c
 }
 

@@ -72,9 +72,7 @@ var dropInTests = map[string]struct {
 		},
 		func(t *testing.T, c *Config, dir string) {
 			got := []int32{c.Kubelet.MaxPods, c.Kubelet.Port, c.Kubelet.PodsPerCore}
-			if diff := cmp.Diff([]int32{20, 2000, 7}, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", []int32{20, 2000, 7}, got)
 			assert.Deep(t, "skipped", []string{filepath.Join(dir, "d/99.yaml")}, c.Skipped)
 			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
@@ -92,9 +90,7 @@ var dropInTests = map[string]struct {
 				int32(10250),
 				map[string]string{"pid.available": "10%", "memory.available": "1Gi"},
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", want, got)
 		},
 	},
 	"relative paths belong to the file that names them": {
@@ -105,9 +101,7 @@ var dropInTests = map[string]struct {
 		func(t *testing.T, c *Config, dir string) {
 			got := []string{c.Kubelet.StaticPodPath, c.Kubelet.TLSCertFile}
 			want := []string{filepath.Join(dir, "d/more"), filepath.Join(dir, "a.crt")}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", want, got)
 		},
 	},
 	"default thresholds of eviction are merged where that is asked for": {

@@ -370,9 +370,8 @@ func TestRepublish(t *testing.T) {
 	assert.True(t, len(mounts) == 1, "mounts: %q", mounts)
 	assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), again)))
 	m.wantCalls("Publish", "Publish", "Publish")
-	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
-		t.Errorf("giving it back: %v; published again: %q", err, m.volumes.republished())
-	}
+	err = m.unpublish(pod)
+	assert.True(t, err == nil && len(m.volumes.republished()) == 0, "giving it back: %v; published again: %q", err, m.volumes.republished())
 }
 
 // TestGroup: the fsGroup goes to the driver or to the files, by the driver's policy (A-CSI-10).

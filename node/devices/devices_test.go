@@ -152,9 +152,8 @@ func TestLies(t *testing.T) {
 	}, "g0", "g0", "")
 	n.await(gpu, 2, 2)
 	got := n.Allocate(t.Context(), podOf("p", "1"))
-	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no containers return in allocation response") || len(n.Held()) > 0 {
-		t.Errorf("A-DEV-8: %+v, held %v", got.Refusal, n.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.Contains(got.Refusal.Message, "no containers return in allocation response") && len(n.Held()) == 0,
+		"A-DEV-8: %+v, held %v", got.Refusal, n.Held())
 }
 
 // A-DEV-3, A-DEV-4: devices that break, a plugin that stops and one that does not come back.
@@ -163,9 +162,8 @@ func TestHealth(t *testing.T) {
 	assert.True(t, !n.KnewNode(), "A-DEV-4: a machine that is new is known")
 	f := n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
-	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
 	f.lists <- append(devicesOf(api.Unhealthy, "g0"), devicesOf(api.Healthy, "g1")...)
 	n.await(gpu, 2, 1)
 	uid := <-n.health

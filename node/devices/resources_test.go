@@ -121,9 +121,8 @@ func TestCannotRemember(t *testing.T) {
 	r := mustOpen(t, dir, nil)
 	assert.Must(t, os.RemoveAll(dir))
 	got := r.Allocate(t.Context(), guaranteed("a", "3", "600Mi"))
-	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "remember which CPUs and memory the pod has") || len(r.Held()) > 0 {
-		t.Errorf("%+v, held %v", got.Refusal, r.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.Contains(got.Refusal.Message, "remember which CPUs and memory the pod has") && len(r.Held()) == 0,
+		"%+v, held %v", got.Refusal, r.Held())
 }
 
 // A pod that can't be near to itself is refused and has nothing. (A-NUMA-9)

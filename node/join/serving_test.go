@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
@@ -123,12 +122,8 @@ func TestServingTemplate(t *testing.T) {
 	for _, ip := range got.IPAddresses {
 		ips = append(ips, ip.String())
 	}
-	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, ips); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a.example", "n1"}, got.DNSNames); diff != "" {
-		t.Error(diff)
-	}
+	assert.Deep(t, "", []string{"10.0.0.1", "10.0.0.2", "fd00::1"}, ips)
+	assert.Deep(t, "", []string{"a.example", "n1"}, got.DNSNames)
 	assert.True(t, got.Subject.CommonName == "system:node:n1", "subject %v", got.Subject)
 	got = servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}})
 	assert.True(t, got == nil, "a request without IP address: %v", got)

@@ -293,9 +293,8 @@ func TestCertificateGateIsOff(t *testing.T) {
 		_, err := s.PodCertificate(t.Context(), s.pod, &s.pod.Spec.Volumes[0], 0)
 		assert.True(t, errors.As(err, new(*volumes.RefusedError)) && strings.Contains(err.Error(), "feature gate PodCertificateRequest"),
 			"A-CERT-1 error = %v", err)
-		if begun, _ := s.opened(); begun != 0 || s.requests() != 0 {
-			t.Errorf("%d watches and %d requests without the gate", begun, s.requests())
-		}
+		begun, _ := s.opened()
+		assert.True(t, begun == 0 && s.requests() == 0, "%d watches and %d requests without the gate", begun, s.requests())
 	})
 }
 

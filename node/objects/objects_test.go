@@ -130,9 +130,8 @@ func TestWatchesEnd(t *testing.T) {
 		assert.True(t, open == 1, "%d open watches, want 1 as p2 still uses conf", open)
 		w.Unregister("p2")
 		synctest.Wait()
-		if _, open := w.opened(); open != 0 || len(w.entries()) != 0 {
-			t.Errorf("%d open watches and %d objects kept, want none", open, len(w.entries()))
-		}
+		_, open = w.opened()
+		assert.True(t, open == 0 && len(w.entries()) == 0, "%d open watches and %d objects kept, want none", open, len(w.entries()))
 	})
 }
 

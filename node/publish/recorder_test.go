@@ -485,9 +485,8 @@ func TestRecordSlots(t *testing.T) {
 					s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
 				}
 				after(time.Second)
-				if more := runtime.NumGoroutine() - before; more > 0 || len(s.api.all()) > 0 {
-					t.Errorf("without room for requests %d goroutines wait, and %v was told", more, s.api.all())
-				}
+				more := runtime.NumGoroutine() - before
+				assert.True(t, more <= 0 && len(s.api.all()) == 0, "without room for requests %d goroutines wait, and %v was told", more, s.api.all())
 				if ends {
 					s.end()
 					after(time.Second)

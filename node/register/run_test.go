@@ -145,15 +145,13 @@ func TestLeaseAtTheStart(t *testing.T) {
 		w := newWorld(t, nil, existingNode(), before())
 		w.runtime.hangs = true
 		w.start()
-		if got := w.lease().Spec.RenewTime; !got.Time.Equal(time.Now()) {
-			t.Errorf("the Lease was renewed at %v, want now, %v", got, time.Now())
-		}
+		got := w.lease().Spec.RenewTime
+		assert.True(t, got.Time.Equal(time.Now()), "the Lease was renewed at %v, want now, %v", got, time.Now())
 		time.Sleep(askTimeout)
 		synctest.Wait()
 		ready := conditionOf(w.fetch(), v1.NodeReady)
-		if ready == nil || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
-			t.Errorf("Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
-		}
+		assert.True(t, ready != nil && ready.LastHeartbeatTime.Time.Equal(time.Now()),
+			"Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -184,9 +182,8 @@ func TestRuntimeLost(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, isDown, w.ready(), "Ready without a runtime")
 		node := w.fetch()
-		if got := conditionOf(node, v1.NodeReady).LastTransitionTime; !got.Time.Equal(time.Now()) {
-			t.Errorf("transition at %v, now is %v", got, time.Now())
-		}
+		got := conditionOf(node, v1.NodeReady).LastTransitionTime
+		assert.True(t, got.Time.Equal(time.Now()), "transition at %v, now is %v", got, time.Now())
 		assert.True(t, len(node.Status.Images) == 1 && node.Status.NodeInfo.ContainerRuntimeVersion == "containerd://2.4.2",
 			"images %v, version %q", node.Status.Images, node.Status.NodeInfo.ContainerRuntimeVersion)
 		w.runtime.set(func(f *fakeRuntime) { f.down = nil })

@@ -187,9 +187,7 @@ func TestConnectionLost(t *testing.T) {
 	case <-m.logind.Locks: // it was back before the shutdown began
 		m.shutdown(true)
 	case got := <-m.calls:
-		if got != "began" || !held(second) {
-			t.Errorf("told %q, the lock is held: %t", got, held(second))
-		}
+		assert.True(t, got == "began" && held(second), "told %q, the lock is held: %t", got, held(second))
 		m.calls <- got
 	case <-time.After(patience):
 		t.Fatal("the shutdown is not told of")

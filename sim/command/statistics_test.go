@@ -63,9 +63,8 @@ func TestAssertionsThatCantBeRead(t *testing.T) {
 	} {
 		assert.True(t, code == ExitError && strings.Contains(stderr, want), "exit code %d, want %s\ngot %s", code, want, stderr)
 	}
-	if _, stderr, _ := simulate(t, examples+"crashloop.yaml", "--assert", "Ready in 3s"); !strings.HasPrefix(stderr, `lifepod: --assert: "Ready in 3s" is no assertion`) {
-		t.Error(stderr)
-	}
+	_, stderr, _ = simulate(t, examples+"crashloop.yaml", "--assert", "Ready in 3s")
+	assert.True(t, strings.HasPrefix(stderr, `lifepod: --assert: "Ready in 3s" is no assertion`), "%s", stderr)
 }
 
 // Which assertions hold is among what differs between two manifests.

@@ -31,9 +31,8 @@ func TestPort(t *testing.T) {
 		{port: intstr.FromString("65536"), wantErr: "invalid port number: 65536"},
 	} {
 		got, err := PortOf(tc.port, container)
-		if got != tc.want || endpointText(err) != tc.wantErr {
-			t.Errorf("Port(%v) = %d, %q, want %d, %q", tc.port, got, endpointText(err), tc.want, tc.wantErr)
-		}
+		assert.True(t, got == tc.want && endpointText(err) == tc.wantErr,
+			"Port(%v) = %d, %q, want %d, %q", tc.port, got, endpointText(err), tc.want, tc.wantErr)
 	}
 }
 

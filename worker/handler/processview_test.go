@@ -67,9 +67,8 @@ func TestClaimLeader(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &processView{sessions: map[int]bool{}, recent: tc.recent}
 			s.meet(tc.same, tc.allEnding, [][]string{other})
-			if known := s.claimLeader(second); known != tc.known || !slices.Equal(s.claimed(), tc.want) {
-				t.Errorf("known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
-			}
+			known := s.claimLeader(second)
+			assert.True(t, known == tc.known && slices.Equal(s.claimed(), tc.want), "known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
 		})
 	}
 }
@@ -89,9 +88,8 @@ func TestOrphans(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := twoCommands()
 			s.recent = append(s.recent, tc.orphans...)
-			if found := s.claimOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
-				t.Errorf("found %v, sessions %v, want %v", found, s.claimed(), tc.want)
-			}
+			found := s.claimOrphans()
+			assert.True(t, found == (tc.want != nil) && slices.Equal(s.claimed(), tc.want), "found %v, sessions %v, want %v", found, s.claimed(), tc.want)
 		})
 	}
 }

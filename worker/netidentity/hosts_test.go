@@ -141,9 +141,8 @@ func TestWriteHostsKeepsTheInode(t *testing.T) {
 	before := assert.Get(os.Stat(path)).Must(t)
 	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
 	after := assert.Get(os.Stat(path)).Must(t)
-	if !os.SameFile(before, after) || after.Mode().Perm() != 0o644 {
-		t.Errorf("same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
-	}
+	assert.True(t, os.SameFile(before, after) && after.Mode().Perm() == 0o644,
+		"same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
 	content, err := os.ReadFile(path)
 	assert.True(t, err == nil && strings.HasSuffix(string(content), "10.0.0.3\tweb\n"), "content = %q, %v, want the new address", content, err)
 }

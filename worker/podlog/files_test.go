@@ -95,9 +95,8 @@ func TestFilesThatCantBeOpened(t *testing.T) {
 			put(t, path+".20260101-000002.gz", "2")
 			assert.Must(t, os.WriteFile(path+damaged, []byte("not compressed"), 0o600))
 			put(t, path, "3")
-			if got := look(t, f); got[len(got)-1] != "3" || !f.Missed() {
-				t.Errorf("read %q, missed %v", got, f.Missed())
-			}
+			got := look(t, f)
+			assert.True(t, got[len(got)-1] == "3" && f.Missed(), "read %q, missed %v", got, f.Missed())
 		})
 	}
 }
