@@ -52,7 +52,9 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 				}
 				since := len(s.Acted())
 				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: "lifepod down"}}.Run(s.Context())
-				assert.True(t, n == 1 && err == nil, "%d pods, error %v", n, err)
+				if n != 1 || err != nil {
+					t.Errorf("%d pods, error %v", n, err)
+				}
 				got := s.ended(since)
 				if test.forgotten {
 					slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time
